@@ -18,7 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A pausing is a coordinator that publishes entries up to a number.
+// A pausing is a coordinator that publishes the entries up to number until. It holds back calls for
+// later entries.
 type pausing struct {
 	transport.Coordinator
 	until atomic.Uint64
@@ -63,8 +64,8 @@ func rotate(t *testing.T, c *client.Client, m *client.Member) error {
 // The test plays studies over TLS with a virtual clock. The clients approve, and stay away for 91
 // days, longer than their certificates are valid. In the middle of the study they stay away for 400
 // days, longer than the certificate of the authority. Then two of the three and the coordinator get
-// new keys, and the clients stay away for 400 days again. The result must have the same bits as that of
-// the simulator.
+// new keys, and the clients stay away for 400 days again. The result must equal the simulator's
+// result bit for bit.
 //
 //abuse:case A06 over TLS, certificates are renewed by identity after 91 and 400 days, and with new keys of both ends
 //abuse:case A14 certificates expire by the clock, and only the identities renew them
@@ -148,8 +149,8 @@ func TestClientsStayAway(t *testing.T) {
 	}
 }
 
-// The test revokes the keys of a client while it is connected. Its connection must be closed, and it
-// must not come back, with its certificate or as a guest.
+// The test revokes the keys of a connected client. The coordinator must close the connection. It
+// must not let the client connect again, either with its certificate or as a guest.
 //
 //abuse:case P10 the connections of a client whose keys were revoked are closed, and it does not come back
 func TestRevokedClientIsShutOut(t *testing.T) {

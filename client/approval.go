@@ -17,14 +17,14 @@ type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`
 	Terms
-	Roster *ledger.Hash `json:"roster,omitempty"` // roster that was known at the approval; nil if there was none
+	Roster *ledger.Hash `json:"roster,omitempty"` // roster known at the time of the approval; nil if there was none
 	Time   time.Time    `json:"time"`
 }
 
-// Approve records that the data holder consents to a study. The argument digest is the SHA-256 of
-// the study document, in full or at least its first 12 digits. If the data set has no budget,
-// Approve creates a budget. Approve refuses a study whose cost exceeds the remaining budget, and a
-// study that occupies this machine for longer than the policy allows.
+// Approve records that the data holder consents to a study. digest is the SHA-256 of the study
+// document, in full or at least its first 12 digits. If the data set has no budget, Approve creates
+// a budget. Approve refuses a study whose cost exceeds the remaining budget, and a study that
+// occupies this machine for longer than the policy allows.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
@@ -134,8 +134,8 @@ func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	return a.Terms, nil
 }
 
-// Standing describes in words whether a study is over, left or approved. The argument p is nil if
-// there is no policy.
+// Standing describes in words whether a study is over, left or approved. p is nil if there is no
+// policy.
 func (c *Client) Standing(m *Member, p *Policy) (string, error) {
 	e, err := c.Ending(m)
 	switch {

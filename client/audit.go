@@ -24,7 +24,7 @@ func (c *Client) noteKeys(m *Member, e roster.Entry) {
 }
 
 // handshakes returns a function that writes an attempt to connect to an address to the audit log.
-// The argument coordinator is the fingerprint of the coordinator that is expected at the address.
+// coordinator is the fingerprint of the coordinator that is expected at the address.
 func (c *Client) handshakes(coordinator string) func(address string, err error) {
 	if c.audit == nil {
 		return nil

@@ -16,8 +16,9 @@ func (p *holder) audited() (lines *auditlog.Lines) {
 	return lines
 }
 
-// playAudited plays a study of two clients, of whom the first has an audit log and a file with the
-// given records added. It returns the first client and the lines of its log.
+// playAudited plays a study with two clients. The first client has an audit log, and its file of
+// records ends with the lines in added. playAudited returns the first client and the lines of its
+// log.
 func playAudited(t *testing.T, added string) (*holder, *auditlog.Lines) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	all := []*holder{newHolder(t, h, "north", 0), newHolder(t, h, "south", 1)}
@@ -33,9 +34,9 @@ func playAudited(t *testing.T, added string) (*holder, *auditlog.Lines) {
 	return all[0], lines
 }
 
-// The test plays a study of two clients and checks that the audit log of one of them has its
-// consent, its answers with their charges, the verdicts, and how the study began and ended. No
-// other attribute may be in it, so that nothing in it depends on records.
+// The test plays a study with two clients. The audit log of one client must contain its consent, its
+// answers with their charges, the verdicts, and the beginning and end of the study. It must contain
+// no other attributes, because another attribute could depend on records.
 //
 //abuse:case A17 the audit log of a client has its answers, charges and verdicts, and nothing else
 func TestAuditLogOfAClient(t *testing.T) {
@@ -66,8 +67,8 @@ func TestAuditLogOfAClient(t *testing.T) {
 	}
 }
 
-// The test plays a study twice, with a file that has one record more the second time. The audit logs
-// must be the same, except for the times of their lines.
+// The test plays a study twice, the second time with one more record in the file. The two audit logs
+// must be equal, except for the times of their lines.
 //
 //abuse:case A17 one record more changes no line of a client's audit log
 func TestAuditLogsOfNeighbours(t *testing.T) {
@@ -83,7 +84,8 @@ func TestAuditLogsOfNeighbours(t *testing.T) {
 	}
 }
 
-// The test checks that a client that sends an answer of an earlier process writes its charge.
+// The test restarts a client before it sends an answer that was already computed and charged. The
+// new process must write the answer and its charge to the audit log.
 func TestAuditLogAfterARestart(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()

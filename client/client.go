@@ -144,8 +144,8 @@ func (c *Client) Members() ([]*Member, error) {
 	return all, nil
 }
 
-// Member returns a study. The argument named is the name of the study, or the first digits of its
-// digest. An empty string selects the only study.
+// Member returns a study. named is the name of the study, or the first digits of its digest. An
+// empty string selects the only study.
 func (c *Client) Member(named string) (*Member, error) {
 	all, err := c.Members()
 	if err != nil {

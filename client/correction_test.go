@@ -13,10 +13,10 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An earlier program charged a study of three clients against an outsider, since the policy
-// trusted the coordinator. The test makes this charge and approves the study again. One more
-// entry then adds what the charge lacks against another participant: μ² is 3/2 times as large. A
-// budget that does not cover this entry admits nothing more.
+// An earlier version of the program computed the cost of a study with three clients for an outsider,
+// because the policy trusted the coordinator. The test makes such a charge and approves the study
+// again. The approval must add one entry with the missing cost: for another participant, μ² is 3/2
+// times as large. If the budget does not cover this entry, the approval must fail.
 func TestEarlierChargesAreCorrected(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", "min_clients = 3"))
 	whole, err := session.Whole(h.study, []pvi.ClientID{"east", "north", "south"})
@@ -29,7 +29,7 @@ func TestEarlierChargesAreCorrected(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		epsilon float64 // of the budget; the charge costs 1.70, and against a participant 2.13
+		epsilon float64 // ε of the budget; the charge costs 1.70 for an outsider and 2.13 for a participant
 		fits    bool
 	}{{40, true}, {1.9, false}} {
 		p := newHolder(t, h, "north", 0)

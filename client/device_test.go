@@ -54,8 +54,8 @@ const (
 	someOfThem = "rounds = 2\nsteps = 3\nsampling_rate = 0.3"
 )
 
-// The test runs a study with devices, in the simulator and with daemons. Both results must have
-// the same bits, also if the devices fail and the CPU continues.
+// The test runs a study with devices, in the simulator and with daemons. Both results must be equal
+// bit for bit, even if the devices fail and the CPU continues.
 func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	for name, d := range devicesOfTests() {
 		st, records, _, natural := simulatedOn(t, federatedStudy(logistic, everyone, ofRecords, ""), []device.Device{d})
@@ -82,8 +82,9 @@ func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	}
 }
 
-// The test makes the devices of clients fail, the second time with one record more. The clients' logs
-// must give the same reasons, so that nobody can learn the number of records from a log.
+// The test runs a study with failing devices twice, the second time with one more record. The
+// clients' logs must give the same reasons both times, so that nobody can learn the number of
+// records from a log.
 func TestLogsOfFailedDevices(t *testing.T) {
 	var reasons [2][]string
 	for world, added := range []string{"", "0.5,a,yes\n"} {

@@ -39,7 +39,7 @@ func (c *Client) Stopwatch(clock func() time.Time) { c.stopwatch = clock }
 // Limits returns a refusal if a study takes longer than the policy allows.
 func (p *Policy) Limits(d Duration) error { return p.allowsHours(d) }
 
-// Estimate returns the estimate of the time that a study computes on this machine.
+// Estimate returns the estimated computing time of a study on this machine.
 func Estimate(st *study.Study, clients []pvi.ClientID) (Duration, error) {
 	p, err := session.Public(st, clients)
 	if err != nil {

@@ -30,10 +30,10 @@ import (
 )
 
 // A falsifier is a coordinator that adds one step of the lattice to the sum of one plan, after the
-// clients have opened it. In a study that opens messages it adds a constant to the sum, and to the
-// release of one client if it also has the name of a victim. If it withholds, it changes nothing and
-// does not deliver this release. It has the coordinator's key. All its other entries are
-// true, or follow from the false sum.
+// clients have opened this sum. In a study that opens messages, it adds a constant to the sum. If
+// victim is set, it adds the constant to the release of this client too. If withholds is set, it
+// changes nothing, but does not deliver the victim's release. A falsifier signs with the
+// coordinator's key. Its other entries are the true ones, or follow from the false sum.
 type falsifier struct {
 	*coordinator.Study
 	n      *realNetwork
@@ -50,7 +50,7 @@ type falsifier struct {
 	said     []transport.Item
 	consents map[identity.Name][]byte
 	answers  map[releaseKey][]byte
-	models   map[uint64][32]byte   // hashes of the models of plans
+	models   map[uint64][32]byte   // model hash of each plan, by number of the plan
 	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, by number of the outcome's entry
 	changed  [32]byte              // hash of the victim's release, if it is fetched
 }
@@ -69,7 +69,7 @@ func (l *falsifier) Pieces(ctx context.Context, peer channel.Party, of transport
 	return changedPieces{p}, nil
 }
 
-// changedPieces are a release with a first element that is larger by a constant.
+// changedPieces is a release whose first element is falseStep larger.
 type changedPieces struct{ transport.Pieces }
 
 func (p changedPieces) Read(b []byte, from int64) error {
@@ -123,7 +123,7 @@ func (l *falsifier) Entry(ctx context.Context, peer channel.Party, number uint64
 	return l.said[number-1], nil
 }
 
-// tell returns the entry that clients get in the place of a true one.
+// tell returns the entry that clients receive instead of the true entry item.
 func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	chain, e, err := l.chain.Follow(item.Envelope, item.Body)
 	if err != nil {
@@ -162,7 +162,7 @@ func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	return item, err
 }
 
-// note notes the hashes of the releases that clients fetch for an outcome.
+// note records the hashes of the releases that clients fetch for an outcome.
 func (l *falsifier) note(e transcript.Entry, entry session.Entry, a transcript.Answered) error {
 	counted, err := l.server.Counted(entry)
 	if err != nil {
@@ -197,8 +197,8 @@ func (l *falsifier) begin(chain transcript.Chain) (err error) {
 	return err
 }
 
-// falsify returns the outcome that follows from the sum with one step more. In a study that opens
-// messages it returns the outcome with a sum that is larger by a constant.
+// falsify returns the outcome that follows if one step of the lattice is added to the sum. In a
+// study that opens messages, it returns the outcome with falseStep added to the sum.
 func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
 	if l.sums == nil {
 		return l.falsifyMessages(e, body, model)
@@ -239,7 +239,7 @@ func (l *falsifier) falsifyMessages(e session.Entry, body []byte, model [32]byte
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// bundle returns the record of the study as this dishonest coordinator writes it.
+// bundle returns the bundle that this dishonest coordinator writes.
 func (l *falsifier) bundle(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -271,9 +271,9 @@ func (l *falsifier) bundle(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// The coordinator adds one step of the lattice to a sum that its clients have opened, in a round
-// and in the last round. Every client stops with exit code 3, and whoever verifies the bundle is
-// told the plan.
+// The coordinator adds one step of the lattice to a sum that its clients have opened, in the first
+// round or in the last one. Every client must stop with exit code 3, and the verification of the
+// bundle must name the plan.
 //
 //abuse:case A21 a sum that is changed by one step: every client stops with exit code 3, and the verification of the bundle names the plan
 func TestFalsifiedSumStopsEverybody(t *testing.T) {
@@ -289,9 +289,9 @@ func TestFalsifiedSumStopsEverybody(t *testing.T) {
 	}
 }
 
-// The coordinator adds a constant to the sum of a round of messages that everybody may read, or also
-// to the release of one client. Every client stops with exit code 3. Whoever verifies the bundle is
-// told the plan, and the client whose release was changed.
+// In a study whose releases everybody may read, the coordinator adds a constant to the sum of a
+// round, or to both the sum and the release of one client. Every client must stop with exit code 3.
+// The verification of the bundle must name the plan, and the client whose release was changed.
 //
 //abuse:case A21 a constant added to a sum of messages, or also to the answer of one client: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
@@ -309,8 +309,8 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 	}
 }
 
-// The coordinator of a study whose releases are too long for outcomes adds a constant to a sum, or
-// also to the release of one client that the others fetch, or does not deliver this release.
+// The releases of this study are too long for outcomes, so clients fetch them. The coordinator adds
+// a constant to a sum, or to both a sum and one client's release, or does not deliver this release.
 //
 //abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 //abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan
@@ -332,8 +332,9 @@ func TestFalsifiedReleasesStopEverybody(t *testing.T) {
 	}
 }
 
-// fetchedStudy returns a study whose releases are too long for its outcomes, because it lowers the
-// largest size of these. The test and all that run beside it have the lower size.
+// fetchedStudy returns a study whose releases are too long for its outcomes. It lowers the maximum
+// size of outcomes for this purpose. Until the test ends, the lower maximum applies to the whole
+// process.
 func fetchedStudy(t *testing.T) *study.Study {
 	t.Helper()
 	most := phase.MaxPublished
@@ -345,9 +346,9 @@ func fetchedStudy(t *testing.T) *study.Study {
 	return st
 }
 
-// falsified plays a study with a falsifier. Every client must refuse with the text refusal, and the
-// verification of the bundle must end with the text fault at the last entry. If fault is empty, the
-// bundle is not verified.
+// falsified plays a study with a falsifier. Every client must stop with a refusal that contains the
+// text refusal. The verification of the bundle must fail at the last entry, with an error that
+// contains the text fault. If fault is empty, the bundle is not verified.
 func falsified(t *testing.T, st *study.Study, l *falsifier, refusal, fault string) {
 	records := filepath.Join(t.TempDir(), "records")
 	_, err := sim.Deal(st, sim.Options{StudyFile: "study.toml", Seed: federationSeed, Workers: 1}, records)

@@ -14,7 +14,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A breaking coordinator fails in the middle of the first releases that clients fetch.
+// A breaking coordinator refuses the first three reads of the releases that clients fetch.
 type breaking struct {
 	*coordinator.Study
 	failures atomic.Int32
@@ -37,8 +37,9 @@ func (p brokenPieces) Read(into []byte, from int64) error {
 	return p.Pieces.Read(into, from)
 }
 
-// A study whose releases are too long for its outcomes has the posterior of the simulator to the last
-// bit, and every client has fetched every release, although the coordinator fails in between.
+// The test runs a study whose releases are too long for its outcomes. Every client must fetch every
+// release, although the coordinator fails three times. The posterior must equal the simulator's
+// posterior bit for bit.
 func TestFetchedStudyAgreesWithSimulator(t *testing.T) {
 	st := fetchedStudy(t)
 	_, records, _, natural := simulated(t, st.Source)
@@ -61,8 +62,8 @@ func TestFetchedStudyAgreesWithSimulator(t *testing.T) {
 	}
 }
 
-// A client does not take part in a study whose releases are too long for its outcomes, if the
-// coordinator publishes only their sums.
+// The releases of a study are too long for its outcomes, and the coordinator publishes only their
+// sums. The client must refuse to take part.
 //
 //abuse:case A21 a study whose sums could not be checked with the releases: refused before the first answer
 func TestSumsAloneAreRefused(t *testing.T) {

@@ -126,8 +126,8 @@ func TestForgedFirstEntry(t *testing.T) {
 	}
 }
 
-// The test checks that charges per record and charges per client are not added up, and that a
-// data set is not used in a study with another privacy unit than its policy states.
+// The test checks that charges per record and charges per client are not added up, and that a data
+// set is not used in a study whose privacy unit differs from the one in the policy.
 //
 //abuse:case A23 studies with another privacy unit than the budget's are refused, not added up
 func TestUnitsAreKeptApart(t *testing.T) {
@@ -151,10 +151,10 @@ func TestUnitsAreKeptApart(t *testing.T) {
 	p.refused("a study about another unit", err, client.Declined, "they cannot be added up", 0)
 }
 
-// The coordinator writes the study, and so chooses the column that says whose row a row is. If that
-// column numbers the visits, the study protects a visit and calls it a person. The test checks that
-// such a study is refused if the policy names another column, or if the budget is for the persons
-// of another column.
+// The coordinator writes the study, and chooses the column that identifies the person of a row. If
+// this column contains the number of a visit, the study protects single visits instead of persons.
+// The test checks that the client refuses such a study if the policy names another column, or if the
+// budget belongs to the persons of another column.
 //
 //abuse:case A23 studies with other persons than the budget's are refused, not added up
 func TestPersonsAreThoseOfOneColumn(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"fedpvi/sim"
 )
 
-// ticking returns a clock that goes on by a step whenever it is read.
+// ticking returns a clock that advances by step whenever it is read.
 func ticking(step time.Duration) func() time.Time {
 	now := today
 	return func() time.Time {
@@ -27,7 +27,7 @@ func ticking(step time.Duration) func() time.Time {
 	}
 }
 
-// slowly opens the client with a stopwatch by which every piece of work takes 20 minutes.
+// slowly opens the client with a stopwatch that measures 20 minutes for every task.
 func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
 	return p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
 		c.Stopwatch(ticking(20 * time.Minute))
@@ -35,9 +35,9 @@ func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *clien
 	})
 }
 
-// A client of the study follows a plan, answers it and follows its outcome, three times. The test
-// compares the estimate with the time of these nine pieces of work, and checks that a study that
-// takes longer than the policy allows is refused before anything is written or sent.
+// In this study a client processes three plans, answers them, and processes their outcomes. The test
+// compares the estimate with the time of these nine tasks. It also checks that a study that takes
+// longer than the policy allows is refused before anything is written or sent.
 func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -85,8 +85,8 @@ func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that the findings about the computing time are the same bytes for files of 10 and
-// of 1,000 records, with a limit below and above the estimate.
+// The test checks that the findings about the computing time are byte-identical for files of 10 and
+// of 1,000 records, with a limit below the estimate and with one above it.
 func TestHoursDoNotDependOnTheFile(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -141,8 +141,8 @@ func TestPolicyOfHours(t *testing.T) {
 }
 
 // The test plays whole studies with generated records, as many as federation.max_records allows, and
-// compares the time that a client computes with the estimate. It prints the ratios. Made-up records
-// may take another number of iterations than generated ones, so the bounds are wide.
+// compares the computing time of a client with the estimate. It prints the ratios. Made-up records
+// can need more or fewer iterations than generated records, so the bounds are wide.
 func TestHoursAgainstARun(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("set FEDPVI_LONG: it measures time")
@@ -168,7 +168,7 @@ func TestHoursAgainstARun(t *testing.T) {
 	}
 }
 
-// computing returns the time that the first client of a study computes.
+// computing returns the computing time of the first client of a study.
 func computing(t *testing.T, st *study.Study, holders []sim.Holder) (took time.Duration) {
 	clients := []pvi.ClientID{holders[0].ID, holders[1].ID}
 	server, err := session.NewServer(st, clients)

@@ -25,7 +25,7 @@ type hubSums struct {
 	complaints []int                  // places of dealers whose deals could not be read
 	// spoil, if set, changes the parts of deals for a client.
 	spoil func(name identity.Name, pieces []byte)
-	// absent has the clients whose messages of the open plan do not arrive.
+	// absent lists the clients whose messages for the open plan do not arrive.
 	absent []identity.Name
 }
 
@@ -68,7 +68,8 @@ func (h *hub) submitSums(domain identity.Domain, item transport.Item) error {
 	return nil
 }
 
-// tooLate returns the refusal of a message for a step that is over.
+// tooLate returns a refusal if err means that a message came after its step was over. It returns any
+// other error unchanged.
 func tooLate(err error) error {
 	if errors.Is(err, sums.ErrLate) || errors.Is(err, signed.ErrRound) {
 		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "too late"}
@@ -76,7 +77,7 @@ func tooLate(err error) error {
 	return err
 }
 
-// same fails the test if a client says one thing twice with other bytes.
+// same fails the test if a client sends a message again with different bytes.
 func (h *hub) same(kind string, place int, ask uint64, item transport.Item) {
 	h.t.Helper()
 	key := string(h.sums.federation.Name(place)) + kind + string(rune(ask))
@@ -87,7 +88,7 @@ func (h *hub) same(kind string, place int, ask uint64, item transport.Item) {
 	h.sums.said[key] = b
 }
 
-// deal receives a deal. After the last one it makes the cut.
+// deal receives a deal. If no further deal is missing, it publishes the cut.
 func (h *hub) deal(key releaseKey, item transport.Item) error {
 	h.t.Helper()
 	r, err := h.sums.CheckDeal(item.Envelope)
@@ -109,7 +110,7 @@ func (h *hub) deal(key releaseKey, item transport.Item) error {
 	return nil
 }
 
-// cut publishes the cut with all deals that came.
+// cut publishes the cut with all deals that have arrived.
 func (h *hub) cut() {
 	h.t.Helper()
 	body, ok := h.sums.NextCut()

@@ -88,16 +88,16 @@ type hub struct {
 	receipts []transcript.Receipt
 	// bodies holds the decrypted answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
-	// waiting has the new keys of parties that are not in a version of the roster yet. The hub signs
-	// the next version before its next plan. The slice renewals has all renewals of the hub's own
-	// keys since the study was made.
+	// waiting holds the new keys that are not in a version of the roster yet, by party. The hub
+	// signs the next version before its next plan. The slice renewals holds all renewals of the
+	// hub's own keys since the study was created.
 	waiting  map[identity.Name]roster.Renewal
 	renewals [][]byte
 	revoked  []roster.Revocation
-	succeeds func()             // makes the new keys of the hub those in force
+	succeeds func()             // puts the new keys of the hub into use
 	stolen   *identity.Identity // identity of a client
 	swallow  bool               // whether the next version is left out of the transcript
-	forged   *roster.Roster     // roster that the next version follows, instead of the true one
+	forged   *roster.Roster     // roster on which the next version is based, instead of the true roster
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
 	result func([]byte) []byte
@@ -105,8 +105,8 @@ type hub struct {
 	poison func(name identity.Name, payload []byte) []byte
 	// rules, if set, changes the digest of the rules in the first entry of the transcript.
 	rules    func(protocol *transcript.Hash)
-	unsigned bool // whether outcomes have no signatures of clients, as those of an earlier program
-	sumsOnly bool // whether clients cannot fetch releases, as those of an earlier program
+	unsigned bool // whether outcomes lack the clients' signatures, as in an earlier version of the program
+	sumsOnly bool // whether clients cannot fetch releases, as in an earlier version of the program
 	// sums is the state of the secure sums; nil unless the study aggregates securely.
 	sums *hubSums
 	// falsify, if set, changes the elements of a sum after the clients have opened it.

@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// The test interrupts a client while it computes an answer. The client must stop although the
-// computation goes on, with the code for a signal, and nothing may have been charged or sent. The
+// The test interrupts a client while it computes an answer. The client must stop with the exit code
+// for a signal, although the computation goes on. It must not have charged or sent anything. The
 // next run must answer the same plan once.
 func TestSignalEndsAComputation(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")

@@ -38,9 +38,8 @@ func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Netwo
 }
 
 // Join redeems an invitation with new keys. It checks that the study and the coordinator match the
-// invitation. If there is no policy, Join writes a policy with the privacy limit in the argument
-// promise, and the result wrotePolicy is true. After joining, the data holder must still review and
-// approve the study.
+// invitation. If there is no policy, Join writes a policy with the privacy limit promise, and
+// wrotePolicy is true. After joining, the data holder must still review and approve the study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s, by the clock of this machine: ask for a new one, or set the clock", i.Expires.Format(time.DateOnly))}

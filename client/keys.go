@@ -238,9 +238,8 @@ func (m *Member) newest() keys {
 	return m.keys
 }
 
-// promote makes the new keys valid if the roster entry e contains them. The argument e is the
-// present entry of this client in the roster. If this client has not made this entry, promote
-// returns a Refusal.
+// promote makes the new keys valid if the roster entry e contains them. e is the present entry of
+// this client in the roster. If this client has not made this entry, promote returns a Refusal.
 func (m *Member) promote(e roster.Entry) error {
 	switch {
 	case bytes.Equal(e.Bytes(), m.own.Bytes()):

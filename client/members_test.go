@@ -45,7 +45,7 @@ func (l line) Renew(_ context.Context, r transport.RenewRequest) (transport.Rene
 	return transport.Renewed{Certificate: certificate, Authority: l.authority.Certificate(), Signature: signature[:], Renewals: l.renewals}, nil
 }
 
-// newEntry returns a roster entry for new keys, and the keys.
+// newEntry makes new keys. It returns the keys, and a roster entry with them.
 func newEntry(t testing.TB, h *hub, name identity.Name, role identity.Role) (*identity.Identity, *channel.Key, *seal.Key, roster.Entry) {
 	t.Helper()
 	i, err := identity.Generate()
@@ -59,7 +59,8 @@ func newEntry(t testing.TB, h *hub, name identity.Name, role identity.Role) (*id
 	return i, key, sealing, e
 }
 
-// rotate gives the hub new keys, from the next version of the roster if the study has begun.
+// rotate gives the hub new keys. If the study has begun, they are valid from the next version of the
+// roster.
 func (h *hub) rotate() {
 	h.t.Helper()
 	who, key, sealing, e := newEntry(h.t, h, "hub", identity.Coordinator)
@@ -76,7 +77,7 @@ func (h *hub) rotate() {
 	h.waiting["hub"], h.succeeds = renewal, use
 }
 
-// version signs the next version of the roster, if keys are new or revoked.
+// version signs the next version of the roster, if there are new or revoked keys.
 func (h *hub) version() {
 	h.t.Helper()
 	var change roster.Change
@@ -139,9 +140,10 @@ func (p *holder) parties() (r *client.Members) {
 	return r
 }
 
-// A client and the coordinator get new keys in the middle of a study. The client is killed before and
-// after every commit, of the command that makes the keys and of the run. The result must be that of
-// a client with its first keys, with one charge for each answer, and the old keys must be gone.
+// A client and the coordinator get new keys in the middle of a study. The test kills the client
+// before and after every commit, both in the command that makes the keys and in the run. The result
+// must be the same as without new keys, each answer must be charged once, and the old keys must be
+// destroyed.
 //
 //abuse:case A01 a client that is killed while its keys change continues with one charge for each answer
 //abuse:case P10 a client follows new keys of its own and of the coordinator
@@ -234,8 +236,8 @@ func exportOf(t *testing.T, p *holder) (x *transcript.Export) {
 	return x
 }
 
-// The test checks that a client asks for another certificate when two thirds of the time are over,
-// and not before.
+// The test checks that a client requests a new certificate once two thirds of the validity period
+// have passed, and not earlier.
 func TestCertificateIsRenewedInTime(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -264,8 +266,8 @@ func TestCertificateIsRenewedInTime(t *testing.T) {
 	}
 }
 
-// Before a study begins, a client and then the coordinator get new keys. The client consents with its
-// new identity, and joins the study.
+// Before a study begins, a client and then the coordinator get new keys. The client must consent
+// with its new identity, and take part to the end.
 func TestNewKeysBeforeTheBeginning(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	var all []*holder
@@ -360,8 +362,9 @@ func TestLyingVersionsOfTheRoster(t *testing.T) {
 	})
 }
 
-// With participants.known the policy lists the clients with which this one takes part. A roster with
-// another client is refused before the first answer, and the review shows why.
+// The key participants.known of the policy lists the clients that are allowed in a study with this
+// client. A roster with any other client must be refused before the first answer, and the review
+// must show the reason.
 //
 //abuse:case A05 a roster with a client that the policy does not know is refused before the first answer, and the review shows it
 func TestPolicyKnowsTheClients(t *testing.T) {
@@ -402,8 +405,8 @@ func TestPolicyKnowsTheClients(t *testing.T) {
 	one(t, h, north)
 }
 
-// With participants.review the run stops when the clients are known, until the data holder has
-// approved them. An approval of another roster does not count.
+// With participants.review in the policy, the run stops as soon as the roster is known, until the
+// data holder has approved the roster. An approval of another roster does not count.
 //
 //abuse:case A05 where the policy asks for it, the data holder approves the roster before the first answer
 func TestDataHolderApprovesTheRoster(t *testing.T) {

@@ -137,8 +137,8 @@ func (m *Member) maxEntry() int64 {
 }
 
 // pretended returns made-up client names for a study whose roster is not known yet. The number of
-// names is the smallest number of clients with which the study can begin. If the argument fewest is
-// larger, the number of names is fewest.
+// names is the smallest number of clients with which the study can begin, or fewest if fewest is
+// larger.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {

@@ -61,9 +61,9 @@ func unpack(t *testing.T, name string) string {
 // test continues the study, and checks that no answer is charged twice, that no charge is lost,
 // and that the result verifies. testdata/older/README.md describes how the files were made.
 //
-// The older program charged an outsider, who knows none of the noise. The other participant knows
-// half of it, so every answer costs twice as much. One entry charges the difference for the
-// answers of the older program.
+// The older program computed the cost for an outsider, who knows none of the noise. The other
+// participant knows half of the noise, so every answer costs twice as much. One entry charges the
+// difference for the answers of the older program.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("played in full without -short")
@@ -124,9 +124,9 @@ func TestOlderStudyContinues(t *testing.T) {
 	}
 }
 
-// The client and the coordinator have no protocol version in common. The test checks that the
-// client stops, reports which program to update, keeps its state, and continues after the
-// update. Package transport tests how the two ends treat other versions.
+// The client and the coordinator have no protocol version in common. The test checks that the client
+// stops, reports which program to update, keeps its state, and continues after the update. Package
+// transport tests how each end handles other versions.
 //
 //abuse:case A11 the client stops and keeps its state; it continues when one of the programs is updated
 func TestAnotherProtocolIsRefused(t *testing.T) {

@@ -176,8 +176,8 @@ func (a *participant) witness(s transport.Standing) error {
 }
 
 // owns checks that the ledger contains the entry that an earlier message of this client named. If
-// the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack. The
-// argument message is a description of that message.
+// the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack.
+// message describes that message.
 func (c *Client) owns(sequence uint64, head ledger.Hash, message string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
@@ -467,8 +467,8 @@ func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, 
 	}
 }
 
-// pay charges an answer. If the argument failed is not nil, the answer could not be computed, and
-// pay charges the noise that was drawn for the answer.
+// pay charges an answer. If failed is not nil, the answer could not be computed, and pay charges the
+// noise that was drawn for the answer.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	charge, err := a.terms.charge(answer.Spent)
 	if err != nil {

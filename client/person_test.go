@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In a study that protects persons a client keeps so many rows of each as the study uses, also
-// after a restart. Review and ledger are about a person, and the charge is the stated cost.
+// In a study that protects persons, a client must keep at most rows_per_person rows of each person,
+// and the same rows after a restart. The review and the ledger must name the person as the privacy
+// unit, and the charge must be the cost in the review.
 func TestStudyOfPersons(t *testing.T) {
 	const privacy = "unit = \"person\"\nrows_per_person = 2\nepsilon = 1.0\ndelta = 1e-5"
 	source := strings.Replace(string(planeStudy(privacy, "", "")), "[[column]]", "[table]\nperson = \"patient\"\n[[column]]", 1)

@@ -238,8 +238,8 @@ func TestAStudyIsPlayed(t *testing.T) {
 	}
 }
 
-// A coordinator that would publish releases without the signatures of clients could change one of
-// them. A client refuses to begin such a study.
+// A coordinator that publishes releases without the clients' signatures could change a release. A
+// client must refuse to begin such a study.
 //
 //abuse:case A21 a study whose outcomes would have no signatures of clients: refused before the first answer
 func TestUnsignedOutcomesAreRefused(t *testing.T) {

@@ -91,7 +91,7 @@ func TestProgramIsReviewedAndRuns(t *testing.T) {
 	}))
 }
 
-// predictLine predicts for records without an outcome from the result of the study.
+// predictLine uses the result of the study to predict the outcomes of records that have none.
 func predictLine(t *testing.T, c *client.Client, m *client.Member) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "new.csv")
@@ -119,7 +119,7 @@ func predictLine(t *testing.T, c *client.Client, m *client.Member) {
 	}
 }
 
-// The policy's key programs is read.
+// The test checks that ParsePolicy reads the key programs.
 func TestPolicyOfPrograms(t *testing.T) {
 	for text, want := range map[string]bool{"": false, `programs = "allow"`: false, `programs = "refuse"`: true} {
 		p, err := client.ParsePolicy("policy.toml", []byte("version = 1\n"+text+"\n"))

@@ -12,8 +12,8 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// The test protects the keys of a client in the middle of a study. The study goes on, and without
-// what opens the keys the client ends with the code for usage.
+// The test protects the keys of a client in the middle of a study. The study must continue. If the
+// client cannot open its keys, it must stop with the exit code for usage errors.
 func TestStudyContinuesWithProtectedKeys(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -49,8 +49,8 @@ func TestStudyContinuesWithProtectedKeys(t *testing.T) {
 	check(t, err)
 }
 
-// A client whose key for connections was lost in a study of an earlier program must not make another
-// one, which the roster does not have.
+// In a study of an earlier version of the program, a client has lost its TLS key. The client must
+// not make a new key, because the roster would not contain it.
 func TestLostKeyForConnectionsIsNotMadeAnew(t *testing.T) {
 	dir := unpack(t, "state-424c10c.tar.gz")
 	lost, err := filepath.Glob(filepath.Join(dir, "*.state", "studies", "*", "tls.key"))

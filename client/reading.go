@@ -24,8 +24,8 @@ type Reading struct {
 	File         string `json:"file"`
 	shard.Report        // counts of records that were left out or changed
 	MostRecords  int    `json:"max_records"` // federation.max_records of the study
-	// First is the reason for which the first refused record was left out, with the file, the line
-	// and the column of this record.
+	// First is the reason why the first refused record was left out, with the file, line and column
+	// of this record.
 	First string `json:"first,omitempty"`
 }
 
@@ -53,8 +53,8 @@ func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	}
 }
 
-// ReadNew reads records for predictions. They can be other records than the study's, and columns
-// can be missing.
+// ReadNew reads records for predictions. The records need not be those of the study, and columns can
+// be missing.
 func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard.New, report shard.Report, err error) {
 	err = data.Read(ctx, shard.Format(m.Study), shard.Wanted(m.Study), io.Discard, func(rows table.Reader) (err error) {
 		records, report, err = shard.ReadNew(data.From, rows, m.Study)
@@ -107,9 +107,9 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 }
 
 // ExamineRecords examines a table of records for a study, and returns the records that a client
-// would use. It needs no state directory and stores nothing. The argument person is the column that
-// identifies the person of a row. If person is empty, the study determines this column. Only the
-// data holder may see the result.
+// would use. It needs no state directory and stores nothing. person is the column that identifies
+// the person of a row. If person is empty, the study determines this column. Only the data holder
+// may see the result.
 func ExamineRecords(ctx context.Context, st *study.Study, data origin.Source, person string) (records *shard.Records, found *shard.Examination, err error) {
 	wanted := shard.Wanted(st)
 	if person != "" && !slices.ContainsFunc(wanted, func(w table.Wanted) bool { return w.Name == person }) {

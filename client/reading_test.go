@@ -15,8 +15,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// seen is what can be seen of the client north: its answers after decryption, the number of entries
-// of the transcript, and its log.
+// A seen holds everything that others can see of the client north: its answers after decryption, the
+// number of transcript entries, and its log.
 type seen struct {
 	Bodies  map[uint64][]byte
 	Entries int
@@ -62,9 +62,9 @@ func seenWith(t *testing.T, source []byte, lines string) (s seen, report client.
 	return s, report, p
 }
 
-// The test plays a whole study with records that do not fit, and without them. The answers, the
-// transcript and the log must be the same. The holder alone is told, in the state directory and by
-// doctor.
+// The test plays a whole study twice, with and without invalid records. The answers, the transcript
+// and the log must be equal. Only the data holder must learn of the invalid records, from the state
+// directory and from the command doctor.
 //
 //abuse:case P20 records that do not fit change no byte of an answer, a log or the transcript
 func TestOnlyTheHolderLearnsWhatIsLeftOut(t *testing.T) {
@@ -94,8 +94,8 @@ func TestOnlyTheHolderLearnsWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// A client with a file that has a header only takes part like any other, whatever the privacy unit
-// is; doctor says that it would send noise alone.
+// A client whose file has a header and no records must take part like any other client, for every
+// privacy unit. The command doctor must report that the client would send only noise.
 func TestAFileWithoutRecords(t *testing.T) {
 	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
 		_, all := federation(t, planeStudy(privacy, "", ""), "north", "south")
@@ -115,7 +115,7 @@ func TestAFileWithoutRecords(t *testing.T) {
 	}
 }
 
-// Doctor tells the holder of a file with more records than the study has room for.
+// The file has more records than the study allows. The command doctor must report this.
 func TestDoctorOfManyRecords(t *testing.T) {
 	_, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	check(t, os.WriteFile(all[0].data, []byte("x,y\n"+strings.Repeat("0.5,1\n", 1001)), 0o600))

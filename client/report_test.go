@@ -22,8 +22,9 @@ func written(t *testing.T, r *page.Report) string {
 	return b.String()
 }
 
-// The test plays studies of two clients with different records, and checks that their reports are equal. Nothing in a report can then depend on the records of one client. A
-// report has the result, and names neither the data set nor the file of its client.
+// The test plays studies of two clients with different records, and checks that their reports are
+// equal. A report then cannot depend on the records of one client. A report must contain the result,
+// and must name neither the data set nor the file of the client.
 func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
@@ -72,8 +73,8 @@ func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	}
 }
 
-// The test checks that the report of a client and the report from the coordinator's bundle differ in
-// their checks alone, and that a report with a damaged entry is refused.
+// The test checks that a client's report and the report from the coordinator's bundle differ only in
+// their list of checks, and that a client whose transcript has a damaged entry makes no report.
 func TestReportOfAClientAndOfTheCoordinator(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0", ""))
 	n := newRealNetwork(t, st, records)

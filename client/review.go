@@ -214,9 +214,9 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// ofUnit returns the maximum L2 norm by which one privacy unit changes a message. The argument clip
-// is the bound on the norm of one clipped vector. If the method clips the vectors of single rows,
-// each row of a person can change a message by clip.
+// ofUnit returns the maximum L2 norm by which one privacy unit changes a message. clip is the bound
+// on the norm of one clipped vector. If the method clips the vectors of single rows, each row of a
+// person can change a message by clip.
 func ofUnit(p *pvi.Protocol, clip float64) float64 {
 	if _, steps := method.StepsOf(p.Method()); steps || p.Study().Inference.Partitions.Count > 0 {
 		return clip

@@ -26,7 +26,7 @@ func TestReviewMatchesTheStudy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			names := []identity.Name{"north", "south"}
 			if name == "secure" {
-				names = append(names, "west") // one colluder needs two clients beside it
+				names = append(names, "west") // with one colluder, a study needs at least two other clients
 			}
 			h, all := federation(t, source, names...)
 			p := all[0]

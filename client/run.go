@@ -31,9 +31,9 @@ type Link interface {
 	// Submit sends a message with a body. The body is an answer or, in a study with secure
 	// aggregation, the keys for the other clients, a deal or a share.
 	Submit(ctx context.Context, item transport.Item) error
-	// PairKeys returns the parts for this client of the dealers' key messages. The parts follow
-	// each other without separators and have size bytes in all. The argument dealers contains the
-	// dealers' places in the roster.
+	// PairKeys returns the parts for this client of the dealers' key messages. The parts follow each
+	// other without separators and have size bytes in all. dealers contains the dealers' places in
+	// the roster.
 	PairKeys(ctx context.Context, dealers []int, size int64) ([]byte, error)
 	// Columns returns this client's columns of all deals in the cut of a plan. The columns follow
 	// each other without separators and have size bytes in all.
@@ -43,8 +43,8 @@ type Link interface {
 	// hash.
 	Release(ctx context.Context, ask uint64, hash [32]byte, size int64, w io.Writer) error
 	Confirm(ctx context.Context, envelope []byte) error
-	// Complain reports to the coordinator that a deal cannot be read. The argument dealer is the
-	// place of the deal's client in the roster.
+	// Complain reports to the coordinator that a deal cannot be read. dealer is the place of the
+	// deal's client in the roster.
 	Complain(ctx context.Context, ask uint64, dealer int) error
 	Renewer
 }
@@ -237,9 +237,9 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn takes one step. The argument known is the number of entries in the transcript. If this
-// client has processed all of them, turn sends the stored answers, and computes and sends the
-// answer to the pending plan. It then waits for the next entry and processes it.
+// turn takes one step. known is the number of entries in the transcript. If this client has
+// processed all of them, turn sends the stored answers, and computes and sends the answer to the
+// pending plan. It then waits for the next entry and processes it.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -297,8 +297,8 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round. The argument before is an earlier result of history. If
-// no round has ended since that time, logVerdict logs nothing.
+// logVerdict logs the verdict on a round. before is an earlier result of history. If no round has
+// ended since that time, logVerdict logs nothing.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {

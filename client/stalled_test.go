@@ -13,9 +13,10 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// One client of three makes every round fail, and the coordinator asks on and on. The others stop
-// with exit code 7 after the study's three rejected rounds in a row, also if they are started again,
-// and have paid for no more. Their logs have the verdicts.
+// One client of three makes every round fail, and the coordinator publishes one plan after the
+// other. The other clients must stop with exit code 7 after three consecutive rejected rounds, and
+// again if they are restarted. They must be charged for no further round, and their logs must
+// contain the verdicts.
 //
 //abuse:case A20 a client that makes every round fail, while the coordinator asks on: the others stop after three rounds, exit code 7
 func TestClientsStopAfterRejectedRounds(t *testing.T) {
@@ -27,7 +28,7 @@ func TestClientsStopAfterRejectedRounds(t *testing.T) {
 			return payload
 		}
 		for i := 2; i < len(r.Change); i++ {
-			r.Change[i] = -1 << 27 // eight sds of the noise
+			r.Change[i] = -1 << 27 // eight standard deviations of the noise
 		}
 		return wire.AppendRelease(nil, r)
 	}
@@ -59,7 +60,8 @@ func TestClientsStopAfterRejectedRounds(t *testing.T) {
 	if n := strings.Count(log.String(), "a round was rejected"); n != 3 {
 		t.Errorf("%d verdicts in the log:\n%s", n, log.String())
 	}
-	// The coordinator excludes the client. The others read it and go on; the client stops.
+	// The coordinator excludes the client, which must then stop. The other clients must read the
+	// exclusion and go on.
 	h.say(transcript.Exclude, 0, h.server.Model(), transcript.Abortion{By: "west", Reason: "three rounds failed"}.Bytes())
 	for _, p := range all {
 		_, err := p.step()

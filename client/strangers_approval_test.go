@@ -7,9 +7,9 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// North recognises one client of three, and approves the study when only three clients are
-// expected, of which one may be a stranger. The study then begins with two strangers. North stops,
-// sees them in the review, and takes part after it has approved the higher charge.
+// The client north approves a study for which three clients are expected. It recognises one of the
+// other two, so it expects one stranger. The study then begins with two strangers. North must stop,
+// show them in the review, and take part after the higher charge is approved.
 //
 //abuse:case A05 more strangers than were expected need another approval, which shows them
 func TestMoreStrangersThanExpected(t *testing.T) {

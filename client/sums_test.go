@@ -16,14 +16,15 @@ import (
 
 const secureFederation = "aggregation = \"secure\"\n"
 
-// secureStudy returns a study with secure aggregation. The argument fewest is the number of clients
-// that a sum needs.
+// secureStudy returns a study with secure aggregation. fewest is the number of clients that a sum
+// needs.
 func secureStudy(fewest string) []byte {
 	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
 }
 
-// In a secure study all clients compute the posterior from sums that they have opened themselves,
-// and the outcomes that accept these sums: the coordinator sends them without their bodies.
+// In a study with secure aggregation, all clients compute the posterior from sums that they have
+// opened themselves. They also compute the outcomes with these sums, so the coordinator sends
+// outcomes without their bodies.
 func TestASecureStudyIsPlayed(t *testing.T) {
 	for fewest, names := range map[string][]identity.Name{
 		"3": {"north", "south", "west"},
@@ -50,7 +51,8 @@ func TestASecureStudyIsPlayed(t *testing.T) {
 	}
 }
 
-// A client is killed before and after every commit, and all steps come to the same end.
+// The test kills a client before and after every commit of a study with secure aggregation. All
+// clients must reach the end of the study, and each answer must be charged once.
 //
 //abuse:case P16 a client that is killed at any commit says each thing once, with the same bytes
 func TestKilledSecureClientContinues(t *testing.T) {
@@ -77,8 +79,8 @@ func TestKilledSecureClientContinues(t *testing.T) {
 	one(t, h, victim)
 }
 
-// The sum of an outcome is one step larger than the sum that the clients have opened. Every client
-// stops.
+// The sum in an outcome is one step larger than the sum that the clients have opened. Every client
+// must stop.
 //
 //abuse:case A03 a sum that the coordinator has changed by one step is refused by every client
 func TestFalsifiedSumsAreRefused(t *testing.T) {
@@ -104,8 +106,8 @@ func TestFalsifiedSumsAreRefused(t *testing.T) {
 	}
 }
 
-// A different client of four is away in each step of a plan. The others open the sum, and the
-// client that was away goes on with the next plan.
+// In each step of a plan, a different one of four clients is absent. The other clients must open the
+// sum, and the absent client must continue with the next plan.
 func TestClientsAwayInEachStep(t *testing.T) {
 	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
 	h.begin()
@@ -138,8 +140,8 @@ func TestClientsAwayInEachStep(t *testing.T) {
 	}
 }
 
-// An answer that comes after the cut is charged, and is not added up. The client confirms the cut
-// of the others and shares.
+// An answer that arrives after the cut must be charged, but not added up. Its client must confirm
+// the cut of the other clients' deals and send its share.
 func TestAnswerAfterTheCut(t *testing.T) {
 	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
 	h.begin()
@@ -176,8 +178,9 @@ func TestAnswerAfterTheCut(t *testing.T) {
 	}
 }
 
-// A client whose part of a deal was changed does not confirm the cut and complains. The others
-// open the sum. The client goes on although its complaint comes too late after the certificate.
+// One client's part of a deal was changed. The client must complain and must not confirm the cut.
+// The other clients must open the sum. The client must continue, although its complaint arrives too
+// late, after the certificate.
 //
 //abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
 func TestSpoiledColumns(t *testing.T) {
@@ -198,7 +201,7 @@ func TestSpoiledColumns(t *testing.T) {
 	}
 }
 
-// A coordinator that states a sum without an opening is refused.
+// The coordinator publishes a sum that the clients have not opened. The client must refuse it.
 //
 //abuse:case A03 a sum that the clients have not opened is refused
 func TestSumsWithoutAnOpening(t *testing.T) {
@@ -219,8 +222,8 @@ func TestSumsWithoutAnOpening(t *testing.T) {
 	}
 }
 
-// The state of the secure sums is missing from the state directory. The client stops, and does not
-// send an answer that the coordinator can read.
+// The state of the secure sums is missing from the state directory. The client must stop, and must
+// not send an answer that the coordinator can read.
 //
 //abuse:case P08 a client without the state of its secure sums stops, and seals no answer for the coordinator
 func TestSumsThatAreMissing(t *testing.T) {
@@ -239,7 +242,8 @@ func TestSumsThatAreMissing(t *testing.T) {
 	}
 }
 
-// The sealing key is lost during a study. The client stops, and does not complain about the others.
+// The sealing key is lost during a study. The client must stop, and must not complain about the
+// other clients' deals.
 //
 //abuse:case P16 a client that has lost the key for its columns does not complain about others
 func TestSealingKeyIsLost(t *testing.T) {
@@ -257,8 +261,9 @@ func TestSealingKeyIsLost(t *testing.T) {
 	}
 }
 
-// When a study is over, the key that decrypts what others dealt to the client is gone, also if the
-// program was killed before it removed it. The client still tells the result.
+// When a study is over, the client must destroy the sealing key, which decrypts the deals for this
+// client. If the program was killed before it did so, the next run must destroy the key. The client
+// must still show the result.
 //
 //abuse:case P13 a client destroys the key with which it reads messages of others when the study is over
 func TestSealingKeyOfAClientIsDestroyed(t *testing.T) {

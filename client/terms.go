@@ -20,9 +20,9 @@ type Terms struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 }
 
-// terms returns the terms on which the policy allows a study with the given clients. The argument
-// strangers is the number of these clients that the policy does not recognise. If the policy
-// refuses the study, terms returns an error.
+// terms returns the terms on which the policy allows a study with the given clients. strangers is
+// the number of these clients that the policy does not recognise. If the policy refuses the study,
+// terms returns an error.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -79,9 +79,9 @@ func unitOf(st *study.Study) study.Unit {
 }
 
 // strangers returns the number of clients that the policy does not recognise. Before the roster is
-// known, the argument assumed is the number of clients in the roster, and strangers returns the
-// smallest possible number. If the actual roster has more unrecognised clients, the terms can differ,
-// and the data holder must approve the study again.
+// known, assumed is the number of clients in the roster, and strangers returns the smallest possible
+// number. If the actual roster has more unrecognised clients, the terms can differ, and the data
+// holder must approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -115,11 +115,11 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 	return method.Outsider
 }
 
-// charge returns the cost of an answer for the observer and adjacency of these terms. The argument
-// s has the costs in the actual roster, which may differ from the roster at the approval. The
-// observers [method.Anyone] and [method.Coordinator] are the same in every roster. For any other
-// observer, charge takes the strongest observer in s that the study does not trust. If the study
-// states no cost for these terms, charge returns an error.
+// charge returns the cost of an answer for the observer and adjacency of these terms. s has the
+// costs in the actual roster, which may differ from the roster at the approval. The observers
+// [method.Anyone] and [method.Coordinator] are the same in every roster. For any other observer,
+// charge takes the strongest observer in s that the study does not trust. If the study states no
+// cost for these terms, charge returns an error.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil
@@ -143,7 +143,7 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 
 // budget returns the budget of a data set. If the ledger contains the budget, the result made is
 // true. Otherwise budget returns the budget that the policy defines for a study whose accounting
-// event is the argument whole.
+// event is whole.
 func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil

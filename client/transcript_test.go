@@ -16,9 +16,9 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The coordinator signs another outcome of plan 2 for one client. The client's verification of the
-// bundle, and the comparison of the exports of two clients, name the entry and the plan. Clients
-// that have seen one history have the same head.
+// The coordinator signs a second outcome of plan 2 and sends it to one client. When this client
+// verifies the bundle, and when the exports of two clients are compared, the error must name the
+// entry and the plan. Clients that have seen the same history must have the same head.
 //
 //abuse:case A07 two clients were shown two histories: the verification of the bundle, and the comparison of their exports, name the round
 func TestForksAreFound(t *testing.T) {
@@ -97,8 +97,8 @@ func TestForksAreFound(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// forge returns another outcome in the place of e, which follows the entry before, with the
-// coordinator's signature.
+// forge returns an outcome that differs from e and also follows the entry before. The outcome has
+// the coordinator's signature.
 func forge(t *testing.T, n *realNetwork, before, e transcript.Entry) []byte {
 	t.Helper()
 	key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))

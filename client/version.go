@@ -141,7 +141,7 @@ func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 
 // knows checks a roster against the list of known clients in the policy. It returns an error if the
 // policy has such a list, and the roster contains a client that is neither on this list nor this
-// client. The argument own is the name of this client.
+// client. own is the name of this client.
 func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	if p.Known == nil {
 		return nil
@@ -176,8 +176,8 @@ type Members struct {
 	NewKeys string `json:"new_keys,omitempty"`
 }
 
-// Roster returns the members of a study. Before the roster is known, the members are the
-// coordinator and this client. The argument p can be nil.
+// Roster returns the members of a study. Before the roster is known, the members are the coordinator
+// and this client. p can be nil.
 func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
 	if p == nil {
 		p = &Policy{}

@@ -8,9 +8,10 @@ import (
 	"fedpvi/internal/testing/auditlog"
 )
 
-// The test plays a study of two clients and checks that its audit log has who joined and consented,
-// the verdict of every round, and how the study began and ended, once each and in this order. No
-// other line and no other attribute may be in it, so that nothing in it depends on records.
+// The test plays a study with two clients. The audit log must contain, once each and in this order:
+// the clients that joined and consented, the beginning of the study, the verdict of every round, and
+// the end of the study. It must contain no other lines and no other attributes, because they could
+// depend on records.
 //
 //abuse:case A17 the audit log of a study has its parties and verdicts alone
 func TestAuditLogOfAStudy(t *testing.T) {
@@ -41,8 +42,9 @@ func TestAuditLogOfAStudy(t *testing.T) {
 	}
 }
 
-// The test gives a client and the coordinator new keys, revokes the keys of another client, and lets a
-// third one leave. The audit log must have the new keys, the new version of the roster and the leave.
+// The test gives a client and the coordinator new keys, revokes the keys of another client, and
+// makes a third client leave. The audit log must contain the new keys, the new version of the
+// roster, and the departure.
 func TestAuditLogOfMembers(t *testing.T) {
 	log, lines := auditlog.New(t)
 	h := newHouse(t, Options{Audit: log})

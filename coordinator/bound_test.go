@@ -13,8 +13,9 @@ import (
 	"fedpvi/transport"
 )
 
-// A client sends an answer with one element beyond its bound. The answer must be refused, the log must
-// name the client and the element, and the client must count as missing when the others have answered.
+// A client sends an answer with one element beyond its bound. The answer must be refused, the log
+// must name the client and the element, and the client must count as missing once the other clients
+// have answered.
 func TestAnswerBeyondItsBoundIsNamed(t *testing.T) {
 	var log bytes.Buffer
 	h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})

@@ -183,7 +183,7 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 }
 
 // keysOf returns the key messages of other clients for the named client, as parts (ranges of bytes)
-// of stored messages. The argument places contains the places of the other clients.
+// of stored messages. places contains the places of the other clients.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
 	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {

@@ -271,8 +271,8 @@ func TestBeginningWithFewer(t *testing.T) {
 	}
 }
 
-// A study is aborted before it begins. The test checks that the study reports the abort, also
-// after a restart of the coordinator.
+// A study is aborted before it begins. The test checks that the study reports the abort, even after
+// a restart of the coordinator.
 func TestAbortedBeforeItBegan(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))

@@ -49,9 +49,9 @@ func (h *house) restart() {
 	h.open()
 }
 
-// One client makes three rounds fail. The test checks that the coordinator then sends no fourth
-// plan and waits for an order, also after a restart. After the client is excluded, the other
-// clients must finish the study, and Verify must accept its bundle. The log must have each verdict.
+// One client makes three rounds fail. The test checks that the coordinator then sends no fourth plan
+// and waits for an order, even after a restart. After the client is excluded, the other clients must
+// finish the study, and Verify must accept its bundle. The log must have each verdict.
 //
 //abuse:case A20 a client that makes rounds fail: the coordinator stops after three, and goes on without it when it is excluded
 func TestExcludedClient(t *testing.T) {
@@ -112,8 +112,8 @@ func TestExcludedClient(t *testing.T) {
 	}
 }
 
-// The test checks that a study is aborted after three rejected rounds in a row if it needs all its
-// clients.
+// The test checks that a study that needs all its clients is aborted after three consecutive
+// rejected rounds.
 func TestStalledStudyIsAborted(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 5", "max_rejected = 3"))

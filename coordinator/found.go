@@ -129,8 +129,7 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 }
 
 // invite makes an invitation to a study, and the ticket by which the store will recognise the
-// invitation. The argument own is the coordinator's roster entry. The caller must write the ticket
-// to the store.
+// invitation. own is the coordinator's roster entry. The caller must write the ticket to the store.
 func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
 	i, ticket, err := invitation.New(invitation.Invitation{
 		Study: study, Name: name, Coordinator: own.Key.Fingerprint(), Pin: own.Pin,

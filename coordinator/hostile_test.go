@@ -203,8 +203,8 @@ func TestHostileReleases(t *testing.T) {
 	}
 }
 
-// The test sends an answer whose release is not the one whose hash the client has signed. The
-// coordinator must refuse it. Otherwise all other clients would refuse the outcome.
+// The test sends an answer whose release does not match the hash that the client has signed. The
+// coordinator must refuse the answer, because all other clients would refuse the outcome.
 //
 //abuse:case A20 a release that differs from the hash beside it is refused; the client may then send the right one
 func TestAnswerOfAnotherReleaseIsRefused(t *testing.T) {
@@ -255,8 +255,8 @@ func approvalAsRelease(s *stand) (*party, transport.Item) {
 	return s.north, transport.Item{Envelope: e, Body: s.good.Body}
 }
 
-// foreignAnswer returns an answer that client south has computed, but client north has encrypted
-// and signed.
+// foreignAnswer returns an answer that client south has computed, and that client north has
+// encrypted and signed.
 func foreignAnswer(s *stand) (*party, transport.Item) {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
@@ -395,8 +395,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// The test calls the methods of a study for other parties than its clients. All calls must be
-// refused.
+// The test calls the methods of a study as parties that are not clients of the study. All calls must
+// be refused.
 //
 //abuse:case P02 denied to all but the clients of the study
 //abuse:case P12 strangers, other studies and other roles get the same refusal

@@ -151,8 +151,8 @@ func (h *Hub) Serving(serverName string) *Study {
 	return h.byName[serverName]
 }
 
-// Study returns a study. The argument selector is the study's name, or the first digits of its
-// digest. An empty selector selects the only study.
+// Study returns a study. selector is the study's name, or the first digits of its digest. An empty
+// selector selects the only study.
 func (h *Hub) Study(selector string) (*Study, error) {
 	var found []*Study
 	for _, s := range h.Studies() {

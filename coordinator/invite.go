@@ -50,8 +50,8 @@ func (b *batch) checkInvitees(names []identity.Name) error {
 }
 
 // checkNames checks the names of new clients. It returns an error if a name is malformed, if a name
-// equals the coordinator's name or is too similar to another name, or if the roster would become
-// too large. The argument tickets contains the tickets of the clients that were invited before.
+// equals the coordinator's name or is too similar to another name, or if the roster would become too
+// large. tickets contains the tickets of the clients that were invited before.
 func checkNames(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
 	for _, t := range tickets {

@@ -242,8 +242,7 @@ func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write fu
 	return nil
 }
 
-// append adds an entry to the transcript. The argument chain is the state of the hash chain after
-// this entry.
+// append adds an entry to the transcript. chain is the state of the hash chain after this entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})

@@ -65,7 +65,7 @@ func (s *successor) asks() transport.RenewRequest {
 	return transport.RenewRequest{Request: s.request, Renewal: s.renewal.Bytes()}
 }
 
-// adopt makes new keys those of the party.
+// adopt replaces the keys of the party by the keys in s.
 func (p *party) adopt(s *successor) {
 	p.identity, p.tls, p.sealing, p.request, p.entry, p.next = s.identity, s.tls, s.sealing, s.request, s.renewal.Entry.Bytes(), nil
 }
@@ -153,8 +153,9 @@ func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte,
 }
 
 // The test changes the roster while a study runs, and kills the coordinator at every commit. The
-// rounds must be the same to the last bit, every version must be in the transcript that verify
-// accepts, and the revoked client must be refused, also after a restart.
+// rounds must equal those of an undisturbed run bit for bit. The transcript must contain every
+// version of the roster, and Verify must accept its bundle. The coordinator must refuse the revoked
+// client, even after a restart.
 //
 //abuse:case A01 new keys and revocations survive a kill at every commit, and the rounds are the same to the last bit
 //abuse:case P10 keys change between rounds, in a transcript that verify accepts
@@ -250,7 +251,7 @@ func checkRotated(t *testing.T, h *house, parties []*party) {
 	}
 }
 
-// A virtual clock, which tests move.
+// A virtual is a clock that tests move forward.
 type virtual struct{ seconds atomic.Int64 }
 
 func newVirtual(now time.Time) *virtual {
@@ -264,7 +265,8 @@ func (v *virtual) Now() time.Time { return time.Unix(v.seconds.Load(), 0) }
 // pass moves the clock forward.
 func (v *virtual) pass(d time.Duration) { v.seconds.Add(int64(d / time.Second)) }
 
-// renewed asks for a certificate as a guest, checks it, and returns the answer.
+// renewed requests a certificate as a guest, checks the certificate, and returns the coordinator's
+// reply.
 func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 	t.Helper()
 	r, err := p.house.study.Renew(t.Context(), channel.Party{}, transport.RenewRequest{Request: p.request})
@@ -283,10 +285,11 @@ func (p *party) renewed(t *testing.T, now time.Time) transport.Renewed {
 	return r
 }
 
-// The test lets clients stay away for 91 days before the study begins, and for 400 days within it,
-// with a restart or without. They must be able to come back with their identities alone, and the
-// study must end as if nothing had happened. The test also sends each request a second time. Requests
-// of others, and requests with earlier keys, must be refused.
+// The test keeps clients away for 91 days before the study begins, and twice for 400 days during the
+// study, with and without a restart of the coordinator. The clients must be able to return although
+// their certificates have expired, and the study must end with a result. The test also sends each
+// request a second time. Requests by another client, and requests with another client's key, must be
+// refused.
 //
 //abuse:case A06 a renewed certificate needs the identity and the TLS key of the client: a request sent again gives nothing to others
 //abuse:case P10 a study lives longer than its certificates: clients come back after 91 and after 400 days
@@ -344,14 +347,14 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 			if s := h.mustStatus(); s.Phase != Ended {
 				t.Errorf("the study is %s: %s", s.Phase, s.Waits)
 			}
-			north.renewed(t, clock.Now()) // it still reads the result
+			north.renewed(t, clock.Now()) // north must still be able to read the result
 		})
 	}
 }
 
-// The test checks that only the present identity of a client can make new keys. A thief with a stolen
-// identity can make new keys at most once, and then the client notices. An identity that was replaced
-// makes no keys and signs no messages.
+// The test checks that only the present identity of a client can introduce new keys. A thief with a
+// stolen identity can do so at most once, and the client then notices the theft. Once an identity
+// was replaced, the coordinator must accept neither keys nor messages from it.
 //
 //abuse:case P10 an identity that was stolen before its rotation is worth nothing after it
 func TestStolenIdentityAfterRotation(t *testing.T) {
@@ -389,8 +392,9 @@ func TestStolenIdentityAfterRotation(t *testing.T) {
 	}
 }
 
-// The test gives a client new keys before the study begins, and removes another one, whose
-// invitation was stolen. A new client of the same name can then join, and the thief cannot.
+// The test gives a client new keys before the study begins, and removes another client, whose
+// invitation was stolen. A new client with the same name must then be able to join, and the thief
+// must not.
 //
 //abuse:case P11 whoever joined with a stolen invitation is removed, and the invitation can be made again
 func TestMembersChangeBeforeTheBeginning(t *testing.T) {
@@ -437,8 +441,9 @@ func TestMembersChangeBeforeTheBeginning(t *testing.T) {
 	}
 }
 
-// The test revokes the keys of a client within a round and restarts the coordinator before the next
-// version of the roster. The client must stay out, and the version must have the revocation.
+// The test revokes the keys of a client during a round, and restarts the coordinator before the next
+// version of the roster. The client must stay excluded, and the next version must contain the
+// revocation.
 //
 //abuse:case P10 a restarted coordinator remembers a revocation that is not in the roster yet
 func TestRevocationSurvivesARestart(t *testing.T) {

@@ -21,8 +21,8 @@ type opener struct {
 	tokens chan struct{}
 }
 
-// use sets the key that decrypts answers, and erases the previous key in memory. The argument size
-// is the size in bytes to which clients pad their answers.
+// use sets the key that decrypts answers, and erases the previous key in memory. size is the size in
+// bytes to which clients pad their answers.
 func (o *opener) use(key *seal.Key, size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

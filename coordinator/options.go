@@ -92,7 +92,7 @@ type Events interface {
 	// Influence reports the norm of a client's answer, divided by the median norm of the other
 	// answers. It is called only in studies in which everybody is allowed to read the answers.
 	Influence(client string, norm float64)
-	Closed(whole bool)           // a round was closed; the argument whole is true if the answers of all clients had arrived
+	Closed(whole bool)           // a round was closed; whole is true if the answers of all clients had arrived
 	Took()                       // an answer was accepted
 	Refused(method, why string)  // a call was refused
 	Stored(batch int, ok bool)   // a transaction with the given number of commands was committed (ok is true) or failed

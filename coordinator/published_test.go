@@ -19,16 +19,15 @@ import (
 	"fedpvi/transport"
 )
 
-// lowerPublished makes the releases of every study too long for outcomes, until the test and the tests
-// within it have ended.
+// lowerPublished makes the releases of every study too long for outcomes until the test has ended.
 func lowerPublished(t *testing.T) {
 	most := phase.MaxPublished
 	phase.MaxPublished = 1
 	t.Cleanup(func() { phase.MaxPublished = most })
 }
 
-// The coordinator is killed while it keeps releases that clients fetch. The bundle is complete
-// afterwards.
+// The test kills the coordinator at every commit of a study whose releases clients fetch. The bundle
+// must be complete afterwards.
 //
 //abuse:case A01 releases that clients fetch are kept before their answers are accepted
 func TestFetchedKilledAtEveryTransaction(t *testing.T) {
@@ -61,8 +60,9 @@ func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 	return all
 }
 
-// Clients of the study can fetch releases, and nobody else. A release, its size or its place in a
-// bundle cannot be changed. A coordinator whose file is missing does not start.
+// Only clients of the study may fetch releases. Verify must refuse a bundle in which a release was
+// changed, shortened, moved or left out. If the file of a release is missing, the coordinator must
+// not start.
 //
 //abuse:case P02 a release is delivered to the clients of its study alone, by the hash that its client has signed
 //abuse:case A21 a fetched release in a bundle that was changed, exchanged or left out: refused, with the plan and the client
@@ -149,13 +149,13 @@ func TestFetchedReleases(t *testing.T) {
 	}
 }
 
-// A study that began with an earlier program continues as it began: outcomes have only the sum if the
-// releases are too long, and nobody fetches releases.
+// A study that began with an earlier version of the program must continue by its rules: if the
+// releases are too long, outcomes contain only the sum, and clients do not fetch releases.
 func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(signedText(1))
 	parties := h.invite(two...)
-	admit(t, parties...) // the first entry is the one of an earlier program, because the releases are short
+	admit(t, parties...) // the first entry equals that of an earlier program, because the releases are still short enough
 	lowerPublished(t)
 	play(t, parties...)
 	report, err := bundle.Verify(bytes.NewReader(bundleOf(t, h)))
@@ -164,8 +164,8 @@ func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	}
 }
 
-// Releases that nobody fetches are removed: those of a round without a sum, and those of a plan that
-// is open when the study is aborted.
+// The coordinator must remove releases that no client will fetch: the releases of a void round, and
+// those of a plan that is open when the study is aborted.
 func TestReleasesThatNobodyFetches(t *testing.T) {
 	lowerPublished(t)
 	h := newHouse(t, Options{})

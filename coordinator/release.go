@@ -25,9 +25,9 @@ const (
 	minPiece = 512
 )
 
-// Offer receives the envelope of an answer. If the argument whole contains the complete body, Offer
-// accepts the answer at once. Otherwise the client sends the body with [Study.Write]. Offer returns
-// the number of bytes of the body that the coordinator has.
+// Offer receives the envelope of an answer. If whole contains the complete body, Offer accepts the
+// answer at once. Otherwise the client sends the body with [Study.Write]. Offer returns the number
+// of bytes of the body that the coordinator has.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -71,8 +71,8 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: o.key, release: o.release, offer: o, value: o.value}
 }
 
-// offer records the envelope of an answer. The argument checked is the content of the envelope if
-// the caller has verified the envelope. If checked is nil, offer verifies the envelope.
+// offer records the envelope of an answer. checked is the content of the envelope if the caller has
+// verified the envelope. If checked is nil, offer verifies the envelope.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -318,7 +318,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 }
 
 // drop removes the body of an answer that cannot be accepted, and keeps the envelope of the answer.
-// It logs the first refusal of an answer. It returns the argument fault.
+// It logs the first refusal of an answer. It returns fault.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {

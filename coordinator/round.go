@@ -371,8 +371,8 @@ func (b *batch) fail(err error) error {
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
 }
 
-// abort ends the study for all clients before its last plan. The argument party is the name of
-// the party that aborts the study.
+// abort ends the study for all clients before its last plan. party is the name of the party that
+// aborts the study.
 func (b *batch) abort(party identity.Name, why string) error {
 	s, st := b.study, b.state
 	if _, err := transcript.Reason(why); err != nil {

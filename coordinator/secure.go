@@ -323,7 +323,7 @@ func (x *secure) step() string {
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
 // waits describes in words the event for which the study waits. If the study does not wait for a
-// step of secure aggregation, the result is the argument other.
+// step of secure aggregation, the result is other.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other

@@ -114,9 +114,9 @@ func TestRepeatedComplaints(t *testing.T) {
 	}
 }
 
-// A client was restored to a state from before it drew its keys, and sends new keys. The test
-// checks that the coordinator refuses them, because nobody could decrypt the client's deals, and
-// the client must not pay for such deals.
+// A client is restored to a state from before it drew its keys, so it sends new keys. The test
+// checks that the coordinator refuses the new keys. If it accepted them, nobody could decrypt the
+// client's deals, and the client would pay for these deals.
 //
 //abuse:case A16 a client that has lost the keys that it sent is refused before it pays for a deal
 func TestKeysAgain(t *testing.T) {

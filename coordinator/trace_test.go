@@ -9,9 +9,9 @@ import (
 	"fedpvi/coordinator/bundle"
 )
 
-// The trace of a bundle has every round. After the last one the mean of q is that of the result.
-// Clients have influences where messages are published. The distances of point estimates are in sds
-// of the prior.
+// The trace of a bundle must contain every round. After the last round, the mean of q must equal the
+// mean of the result. Clients must have influences only in studies that publish messages. The
+// distances of point estimates must be in standard deviations of the prior.
 func TestTrace(t *testing.T) {
 	version2 := func(document []byte) []byte {
 		return bytes.Replace(document, []byte("version = 1"), []byte("version = 2"), 1)

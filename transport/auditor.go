@@ -13,13 +13,13 @@ import (
 // An Auditor receives the events for an audit log, which are connections and refused calls. The
 // methods are called concurrently, and must be fast.
 type Auditor interface {
-	// Handshake reports a connection, or a handshake that failed with the error err. The argument
-	// from is the address of the client, even if the connection comes through a load balancer. The
-	// argument serverName selects a study. It is empty if the handshake failed. The argument peer
-	// is zero if the handshake failed, or if the peer is a guest, which has no certificate.
+	// Handshake reports a connection, or a handshake that failed with the error err. from is the
+	// address of the client, even if the connection comes through a load balancer. serverName
+	// selects a study. It is empty if the handshake failed. peer is zero if the handshake failed, or
+	// if the peer is a guest, which has no certificate.
 	Handshake(from net.Addr, serverName string, peer channel.Party, err error)
 	// Denied reports a call of a method that was refused because of the caller or the form of the
-	// call. The argument reason is the text of a [Reason].
+	// call. reason is the text of a [Reason].
 	Denied(from net.Addr, peer channel.Party, method string, reason string)
 }
 

@@ -85,8 +85,8 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	return int64(size), nil
 }
 
-// checkPiece checks the next piece of a body and returns the bytes of the piece. The argument size
-// is the number of bytes of the body, and have is the number of bytes that have already arrived.
+// checkPiece checks the next piece of a body and returns the bytes of the piece. size is the number
+// of bytes of the body, and have is the number of bytes that have already arrived.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
 		return nil, refuse(Malformed, "pieces must follow the offer of a release")

@@ -107,10 +107,10 @@ type Coordinator interface {
 	// callers, and should do so for long bodies.
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
-	// Offer announces a release. It checks the envelope, and returns the number of bytes of the
-	// body that have already arrived. If the release was accepted before, this number is the size
-	// of the body. The argument whole is the complete body, or nil. A complete body is checked and
-	// accepted at once. Offer must not keep the slices.
+	// Offer announces a release. It checks the envelope, and returns the number of bytes of the body
+	// that have already arrived. If the release was accepted before, this number is the size of the
+	// body. whole is the complete body, or nil. A complete body is checked and accepted at once.
+	// Offer must not keep the slices.
 	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
 	// Write adds a piece of the body of an offered release, at an offset in bytes. When the body is
@@ -119,17 +119,17 @@ type Coordinator interface {
 	// at a time, from the first to the last.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the bytes that the argument wanted selects. They are a release, or the peer's
-	// parts of other clients' messages as one sequence of bytes. If a release is too long for the
-	// outcome of its plan, clients request the release with this method.
+	// Pieces returns the bytes that wanted selects. They are a release, or the peer's parts of other
+	// clients' messages as one sequence of bytes. If a release is too long for the outcome of its
+	// plan, clients request the release with this method.
 	Pieces(ctx context.Context, peer channel.Party, wanted Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of the cut of a plan.
 	Confirm(ctx context.Context, peer channel.Party, envelope []byte) error
 
 	// Complain records that the peer cannot open its part of another client's message, and for this
-	// reason does not confirm the cut of a plan. The argument ask is the number of the plan, and
-	// place is the other client's place in the roster, counted from 1.
+	// reason does not confirm the cut of a plan. ask is the number of the plan, and place is the
+	// other client's place in the roster, counted from 1.
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
 

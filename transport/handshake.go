@@ -57,8 +57,8 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
 
-// handshake does the TLS handshake of c and returns the peer. The argument raw is the connection
-// below c, which the door has admitted.
+// handshake does the TLS handshake of c and returns the peer. raw is the connection below c, which
+// the door has admitted.
 func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if err := c.Handshake(); err != nil {
 		return caller{}, err

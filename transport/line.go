@@ -151,8 +151,8 @@ func (l *line) alive() {
 	}
 }
 
-// report calls the function tried, if it is set, after an attempt to connect. The argument err is
-// nil if the attempt succeeded.
+// report calls the function tried, if it is set, after an attempt to connect. err is nil if the
+// attempt succeeded.
 func (l *line) report(err error) {
 	if l.tried != nil {
 		l.tried(l.address, l.faultOf(err))

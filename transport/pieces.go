@@ -78,7 +78,7 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 }
 
 // Columns returns this client's columns of the deals in the cut of a plan, in the order of the cut.
-// The argument ask is the number of the plan, and size is the total size of the columns in bytes.
+// ask is the number of the plan, and size is the total size of the columns in bytes.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
 	return c.gather(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
@@ -90,9 +90,9 @@ func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64,
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
 
-// PairKeys returns this client's parts of the keys of other clients. The argument clients contains
-// the places of these clients in the roster, counted from 1. The parts are in the same order. The
-// argument size is the total size of the parts in bytes.
+// PairKeys returns this client's parts of the keys of other clients. clients contains the places of
+// these clients in the roster, counted from 1. The parts are in the same order. size is the total
+// size of the parts in bytes.
 func (c *Client) PairKeys(ctx context.Context, clients []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(clients))
 	for i, place := range clients {
@@ -107,8 +107,8 @@ func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 }
 
 // Complain reports to the coordinator that this client cannot open its column of another client's
-// deal. For this reason the client does not confirm the cut of a plan. The argument ask is the
-// number of the plan, and place is the place of the other client in the roster, counted from 1.
+// deal. For this reason the client does not confirm the cut of a plan. ask is the number of the
+// plan, and place is the place of the other client in the roster, counted from 1.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }
@@ -123,7 +123,7 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	})
 }
 
-// gather returns the bytes that m requests. The argument size is the number of these bytes.
+// gather returns the bytes that m requests. size is the number of these bytes.
 func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	if err := c.pieces(ctx, m, size, b); err != nil {
@@ -132,8 +132,8 @@ func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	return b.Bytes(), nil
 }
 
-// pieces writes the bytes that m requests to w, as they arrive. The argument size is the number of
-// these bytes. If the connection fails, pieces receives the remaining bytes in further calls.
+// pieces writes the bytes that m requests to w, as they arrive. size is the number of these bytes.
+// If the connection fails, pieces receives the remaining bytes in further calls.
 func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64, w io.Writer) error {
 	if err := c.needs(secureSince); err != nil {
 		return err

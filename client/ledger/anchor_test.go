@@ -92,8 +92,9 @@ func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	return n, nil
 }
 
-// The test replaces each of the two files by the file after an earlier transaction. The store must
-// be opened only if the anchor is at most one transaction behind, which a crash can cause.
+// The test replaces each of the two files by the file after an earlier transaction. Open must accept
+// the store only if the anchor is at most one transaction behind, because a crash can cause this
+// state.
 //
 //abuse:case A15 one of the two files put back to any earlier transaction: not opened
 func TestFilesFromThePast(t *testing.T) {
@@ -119,7 +120,7 @@ func TestFilesFromThePast(t *testing.T) {
 }
 
 // The test flips bits of both files. If a bit of the newer meta page is flipped, bbolt uses the
-// older one, and the file then has one charge less. Open must return an error, or no charge may be
+// older page, and the newest charge is missing. Open must return an error, or no charge may be
 // missing. The short test flips every bit of both meta pages and of the anchor.
 //
 //abuse:case A15 any flipped bit is refused, or no charge is missing
@@ -287,7 +288,7 @@ func FuzzAnchor(f *testing.F) {
 }
 
 // The test flips bits of the names of the parts of the file. Without the name of its first part, the
-// file looks new. It must be refused as damaged all the same.
+// file looks new. Open must nevertheless report it as damaged.
 func TestFlippedNamesOfParts(t *testing.T) {
 	p := newPast(t, 2)
 	file, anchor := p.files[1], p.anchors[1]

@@ -28,8 +28,7 @@ func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 
 func purpose(study Hash, name string) string { return "fedpvi client 1 " + study.String() + " " + name }
 
-// apply writes a change to the database. The argument sealed has the new values, which are already
-// encrypted.
+// apply writes a change to the database. sealed has the new values, which are already encrypted.
 func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	if c.Settled > 0 {
 		if err := tx.Bucket(outboxBucket).Delete(outboxKey(c.Study, c.Settled)); err != nil {

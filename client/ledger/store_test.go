@@ -209,8 +209,7 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	}
 }
 
-// The test checks that a release must satisfy both the limit of the policy and that of the
-// budget.
+// The test checks that a release must satisfy both the policy's limit and the budget's limit.
 func TestStricterPromiseDecides(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -336,8 +335,8 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	}
 }
 
-// The test charges a file of records to one data set. The store then refuses to charge the file to
-// another data set, also after a restart, because the file would have a second budget.
+// The test charges a file of records to one data set. The store must then refuse to charge the file
+// to another data set, even after a restart, because the file would have a second budget.
 //
 //abuse:case A24 refused under a second name, also after a restart
 func TestFileOfRecordsHasOneBudget(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A data holder reads the review in a real browser, approves the study, watches the run, and reads
-// the result. The page of the run changes without being loaded again.
+// the result. The page of the run is updated without a reload.
 func TestDataHolderInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	h := open(t)

@@ -29,8 +29,8 @@ import (
 // writes the command's lines to the audit log.
 type Config struct {
 	Client *client.Client
-	// Members are the studies that the client has joined. A run changes its Member values, so it
-	// needs other values than these.
+	// Members are the studies that the client has joined. A run changes its own Member values, so it
+	// must not use these.
 	Members []*client.Member
 	Policy  func() (*client.Policy, error)
 	Approve func(m *client.Member, p *client.Policy, dataset, digest string) error
@@ -211,8 +211,8 @@ func (p *Pages) rows() ([]row, error) {
 	return all, nil
 }
 
-// state returns a text that changes whenever the pages must be shown again, because a part of their
-// content has changed.
+// state returns a string that changes whenever a part of the pages' content changes. The pages must
+// then be shown again.
 func (p *Pages) state(context.Context) (string, error) {
 	rows, err := p.rows()
 	if err != nil {
@@ -264,7 +264,7 @@ func (p *Pages) report(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Report on " + m.Study.Name, Name: "body", Of: body}, err
 }
 
-// result returns the part of the report that has the result, or nothing if the study has no result.
+// result returns the part of the report with the result, or "" if the study has no result.
 func (p *Pages) result(m *client.Member) (template.HTML, error) {
 	report, err := p.reportOn(m)
 	if errors.Is(err, client.ErrNoResult) {

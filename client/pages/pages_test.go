@@ -167,7 +167,8 @@ func (h *holder) serve() {
 	})
 }
 
-// want checks the status and the texts of an answer, and returns its body.
+// want checks that a response has the given status and that its body contains all of texts. It
+// returns the body.
 func (h *holder) want(a *http.Response, err error, status int, texts ...string) string {
 	h.t.Helper()
 	check(h.t, err)
@@ -203,8 +204,8 @@ func (h *holder) path(of string) string { return "/studies/" + h.study.Digest() 
 
 var hidden = regexp.MustCompile(`name="(token|policy|digest)" (?:value="([^"]*)")`)
 
-// post sends a form of the page of the study, with the fields that the page has and the given ones. A
-// field that is given as "" is left out.
+// post sends a form of the study's page. The form contains the hidden fields of the page, changed
+// and extended by fields. A field whose value in fields is "" is left out.
 func (h *holder) post(form string, fields map[string]string, status int, texts ...string) {
 	h.t.Helper()
 	values := url.Values{}
@@ -222,8 +223,8 @@ func (h *holder) post(form string, fields map[string]string, status int, texts .
 	h.want(a, err, status, texts...)
 }
 
-// The page of a study has the review, and shows texts of the study and of records as texts. The
-// examination is there until a run begins.
+// The page of a study must show the review, and must escape text from the study and from records.
+// The examination must be available until a run begins.
 func TestReviewAndCheck(t *testing.T) {
 	h := open(t)
 	h.get("/", http.StatusOK, "A &lt;b&gt;plane&lt;/b&gt;", "<strong>not approved</strong>")
@@ -247,8 +248,8 @@ func TestReviewAndCheck(t *testing.T) {
 	}
 }
 
-// An approval needs the digest of the study and the policy that the page has shown. A run that waits
-// for it goes on with that policy.
+// An approval must contain the digest of the study and the hash of the policy, as the page has shown
+// them. A run that waits for the approval must continue with this policy.
 func TestApproval(t *testing.T) {
 	h := open(t)
 	h.get("/ledger", http.StatusOK, "no budget yet")
@@ -306,8 +307,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// If the coordinator cannot be told of a refusal, the client has left all the same: a run does not
-// begin, and the page says what to do.
+// The connection breaks before the coordinator learns of a refusal. The client must have left the
+// study nevertheless: no run may begin, and the page must name the command to repeat.
 func TestRefusalThatDoesNotArrive(t *testing.T) {
 	h := open(t)
 	h.cut = true

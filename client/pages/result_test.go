@@ -52,8 +52,8 @@ func (h *holder) play() {
 	check(h.t, <-ended)
 }
 
-// When a study is over, its page has the result, and leads to the report. Examinations are allowed
-// again.
+// When a study is over, its page must show the result and have a link to the report. Examinations
+// are allowed again.
 func TestResult(t *testing.T) {
 	h := open(t)
 	if page := h.get(h.path(""), http.StatusOK); strings.Contains(page, "Results</h2>") || strings.Contains(page, h.path("/report")) {

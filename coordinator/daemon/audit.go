@@ -26,8 +26,8 @@ func (s *server) openAudit() (*audit.Log, error) {
 	}})
 }
 
-// auditConfiguration writes the configuration of the daemon to the audit log. The argument serves
-// is the address at which clients reach the daemon.
+// auditConfiguration writes the configuration of the daemon to the audit log. serves is the address
+// at which clients reach the daemon.
 func (s *server) auditConfiguration(serves net.Addr) {
 	c := s.config
 	studies := []string{}

@@ -359,7 +359,8 @@ func TestPortInUseIsRefused(t *testing.T) {
 	check(t, hub.Close())
 }
 
-// A daemon serves pages if it is told to, and refuses an address that other machines can reach.
+// The daemon must serve pages if its configuration contains an address for them. It must refuse an
+// address that other machines can reach.
 func TestPagesAreServed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	r := startWith(t, Config{Dir: dir, Web: "127.0.0.1:0"})

@@ -120,8 +120,8 @@ func (m *metrics) Stored(batch int, ok bool) {
 	m.batch.Observe(float64(batch))
 }
 
-// Audited counts a line of the audit log. The argument written is true if the line was written, and
-// false if it was lost.
+// Audited counts a line of the audit log. written is true if the line was written, and false if it
+// was lost.
 func (m *metrics) Audited(written bool) {
 	result := "ok"
 	if !written {

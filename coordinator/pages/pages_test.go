@@ -31,8 +31,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// ended are the orders of a coordinator that says that all studies are over, and whose bundles are
-// damaged.
+// ended is the API of a coordinator that reports every study as over and returns a damaged bundle.
 type ended struct{ admin.API }
 
 func (e ended) Status(ctx context.Context, study string) ([]coordinator.Status, error) {
@@ -48,7 +47,7 @@ func (ended) Bundle(_ context.Context, _ string, w io.Writer) error {
 	return err
 }
 
-// An operator is signed in to the pages of a hub with one study and two clients.
+// An operator is a browser that is signed in to the pages of a hub with one study and two clients.
 type operator struct {
 	http.Client
 	t    *testing.T
@@ -101,7 +100,8 @@ func open(t *testing.T, change func(admin.API) admin.API) *operator {
 	return b
 }
 
-// want gets a page, and checks its status and its texts.
+// want requests a page. It checks the status of the response, and that the page contains all of
+// texts.
 func (b *operator) want(path string, status int, texts ...string) {
 	b.t.Helper()
 	a, err := b.Get(b.base + path)
@@ -119,7 +119,8 @@ func (b *operator) want(path string, status int, texts ...string) {
 	}
 }
 
-// The pages show what coordinator status shows, and texts of the study as texts.
+// The pages must show the content of the command coordinator status, and must escape text from the
+// study.
 func TestPagesOfAStudy(t *testing.T) {
 	b := open(t, func(a admin.API) admin.API { return a })
 	digest := b.hub.Studies()[0].Digest()
@@ -129,7 +130,7 @@ func TestPagesOfAStudy(t *testing.T) {
 	b.want("/studies/0000", http.StatusNotFound, "has no study")
 }
 
-// A report is shown only after its bundle was checked.
+// The bundle of a study is damaged. The page must show an error instead of a report.
 func TestReportOfADamagedBundle(t *testing.T) {
 	b := open(t, func(a admin.API) admin.API { return ended{a} })
 	digest := b.hub.Studies()[0].Digest()

@@ -27,9 +27,8 @@ const (
 		"which are refused all the same where the roster pins another key."
 )
 
-// A Key is a party's Ed25519 key for TLS. It is another key than that of the party's identity,
-// which signs the request for a certificate. Formatting verbs, loggers and encoders do not show the
-// key.
+// A Key is a party's Ed25519 key for TLS. It differs from the key of the party's identity, which
+// signs the request for a certificate. Formatting verbs, loggers and encoders do not show the key.
 type Key struct {
 	public ed25519.PublicKey
 	key    secret.Secret // private key, an ed25519.PrivateKey

@@ -22,8 +22,8 @@ const pluginName = "fedpvitest"
 // usualFactor is the work factor of a passphrase outside of tests.
 var usualFactor int
 
-// TestMain runs the tests. Under the name of an age plugin it is that plugin, whose key is in the
-// environment.
+// TestMain runs the tests. If the program was started under the name of an age plugin, TestMain acts
+// as this plugin instead, with the key in the environment.
 func TestMain(m *testing.M) {
 	usualFactor, workFactor = workFactor, 4
 	if filepath.Base(os.Args[0]) == "age-plugin-"+pluginName {
@@ -79,7 +79,7 @@ func named(t *testing.T, content string) Unlock {
 
 const passphrase = "correct horse battery staple\n"
 
-// means returns one Unlock of each sort.
+// means returns one Unlock of each kind, by name.
 func means(t *testing.T) map[string]Unlock {
 	t.Helper()
 	x, err := age.GenerateX25519Identity()
@@ -164,8 +164,8 @@ func TestFilesAreAgeFiles(t *testing.T) {
 	}
 }
 
-// The test breaks Protect and Unprotect at every write. Every key must stay readable with the lock,
-// and a repetition must complete the work.
+// The test makes each write of Protect and of Unprotect fail in turn. Every key must stay readable
+// with the lock, and a second call must complete the work.
 func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 	with := named(t, passphrase)
 	killed := errors.New("killed")
@@ -280,7 +280,7 @@ func TestLockedKeysSayWhy(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	refused(all["plugin"], "install it in a folder of PATH")
 
-	// A lost or damaged lock is damage.
+	// With a damaged or missing lock file, the error must be ErrDamaged.
 	lock := filepath.Join(dir, LockFile)
 	check(t, os.WriteFile(lock, []byte("no age file"), 0o600))
 	if _, err := Open(dir, all["identity"]); !errors.Is(err, ErrDamaged) {
@@ -310,9 +310,9 @@ func TestEveryChangedByteOfAProtectedKeyIsDetected(t *testing.T) {
 	}
 }
 
-// systemd makes a credential in one of two forms: for the user of the unit with mode 0400, in a
-// directory of mode 0500; or of root with mode 0440 and an access control list, whose mask the mode of
-// the group shows.
+// The file of a systemd credential has one of two forms. Either it belongs to the user of the unit
+// and has mode 0400, in a directory of mode 0500. Or it belongs to root, and has mode 0440 and an
+// access control list. The group bits of its mode then show the mask of this list.
 func TestCredentialOfSystemd(t *testing.T) {
 	dir, _ := directory(t)
 	credentials := t.TempDir()

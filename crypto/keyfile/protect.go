@@ -51,9 +51,9 @@ func (l *Listing) Write(w io.Writer) error {
 	return err
 }
 
-// Summary describes in one line whether the keys are protected, and how they are opened. The
-// argument unlock is the operator's choice for opening the keys. Summary returns an error if only a
-// part of the keys is protected.
+// Summary describes in one line whether the keys are protected, and how they are opened. unlock is
+// the operator's choice for opening the keys. Summary returns an error if only a part of the keys is
+// protected.
 func (l *Listing) Summary(unlock Unlock) (string, error) {
 	protected := 0
 	for _, f := range l.Keys {

@@ -30,9 +30,8 @@ type Renewal struct {
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
-// Renew returns the renewal with which a party replaces its entry in the roster. The argument
-// before is the present entry, and next is the new entry. The signer must have the identity of the
-// present entry.
+// Renew returns the renewal with which a party replaces its entry in the roster. before is the
+// present entry, and next is the new entry. The signer must have the identity of the present entry.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }
@@ -73,8 +72,8 @@ func readRenewal(r *wire.Reader) (out Renewal) {
 	return out
 }
 
-// Latest returns the entry of a party after a chain of renewals, each encoded by
-// [Renewal.Bytes]. The argument first is the entry before the first renewal.
+// Latest returns the entry of a party after a chain of renewals, each encoded by [Renewal.Bytes].
+// first is the entry before the first renewal.
 func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 	for _, b := range renewals {
 		r, err := ParseRenewal(b, study)

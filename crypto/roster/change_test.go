@@ -19,7 +19,7 @@ func renewal(t testing.TB, p party) Renewal {
 	return Renew(p.Identity, study, p.entry, entryOf(t, p.Identity, string(p.entry.Name), p.entry.Role))
 }
 
-// rotated returns a party with a new identity and other new keys, and its renewal.
+// rotated returns a party with a new identity and new keys, and its renewal.
 func rotated(t testing.TB, p party) (party, Renewal) {
 	t.Helper()
 	after := newParty(t, string(p.entry.Name), p.entry.Role)
@@ -69,8 +69,8 @@ func TestChangeOfARoster(t *testing.T) {
 	}
 }
 
-// The test makes changes that are not allowed: with keys of others, with keys that were replaced
-// before, of other studies, and of revoked parties.
+// The test makes changes that are not allowed: changes with another party's keys, with keys that
+// were replaced before, for another study, and for a revoked party.
 //
 //abuse:case P10 a stolen identity that was replaced makes no further keys, and no party joins a roster
 func TestInvalidChangesAreRefused(t *testing.T) {

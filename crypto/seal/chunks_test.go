@@ -48,7 +48,7 @@ func random(t *testing.T, n int) []byte {
 	return b
 }
 
-// The test checks that OpenAt returns the same payloads and errors as Open, also for seals with
+// The test checks that OpenAt returns the same payloads and errors as Open, even for seals with
 // changed bytes.
 func TestOpenAt(t *testing.T) {
 	k := newKey(t)

@@ -30,8 +30,8 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize returns the size of a seal (the encrypted bytes) in bytes. The argument context is the
-// length of the context, and size is the size to which the payload is padded, both in bytes.
+// SealedSize returns the size of a seal (the encrypted bytes) in bytes. context is the length of the
+// context, and size is the size to which the payload is padded, both in bytes.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)

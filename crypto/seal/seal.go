@@ -73,8 +73,8 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 }
 
 // Open decrypts a seal that was made for the key with this context and size, and returns the
-// payload. The argument sealed is the seal. Open checks the length of sealed before it decrypts
-// anything. It returns the payload only after it has authenticated all bytes.
+// payload. sealed is the seal. Open checks the length of sealed before it decrypts anything. It
+// returns the payload only after it has authenticated all bytes.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 // page is a size in bytes. The results of roundUp are multiples of it.
 const page = 4 << 10
 
-// WriteState encrypts the state for the key's own recipient and atomically replaces the file at
-// path by the encrypted state. Only the owner can read the file. The argument purpose describes the
-// content, for example by the names of the study and of the state. ReadState must be called with
-// the same purpose.
+// WriteState encrypts the state for the key's own recipient and atomically replaces the file at path
+// by the encrypted state. Only the owner can read the file. purpose describes the content, for
+// example by the names of the study and of the state. ReadState must be called with the same
+// purpose.
 //
 // ReadState cannot detect that an older version of the file has replaced the newest one. A caller
 // that must detect this needs a sequence number in the state that other parties know.
@@ -67,8 +67,8 @@ func roundUp(n int) int {
 	return (n + step - 1) / step * step
 }
 
-// sizeOf returns the padded size of a payload. The argument sealed is the size of the encrypted
-// bytes. sizeOf is the inverse of SealedSize.
+// sizeOf returns the padded size of a payload. sealed is the size of the encrypted bytes. sizeOf is
+// the inverse of SealedSize.
 func sizeOf(sealed, context int) (int, error) {
 	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)

@@ -101,9 +101,9 @@ func (c *Client) Unknown() (dealers []int) {
 	return dealers
 }
 
-// Learn decrypts and stores the key that a dealer has drawn for this client. The argument sealed is
-// this client's part of the dealer's message with keys (see [Federation.Keys]). If this part cannot
-// be opened or was not made by the dealer, Learn returns [Unopened].
+// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is this client's
+// part of the dealer's message with keys (see [Federation.Keys]). If this part cannot be opened or
+// was not made by the dealer, Learn returns [Unopened].
 func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
 		return refuse("keys from place %d", dealer)
@@ -156,8 +156,8 @@ func (c *Client) Deal(vector []int64) (*Deal, error) {
 	return &Deal{dealPayload(transcript.BodyOf(body), c.plan, c.salt), body, c.header(signed.Deal)}, nil
 }
 
-// Sign returns the envelope and the body of a deal. The arguments ledgerSeq and ledgerHead are the
-// number and the hash of the last entry of the client's ledger, after the charge for the deal.
+// Sign returns the envelope and the body of a deal. ledgerSeq and ledgerHead are the number and the
+// hash of the last entry of the client's ledger, after the charge for the deal.
 func (d *Deal) Sign(signer *identity.Identity, ledgerSeq uint64, ledgerHead Hash) (envelope, body []byte, err error) {
 	d.header.LedgerSeq, d.header.LedgerHead = ledgerSeq, ledgerHead
 	envelope, err = signed.Sign(signer, d.header, d.payload)
@@ -203,10 +203,10 @@ func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }
 
-// Gather decrypts and adds up this client's parts of all deals in the cut. The argument pieces
-// contains these parts (see [Federation.Column]) in the order of the cut. Gather overwrites pieces.
-// If a part cannot be decrypted, Gather returns [Unopened] for the first deal with this problem,
-// and the client must not confirm the cut.
+// Gather decrypts and adds up this client's parts of all deals in the cut. pieces contains these
+// parts (see [Federation.Column]) in the order of the cut. Gather overwrites pieces. If a part
+// cannot be decrypted, Gather returns [Unopened] for the first deal with this problem, and the
+// client must not confirm the cut.
 func (c *Client) Gather(pieces []byte) error {
 	f := c.federation
 	if !c.Wants() {

@@ -10,10 +10,9 @@ import (
 )
 
 // deal returns the body of a deal. The body has the columns that are sent, followed by the tags of
-// the derived columns, which the holders compute from a key. Both are in the order of their
-// offsets. deal also returns the dealer's own column. The argument keys contains the dealer's key
-// for place p at index p − 1. The argument matrix is the result of [packed.Scheme.Dealing] for the
-// dealer.
+// the derived columns, which the holders compute from a key. Both are in the order of their offsets.
+// deal also returns the dealer's own column. keys contains the dealer's key for place p at index p −
+// 1. matrix is the result of [packed.Scheme.Dealing] for the dealer.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -52,8 +51,8 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 }
 
 // secret copies a part of the vector to x. The vector is divided into secrets of f.words elements
-// each. The argument a is the number of the secret, from 0, and start is the index in this secret
-// of the first copied word. Beyond the end of the vector the words are zero.
+// each. a is the number of the secret, from 0, and start is the index in this secret of the first
+// copied word. Beyond the end of the vector the words are zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -123,10 +122,10 @@ func (u *Unopened) Error() string {
 	return fmt.Sprintf("the deal of client %s cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather returns the sum of a holder's columns of the deals in a cut. The argument own is the
-// holder's column of its own deal. At index p − 1, keys contains the key that the dealer at place p
-// has drawn for the holder. The argument pieces contains the parts of the deals for the holder, in
-// the order of the cut. gather overwrites pieces.
+// gather returns the sum of a holder's columns of the deals in a cut. own is the holder's column of
+// its own deal. At index p − 1, keys contains the key that the dealer at place p has drawn for the
+// holder. pieces contains the parts of the deals for the holder, in the order of the cut. gather
+// overwrites pieces.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {
@@ -163,8 +162,8 @@ type column struct {
 	stream *stream  // source of the words, if the holder computes them from the dealer's key
 }
 
-// open prepares the column for reading. The argument piece is the holder's part of the deal. If the
-// dealer has not made this part, open returns false.
+// open prepares the column for reading. piece is the holder's part of the deal. If the dealer has
+// not made this part, open returns false.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false

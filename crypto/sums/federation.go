@@ -40,10 +40,9 @@ type Federation struct {
 	words   int // number of words of a column
 }
 
-// New returns the federation of a study whose transcript has begun. The argument fewest is U_min,
-// the number of shares that are needed to open a sum. The argument length is the number of elements
-// of a vector in all plans of the study. New returns an error if fewest is too small for secure
-// sums.
+// New returns the federation of a study whose transcript has begun. fewest is U_min, the number of
+// shares that are needed to open a sum. length is the number of elements of a vector in all plans of
+// the study. New returns an error if fewest is too small for secure sums.
 func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
 	f := &Federation{chain: chain, length: length}
 	for _, e := range chain.Members().Entries {
@@ -97,10 +96,10 @@ func (f *Federation) sender(h signed.Header) int {
 // columnSize returns the size of an encrypted column in bytes.
 func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
-// pieceSize returns the size in bytes of a holder's part of a deal. The argument offset is the
-// offset of the holder's column. If the dealer sends the column, the part contains the column. If
-// the holder computes the column from a key, the part is only a tag, which authenticates the deal.
-// The dealer's own column, which has the last offset, is not sent.
+// pieceSize returns the size in bytes of a holder's part of a deal. offset is the offset of the
+// holder's column. If the dealer sends the column, the part contains the column. If the holder
+// computes the column from a key, the part is only a tag, which authenticates the deal. The dealer's
+// own column, which has the last offset, is not sent.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():

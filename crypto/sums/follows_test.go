@@ -6,8 +6,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A stage has the words of all clients of four for two contradicting plans of the same number,
-// and the entries that a coordinator can make from them.
+// A stage holds the deals of all four clients for two contradicting plans with the same number, and
+// the cuts and certificates that a coordinator can make from them.
 type stage struct {
 	*world
 	e     *explorer
@@ -116,7 +116,7 @@ func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	return s.state(c), err == nil
 }
 
-// share is like confirm for the share of a cut that has a certificate.
+// share is like confirm, but the client makes its share of a cut that has a certificate.
 func (s *stage) share(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {

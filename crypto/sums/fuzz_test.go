@@ -9,9 +9,10 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// fixed returns a world of three clients that have exchanged their keys, after play. The fuzz
-// engine has several processes, and each of them makes the same world: all that is random follows
-// from a seed. The package cryptotest needs a T for that, which a fuzz target does not have yet.
+// fixed makes a world of three clients that have exchanged their keys, calls play with the world,
+// and returns it. Every process of the fuzz engine must make the same world, so all random values
+// are derived from a seed. Package cryptotest needs a testing.T for this purpose. A fuzz target has
+// no testing.T yet, so fixed runs a test.
 func fixed(f *testing.F, play func(w *world)) (w *world) {
 	f.Helper()
 	all := func(string, string) (bool, error) { return true, nil }
@@ -65,8 +66,8 @@ func playPlan(w *world, bodies map[transcript.Kind][]byte) (states [][]byte) {
 	return states
 }
 
-// FuzzFollow passes entries with any bodies to a client in each step. An entry is refused, or the
-// client goes on to the next step.
+// FuzzFollow passes entries with arbitrary bodies to a client in each step. The client must either
+// refuse the entry or go on to the next step.
 //
 //abuse:case P16 an entry with any body is refused or is the next step, in bounded memory
 func FuzzFollow(f *testing.F) {
@@ -98,7 +99,8 @@ func FuzzFollow(f *testing.F) {
 	})
 }
 
-// FuzzGather passes any columns to a client. Only those that were dealt to it are added up.
+// FuzzGather passes arbitrary columns to a client. The client must add up only the columns that were
+// dealt to it.
 func FuzzGather(f *testing.F) {
 	w, states, _ := fuzzWorld(f)
 	good := w.pieces(1)
@@ -115,7 +117,7 @@ func FuzzGather(f *testing.F) {
 	})
 }
 
-// FuzzMessages passes any messages that clients have signed to the coordinator.
+// FuzzMessages passes arbitrary messages to the coordinator that clients have signed.
 //
 //abuse:case P16 a coordinator takes any message of a client in bounded memory, or refuses it
 func FuzzMessages(f *testing.F) {
@@ -156,7 +158,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzRestore passes any state to RestoreClient.
+// FuzzRestore passes arbitrary bytes to RestoreClient.
 func FuzzRestore(f *testing.F) {
 	w, states, _ := fuzzWorld(f)
 	for _, state := range states {
@@ -176,7 +178,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzLearn passes any seals to a client.
+// FuzzLearn passes arbitrary seals to a client.
 func FuzzLearn(f *testing.F) {
 	w := fixed(f, func(*world) {})
 	at, size := w.federation.Keys(2, 1)

@@ -10,7 +10,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entry returns the next entry with this body, signed by the coordinator. Nobody follows it.
+// entry returns the next entry with this body, signed by the coordinator. The entry does not change
+// the world.
 func (w *world) entry(kind transcript.Kind, ask uint64, body []byte) (transcript.Entry, []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -30,7 +31,8 @@ func (w *world) copyOf(place int) *Client {
 	return c
 }
 
-// unchanged fails the test if c is not in the state of the client at its place.
+// unchanged fails the test if the state of c differs from the state of the world's client at the
+// same place.
 func (w *world) unchanged(c *Client, what string) {
 	w.t.Helper()
 	want, err := w.clients[c.place-1].MarshalBinary()
@@ -60,7 +62,7 @@ func four(t *testing.T) *world {
 	return w
 }
 
-// No bit of a column, a tag or a cut can be changed without a client noticing it before it
+// The test changes each bit of a column, a tag and a cut. A client must notice each change before it
 // confirms.
 //
 //abuse:case P16 every bit of what a client reads before it confirms a cut counts
@@ -109,7 +111,7 @@ func TestEveryBitOfDealsAndCutsCounts(t *testing.T) {
 	}
 }
 
-// No bit of a certificate or an opening can be changed.
+// The test changes each bit of a certificate and an opening. The client must refuse each change.
 //
 //abuse:case P16 every bit of a certificate and of an opening counts
 func TestEveryBitOfCertificatesAndOpeningsCounts(t *testing.T) {
@@ -307,8 +309,8 @@ func TestClientsSayEachThingOnce(t *testing.T) {
 	w.publish("outcome", 2, nil)
 }
 
-// Columns of another plan, of an earlier deal of the same plan, and of another history do not
-// open, though the same clients have dealt them under the same keys.
+// The test checks that a client cannot decrypt columns from another plan, from another deal for the
+// same plan, or from another history, although the same clients have dealt them with the same keys.
 //
 //abuse:case P16 columns of another plan, deal or history are not added up
 func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
@@ -320,14 +322,14 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 	w.publish("outcome", 1, nil)
 	fork := w.copyOf(1)
 	w.publish("plan", 2, nil)
-	other := w.copyOf(2) // its directory is put back after it has dealt
+	other := w.copyOf(2) // state before the deal, as if its directory were restored from a backup after the deal
 	for place := 1; place <= 4; place++ {
 		w.deal(place, []int64{1})
 	}
-	// The second client deals again, as a client does whose directory was put back.
+	// The second client deals again, like a client whose directory was restored from a backup.
 	again, err := other.Deal([]int64{1})
 	check(t, err)
-	// The first client has seen another plan of this number.
+	// The first client has seen a different plan with this number.
 	envelope, err := w.chain.Sign(w.hub, "outcome", 2, model(2), nil)
 	check(t, err)
 	check(t, fork.Follow(transcript.Entry{Kind: "plan", Ask: 2, Model: model(2), Hash: transcript.BodyOf(envelope).Hash}, nil))
@@ -338,7 +340,7 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 	if _, err := w.coordinator.CheckDeal(signedDeal); err == nil {
 		t.Error("a deal for another history was received")
 	}
-	// The coordinator puts the deal for the other history into the cut.
+	// The coordinator adds the deal for the other history to the cut.
 	cut := []Dealt{{1, fork.salt}, {2, w.coordinator.deals[2]}, {3, w.coordinator.deals[3]}}
 	deals := map[int][]byte{1: forked.body, 2: w.deals[2].body, 3: w.deals[3].body}
 	w.learn(4, 1, 2, 3)
@@ -367,7 +369,7 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 		}
 		w.deals = good
 	}
-	// A client whose own deal is not the one in the cut does not confirm.
+	// A client must not confirm a cut that contains a deal in its name that it has not made.
 	e, body := w.entries[len(w.entries)-1].entry(t), w.entries[len(w.entries)-1].body
 	check(t, other.Follow(e, body))
 	for _, dealer := range other.Unknown() {
@@ -494,7 +496,7 @@ func TestCoordinatorRefuses(t *testing.T) {
 	if got := c.Missing(); !slices.Equal(got, []int{2, 3, 4}) {
 		t.Errorf("missing: %v", got)
 	}
-	// A client that lies is noticed if more shares come than a sum needs.
+	// If there are more shares than a sum needs, a false share is detected.
 	w.clients[2].gathered[0] ^= 1
 	w.share(2)
 	w.clients[2].said.envelope, w.clients[2].said.body, err = w.clients[2].Share(w.clients[2].identity)

@@ -42,7 +42,8 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// readKnown returns the federations of the file, and its lines without a federation by their name.
+// readKnown returns the federations in the file, and the lines that belong to no federation, by
+// their name.
 func readKnown(t testing.TB) (all []*known, rest map[string][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/known.txt")
@@ -166,7 +167,7 @@ func TestKnownPayloads(t *testing.T) {
 	}
 }
 
-// Words of a stream that are not elements of the field are left out.
+// The test checks that a stream skips words that are not elements of the field.
 func TestStreamSkipsWords(t *testing.T) {
 	b := make([]byte, 4*wordSize)
 	putWords(b, []uint64{1, field.P, 1<<61 | 2, 1<<64 - 1})
@@ -179,7 +180,8 @@ func TestStreamSkipsWords(t *testing.T) {
 	}
 }
 
-// The stream of a derived column does not depend on the sizes of the blocks in which it is read.
+// The test checks that the words of a derived column do not depend on the sizes of the blocks in
+// which they are read.
 func TestStreamInBlocks(t *testing.T) {
 	d := dealing{hashOf("plan"), 1, hashOf("salt")}
 	whole, parts := make([]uint64, packed.Block), make([]uint64, packed.Block)

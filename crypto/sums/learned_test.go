@@ -11,13 +11,13 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// An adversary has everything that the coordinator of four clients receives, and the state of the
-// fourth client. It solves the linear equations that it has for the numbers of the others. A
-// polynomial has two secrets and one further random value.
+// An adversary knows everything that the coordinator of four clients receives, and the state of the
+// fourth client. From this data it forms linear equations for the numbers of the other clients, and
+// solves them. A polynomial has two secrets and one random value.
 type adversary struct {
 	w      *world
 	e      *explorer
-	shares []int // honest clients whose share has come
+	shares []int // honest clients whose share has arrived
 	held   []byte
 }
 
@@ -50,7 +50,8 @@ func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	return rows
 }
 
-// learned returns the functions of the secrets that follow, each with its value.
+// learned returns the linear functions of the secrets that follow from the equations, each with its
+// value.
 func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	for _, row := range eliminate(a.equations(t), 3) {
 		functions = append(functions, row[3:])
@@ -58,8 +59,9 @@ func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	return functions
 }
 
-// The test looks at the memory of the coordinator and one client of four after each message of a
-// plan. They learn nothing before the shares, and then only functions of the sum.
+// The test examines the memory of the coordinator and of one client of four after each message of a
+// plan. Together they must learn nothing before the shares, and after them only functions of the
+// sum.
 //
 //abuse:case P16 all that a coordinator and one client of four hold determines one sum, after each message
 func TestWhatTheCoordinatorLearns(t *testing.T) {
@@ -133,8 +135,8 @@ func (w *world) acquaint() *world {
 	return w
 }
 
-// Twenty of a hundred clients are gone after they have dealt, and twenty others after the
-// confirmations. The sum of all deals is opened.
+// Twenty of a hundred clients vanish after their deals, and twenty other clients after the
+// confirmations. The sum of all deals must be opened.
 func TestTwentyOfAHundredVanish(t *testing.T) {
 	w := newWorld(t, 100, 80, 1000).acquaint()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -158,7 +160,8 @@ func TestTwentyOfAHundredVanish(t *testing.T) {
 	}
 }
 
-// A client sends 2D(8⌈d/(D + 1)⌉ + 16) + 16·h bytes and three envelopes for a plan, and a share.
+// The test compares the sizes of messages with formulas. The body of a deal has 2D(8⌈d/(D + 1)⌉ +
+// 16) + 16·h bytes, and a share has 8⌈d/(D + 1)⌉ bytes.
 func TestBytesOfAPlan(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{{3, 3, 1000}, {10, 8, 1000}, {10, 8, 1e6}, {100, 80, 1000}, {1000, 800, 1e6}} {
 		scheme, err := packed.New(c.clients, c.fewest)

@@ -47,7 +47,7 @@ type holder struct {
 	gave      uint32 // cuts for which it has given a share
 }
 
-// A modelState has the honest clients.
+// A modelState holds the state of each honest client.
 type modelState [mostHonest]holder
 
 type explorer struct {
@@ -174,7 +174,7 @@ func (e *explorer) explore() (states int, fault string) {
 	return len(seen), ""
 }
 
-// judge says which promise is broken in a state.
+// judge returns a description of the promise that is broken in a state, or "" if there is none.
 func (e *explorer) judge(w *modelState) string {
 	var gave [mostHonest]uint32
 	all := uint32(0)
@@ -193,7 +193,8 @@ func (e *explorer) judge(w *modelState) string {
 	return fault
 }
 
-// learned says what the shares that were given tell beyond one sum.
+// learned describes the knowledge, beyond one permitted sum, that follows from the shares in gave.
+// It returns "" if there is none.
 func (e *explorer) learned(gave [mostHonest]uint32) string {
 	set := 0
 	for _, row := range e.knowledge(gave) {
@@ -219,7 +220,8 @@ func (e *explorer) learned(gave [mostHonest]uint32) string {
 	return ""
 }
 
-// sums reports whether a linear function weighs the numbers of all clients of a set alike.
+// sums reports whether a linear function has the same coefficients for the numbers of every client
+// in set.
 func (e *explorer) sums(row []uint64, set int) bool {
 	first := bits.TrailingZeros(uint(set))
 	for i := range e.honest {
@@ -340,7 +342,7 @@ func TestModelLearnsOneSum(t *testing.T) {
 	}
 }
 
-// The faults show that the model would find them.
+// The test plants faults in the honest clients, and checks that the model finds each of them.
 func TestModelFindsFaults(t *testing.T) {
 	four := rules{clients: 4, corrupt: 1, fewest: 3}
 	with := func(change func(m *rules)) rules { m := four; change(&m); return m }
@@ -361,7 +363,9 @@ func TestModelFindsFaults(t *testing.T) {
 		"shares for another certified cut":    {with(func(m *rules) { m.sharesOther = true }), ""},
 		"packed as if all but t could answer": {with(func(m *rules) { m.packed = 2; m.unconfirmed = true }), "more than one sum is learned"},
 	} {
-		// Shares for two cuts come before the state in which both tell something.
+		// Before the model reaches a state in which the shares for two cuts reveal something, it
+		// reaches a state in which such shares exist. Only the case that expects this fault counts
+		// it as one.
 		c.m.honestShares = c.want != "honest clients share for two cuts"
 		if _, fault := newExplorer(c.m).explore(); fault != c.want {
 			t.Errorf("%s: %q, want %q", name, fault, c.want)
@@ -369,10 +373,12 @@ func TestModelFindsFaults(t *testing.T) {
 	}
 }
 
-// liveState is a plan in which all are honest, as sets of clients.
+// A liveState is the state of a plan in which all clients are honest. Its fields are sets of
+// clients.
 type liveState struct{ up, dealt, cut, confirmed, shared uint8 }
 
-// A plan ends if at least U_min clients stay, wherever the others stop and whenever deadlines come.
+// The test checks that a plan ends if at least U_min clients stay, no matter when the others stop
+// and when deadlines pass.
 func TestModelEnds(t *testing.T) {
 	for _, c := range []struct{ clients, fewest int }{{3, 3}, {4, 3}, {4, 4}, {5, 4}, {6, 4}} {
 		if stuck := live(c.clients, c.fewest, false, false); stuck != nil {
@@ -387,8 +393,8 @@ func TestModelEnds(t *testing.T) {
 	}
 }
 
-// live returns a state in which nothing can happen though the sum was not opened, or nil. A
-// certificate may need the confirmations of all dealers, and only dealers may confirm.
+// live returns a state in which no step is possible although the sum was not opened, or nil if there
+// is none. A certificate may need the confirmations of all dealers, and only dealers may confirm.
 func live(clients, fewest int, all, dealers bool) *liveState {
 	count := func(set uint8) int { return bits.OnesCount8(set) }
 	seen := map[liveState]bool{}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// vectors returns a vector of each client, with some elements at the limits, and the sum of those
-// of the given places.
+// vectors returns a random vector for each of the given places, with some elements at the limits,
+// and the sum of these vectors.
 func vectors(w *world, places []int, r *rand.Rand) (all map[int][]int64, sum []int64) {
 	all, sum = map[int][]int64{}, make([]int64, w.federation.length)
 	limit := int64(MaxElement / w.federation.Clients())
@@ -29,7 +29,7 @@ func vectors(w *world, places []int, r *rand.Rand) (all map[int][]int64, sum []i
 	return all, sum
 }
 
-// some returns a number of places, in order.
+// some draws n different places, and returns them in increasing order.
 func some(r *rand.Rand, clients, n int) []int {
 	places := r.Perm(clients)[:n]
 	for i := range places {
@@ -39,8 +39,8 @@ func some(r *rand.Rand, clients, n int) []int {
 	return places
 }
 
-// The test plays studies with three plans. In each step of a plan only as many clients act as are
-// needed, and they are different ones in each step. All clients compute the same sum.
+// The test plays studies with three plans. In each step of a plan only the minimum number of clients
+// act, and these clients are drawn again for each step. All clients must compute the same sum.
 func TestSumsAreOpened(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{
 		{2, 2, 3}, {3, 3, 1}, {3, 3, 700}, {4, 3, 1}, {4, 3, 1001}, {5, 4, 2}, {7, 5, 11}, {10, 8, 100}, {9, 9, 33}, {12, 7, 50},

@@ -49,7 +49,7 @@ type world struct {
 
 func model(ask uint64) Hash { return Hash{byte(ask), 7} }
 
-// newWorld returns a study whose clients have exchanged their keys. All that is random follows
+// newWorld returns a study whose clients have exchanged their keys. All random values are derived
 // from a seed.
 func newWorld(t *testing.T, clients, fewest, length int) *world {
 	t.Helper()
@@ -173,7 +173,8 @@ func (w *world) pieces(holder int) (all []byte) {
 	return all
 }
 
-// learn gives a client the keys of dealers, its own left out.
+// learn gives a client the keys that the given dealers have drawn for it. It skips the client
+// itself.
 func (w *world) learn(place int, dealers ...int) {
 	w.t.Helper()
 	for _, dealer := range dealers {

@@ -200,10 +200,9 @@ func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.He
 	}
 }
 
-// Open returns the signed first entry. Its body is the encoding of the roster. The argument
-// protocol is the hash of the rules that follow from the study and the roster. The argument commits
-// states whether the study has commitments. The argument fetches states whether clients fetch each
-// release separately (see [Chain.Fetches]).
+// Open returns the signed first entry. Its body is the encoding of the roster. protocol is the hash
+// of the rules that follow from the study and the roster. commits states whether the study has
+// commitments. fetches states whether clients fetch each release separately (see [Chain.Fetches]).
 func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash, commits, fetches bool) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
 		return nil, nil, ErrKind
@@ -214,10 +213,9 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	return envelope, body, err
 }
 
-// Sign returns the signed envelope of the next entry. For a plan, a step or an outcome, the
-// argument plan is the number of the plan, from 1. For other entries, plan is 0. The argument model
-// is the hash of λ after the entry. Sign does not change c. Follow returns the chain after the
-// entry.
+// Sign returns the signed envelope of the next entry. For a plan, a step or an outcome, plan is the
+// number of the plan, from 1. For other entries, plan is 0. model is the hash of λ after the entry.
+// Sign does not change c. Follow returns the chain after the entry.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Hash, body []byte) (envelope []byte, err error) {
 	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }

@@ -20,10 +20,10 @@ type Release struct {
 	Hash       Hash // SHA-256 of the envelope of the answer
 }
 
-// ReleaseHeader returns the header of a client's answer to a plan. The arguments plan and model are
-// the number and the model hash in the plan's entry. The ledger fields describe the client's ledger
-// after the charge for this answer. ReleaseHeader also sets the sender, because the encoding of the
-// header is the context with which the body is encrypted.
+// ReleaseHeader returns the header of a client's answer to a plan. plan and model are the number and
+// the model hash in the plan's entry. The ledger fields describe the client's ledger after the
+// charge for this answer. ReleaseHeader also sets the sender, because the encoding of the header is
+// the context with which the body is encrypted.
 func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
 	h := c.Header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
@@ -31,8 +31,8 @@ func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprin
 }
 
 // SignRelease returns the signed envelope of an answer with the given encrypted body. The header
-// must come from ReleaseHeader, with the signer as the sender. The argument commitment is the hash
-// of the release before encryption, or zero in a study without commitments.
+// must come from ReleaseHeader, with the signer as the sender. commitment is the hash of the release
+// before encryption, or zero in a study without commitments.
 func SignRelease(signer *identity.Identity, header signed.Header, body []byte, commitment Hash) ([]byte, error) {
 	return signed.Sign(signer, header, Release{Body: BodyOf(body), Commitment: commitment}.payload())
 }

@@ -41,8 +41,8 @@ func TestReleaseIsForOnePlan(t *testing.T) {
 	}
 }
 
-// In a study with commitments the release that a client signed is the only one that an outcome can
-// have under its name.
+// The test checks that, in a study with commitments, an outcome can contain no other release of a
+// client than the one that the client has signed.
 //
 //abuse:case A21 a release that its client did not sign: refused, and the client is named
 func TestAnswersAreThoseThatClientsSigned(t *testing.T) {

@@ -25,8 +25,8 @@ func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity
 }
 
 // The test changes the roster twice: the coordinator and a client get new keys, and the client's
-// keys are revoked. It checks that old keys sign nothing any more, that no version can be left out
-// or repeated, and that an export has the same entries.
+// keys are revoked. It checks that signatures with old keys are refused, that no version can be left
+// out or repeated, and that an export has the same entries.
 //
 //abuse:case P10 after a new version of the roster the keys before it sign nothing, and no version is left out
 func TestVersionsOfTheRoster(t *testing.T) {

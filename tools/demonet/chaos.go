@@ -28,8 +28,8 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege runs the study several times. The argument number is the number of runs. The runs have
-// consecutive seeds, and from is the first seed.
+// besiege runs the study several times. number is the number of runs. The runs have consecutive
+// seeds, and from is the first seed.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {

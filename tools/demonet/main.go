@@ -18,7 +18,7 @@
 //
 // With outcomes it runs studies twice, with the same noise but different files of one client, and
 // compares everything that others can observe in the two runs. The studies are in package audit.
-// With the arguments outcomes all it runs more studies. It also runs daemons with planted faults,
+// With the arguments "outcomes all" it runs more studies. It also runs daemons with planted faults,
 // which it must find.
 //
 // With evil it runs studies in which the coordinator or a client attacks the others. Each attack

@@ -62,8 +62,7 @@ type crowd struct {
 	moved   bytes
 }
 
-// each calls do for every client. The argument at is the largest number of calls that run at the
-// same time.
+// each calls do for every client. at is the largest number of calls that run at the same time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	var all errgroup.Group
 	all.SetLimit(at)
@@ -216,9 +215,9 @@ func (s *script) played(clients int) int {
 	return len(s.times.whole(clients))
 }
 
-// play runs a client until it has received the outcome of a plan, or until the study is over. The
-// argument plan is the number of the plan. The run begins with the first entry that the client has
-// not yet received.
+// play runs a client until it has received the outcome of a plan, or until the study is over. plan
+// is the number of the plan. The run begins with the first entry that the client has not yet
+// received.
 func (s *script) play(ctx context.Context, p *light, plan uint64) error {
 	for {
 		number := max(p.has, 1) + 1

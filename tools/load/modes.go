@@ -90,7 +90,7 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 }
 
 // play runs all clients until they have received the outcome of a plan, or until the study is over.
-// The argument plan is the number of the plan.
+// plan is the number of the plan.
 func (c *crowd) play(ctx context.Context, s *script, plan uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, plan) })
 }

@@ -26,8 +26,8 @@ func (t *times) asked(now time.Time, ask uint64) {
 	}
 }
 
-// told records that a client received the outcome of a plan. The argument took is the time since
-// this client received the plan.
+// told records that a client received the outcome of a plan. took is the time since this client
+// received the plan.
 func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	if now.After(t.closed[ask]) {
 		t.closed[ask] = now

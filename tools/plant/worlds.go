@@ -28,8 +28,8 @@ type find struct {
 }
 
 // worlds runs simulations with each fault of the daemons, until one of them breaks a promise. Each
-// simulation is called a world. The argument most is the maximum number of worlds for each fault.
-// The function also simulates this number of worlds without a fault.
+// simulation is called a world. most is the maximum number of worlds for each fault. The function
+// also simulates this number of worlds without a fault.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	g, err := o.plant(daemonFaults)
@@ -67,7 +67,7 @@ func (o options) worlds(w io.Writer, most int) error {
 const foundMark = "FOUND IN WORLD "
 
 // play simulates worlds (simulations of the daemons) with a fault, until a world breaks a promise.
-// The argument most is the largest number of worlds.
+// most is the largest number of worlds.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "testing", "chaos")

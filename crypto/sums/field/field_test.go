@@ -89,7 +89,7 @@ func TestIntegers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, rapid.Int64Range(-MaxInteger, MaxInteger).Draw(t, "v")) })
 }
 
-// The values come from Python integers.
+// The expected values were computed with Python integers.
 func TestKnownValues(t *testing.T) {
 	for _, c := range []struct{ got, want uint64 }{
 		{Mul(P-1, P-1), 1},

@@ -37,7 +37,8 @@ func (n naive) coefficient(from []int, x, z int) *big.Int {
 	return top.Mul(top, bottom).Mod(top, n.prime)
 }
 
-// word returns the word of a column or a secret at the point z from those at the points from.
+// word returns the word of the column or secret at the point z, computed from the words at the
+// points from.
 func (n naive) word(from []int, words []*big.Int, z int) *big.Int {
 	sum := new(big.Int)
 	for i, x := range from {

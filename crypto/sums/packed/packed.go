@@ -40,9 +40,9 @@ type Scheme struct {
 	v, over []uint64
 }
 
-// New returns the scheme for the given number of clients. The argument fewest is the number of
-// clients that can open a sum. If the column of a single client would reveal a part of a vector,
-// New returns an error.
+// New returns the scheme for the given number of clients. fewest is the number of clients that can
+// open a sum. If the column of a single client would reveal a part of a vector, New returns an
+// error.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)
@@ -132,8 +132,8 @@ func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s
 
 // Agreeing returns a matrix with which the columns of more holders than necessary are checked. The
 // argument holders lists Fewest holders. From their columns the matrix computes the columns of the
-// holders that the argument others lists. If an actual column differs from the computed column, the
-// columns do not belong to the same polynomials.
+// holders in others. If an actual column differs from the computed column, the columns do not belong
+// to the same polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
 // secrets returns the points at which the polynomials have the secrets as their values.
@@ -154,9 +154,9 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 }
 
 // interpolate returns the matrix that computes values of polynomials f from known values, by
-// Lagrange's formula. The argument known lists the points of the known values, and wanted lists the
-// points of the values to compute. At the place j of a holder, v_j·f(j) takes the place of f(j).
-// The two lists must not have a point in common.
+// Lagrange's formula. known lists the points of the known values, and wanted lists the points of the
+// values to compute. At the place j of a holder, v_j·f(j) takes the place of f(j). The two lists
+// must not have a point in common.
 func (s *Scheme) interpolate(known, wanted []int) Matrix {
 	// By Lagrange's formula, the coefficient of f(x) in f(z) is
 	//

@@ -153,9 +153,9 @@ func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 	})
 }
 
-// The test counts, over all values of the derived columns, how often every Hidden holders get each
-// tuple of words. The counts must be the same for all secrets. It counts over small primes, with
-// the second implementation.
+// For every set of Hidden holders, the test counts how often these holders get each tuple of words,
+// over all values of the derived columns. The counts must be the same for all secrets. It counts
+// over small primes, with the second implementation.
 func TestHiddenColumnsSayNothing(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest int
@@ -182,8 +182,8 @@ func TestHiddenColumnsSayNothing(t *testing.T) {
 	}
 }
 
-// One column more than Hidden says something. Without this test, TestHiddenColumnsSayNothing could
-// pass because it counts wrongly.
+// The test checks that Hidden + 1 columns reveal something about the secrets. Without this test,
+// TestHiddenColumnsSayNothing could pass because of a mistake in its counts.
 func TestOneColumnMoreSaysSomething(t *testing.T) {
 	s, err := New(4, 3)
 	if err != nil {
@@ -253,7 +253,7 @@ func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[stri
 	return counts
 }
 
-// If nobody may be missing, the scheme adds and subtracts only.
+// The test checks that the scheme only adds and subtracts if no client may be missing.
 func TestWithoutMissingClientsColumnsAddUp(t *testing.T) {
 	for clients := 2; clients <= 40; clients++ {
 		s, err := New(clients, clients)
@@ -277,7 +277,7 @@ func TestWithoutMissingClientsColumnsAddUp(t *testing.T) {
 	}
 }
 
-// A long product keeps its sum in 128 bits.
+// The test checks that sums of many of the largest products do not overflow 128 bits.
 func TestLargestProducts(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 1000} {
 		row, src := make([]uint64, n), make([][]uint64, n)

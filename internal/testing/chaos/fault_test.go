@@ -86,9 +86,9 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawChanges draws changes of the members: new keys of up to three parties, which may be the same
-// client again but not the coordinator; in a third of the cases a revocation; and in a third of the
-// cases months that pass.
+// drawChanges draws changes of the members: new keys for up to three parties, of which only a client
+// can be drawn more than once; in a third of the cases a revocation; and in a third of the cases a
+// pause of several months.
 func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault) {
 	hub := false
 	for range rng.IntN(4) {

@@ -70,8 +70,8 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo returns an error unless the natural parameters of a result are those of the prior plus
-// the sum of changes, up to a power of two that converts lattice steps.
+// leadsTo returns an error unless the natural parameters of a result equal the prior's plus the sum
+// of the changes, up to a power of two that converts lattice steps.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`

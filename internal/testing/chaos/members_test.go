@@ -38,8 +38,8 @@ func (w *world) change(p *process, f fault) {
 	}
 }
 
-// rotate gives the coordinator new keys, once all clients have consented: an invitation names the keys
-// of the coordinator that made it.
+// rotate gives the coordinator new keys once all clients have consented. It waits because an
+// invitation contains the coordinator's keys from before the change.
 func rotate(ctx context.Context, s *coordinator.Study) error {
 	status, err := s.Status(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func rotate(ctx context.Context, s *coordinator.Study) error {
 	return s.Rotate(ctx)
 }
 
-// pass sets all clocks forward. It waits for the beginning of the study, because invitations
+// pass sets all clocks forward. It first waits until the study has begun, because invitations
 // expire.
 func (w *world) pass(d time.Duration) {
 	for w.ctx.Err() == nil {
@@ -87,8 +87,8 @@ func (w *world) revoke(p *process) {
 	p.revoked = done
 }
 
-// order repeats an order until the coordinator has executed it or refuses it, and reports which. A
-// coordinator that was killed may have executed an order before: then its error contains the text
+// order repeats an order until the coordinator has executed or refused it, and reports whether it
+// was executed. If a killed coordinator has already executed the order, its error contains the text
 // done.
 func (w *world) order(says, done string, give func(context.Context, *coordinator.Study) error) bool {
 	for w.ctx.Err() == nil {
@@ -118,7 +118,7 @@ func (w *world) order(says, done string, give func(context.Context, *coordinator
 	return false
 }
 
-// freshKeys gives a client new keys if its operator wants it.
+// freshKeys gives a client new keys if its operator wants them.
 func (w *world) freshKeys(l *life, c *client.Client, m *client.Member, k *link) error {
 	w.mu.Lock()
 	wanted := l.p.fresh > 0

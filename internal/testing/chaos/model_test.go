@@ -329,8 +329,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns a false entry, which the client gets instead of the true one. It returns false if
-// no false entry is possible.
+// instead returns a false entry that the client receives instead of the true entry. If no false
+// entry is possible, the second result is false.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false

@@ -45,7 +45,7 @@ type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
 
-// connect opens the connection, also when it was closed before.
+// connect opens the connection, or opens it again if it was closed.
 func (k *link) connect() *link {
 	k.life.p.w.mu.Lock()
 	defer k.life.p.w.mu.Unlock()

@@ -110,8 +110,8 @@ func (m *model) inCut(ask uint64) {
 	}
 }
 
-// spoil returns the body of a step that is not valid: a cut of too few deals, a certificate with
-// one confirmation twice, or an opening with another share.
+// spoil returns an invalid body of a step: a cut with too few deals, a certificate that contains one
+// confirmation twice, or an opening with a changed share.
 func (m *model) spoil(kind transcript.Kind, body []byte) []byte {
 	other := bytes.Clone(body)
 	switch kind {

@@ -95,8 +95,8 @@ func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	m.w.endIfOver()
 }
 
-// endIfOver ends the simulation if all clients have the end of the study, or were refused because
-// their keys are revoked. The caller holds the lock.
+// endIfOver ends the simulation if every client has reached the end of the study, or was refused
+// because its keys are revoked. The caller holds the lock.
 func (w *world) endIfOver() {
 	for _, p := range w.parts[1:] {
 		if !p.done {

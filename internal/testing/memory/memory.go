@@ -17,9 +17,8 @@ const (
 )
 
 // Bound fails the test if the function f allocates too much memory. The function reads a message,
-// and the argument message is the size of this message. The limit is Factor times the size plus
-// Room. Allocations of other goroutines count too, so Bound may call f several times before it
-// fails the test.
+// and message is the size of this message. The limit is Factor times the size plus Room. Allocations
+// of other goroutines count too, so Bound may call f several times before it fails the test.
 func Bound(t testing.TB, message int, f func()) {
 	t.Helper()
 	Within(t, Factor*uint64(message)+Room, f)

@@ -46,7 +46,7 @@ type Program struct {
 
 // Check runs the command for each mistake, and checks the exit code and the message. It also checks
 // that the table with the given name on the page has these messages. With the flag -update, Check
-// writes the table instead. The argument root is the path of the repository.
+// writes the table instead. root is the path of the repository.
 func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 	t.Helper()
 	var b strings.Builder

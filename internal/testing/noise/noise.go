@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Of returns the stream from which a client draws its noise for a plan. The argument client is
-// the client's index in the roster. A simulation with the same seed and number of clients uses
-// the same stream. The noise follows from the seed, so it does not protect records.
+// Of returns the stream from which a client draws its noise for a plan. client is the client's index
+// in the roster. A simulation with the same seed and number of clients uses the same stream. The
+// noise follows from the seed, so it does not protect records.
 func Of(st *study.Study, clients int, seed uint64, client, plan int) *dpmech.Stream {
 	passes, plans := 0, st.Inference.Rounds
 	if st.Standardisation != nil {

@@ -43,9 +43,9 @@ func Reuse(owner any, noise []int64) {
 	noises[owner] = slices.Clone(noise)
 }
 
-// InOrder appends records to batch. The argument size is the number of appended records, and n is
-// the number of all records. The first appended record follows the last record that InOrder
-// appended for the same owner. After record n − 1 InOrder continues with record 0.
+// InOrder appends records to batch. size is the number of appended records, and n is the number of
+// all records. The first appended record follows the last record that InOrder appended for the same
+// owner. After record n − 1 InOrder continues with record 0.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
