@@ -12,7 +12,7 @@ import (
 
 var real = ir.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// said returns a description of a value with the given role and shape, for a message.
+// said describes a value with the given role and shape, for a message.
 func said(r role, sh shape) string {
 	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[sh.base]
 	if len(sh.dims) > inner[sh.base] {
@@ -204,8 +204,7 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	return v
 }
 
-// logical returns the value v, for use as a condition. It refuses v if the value is not allowed as
-// a condition.
+// logical returns v for use as a condition. It refuses v if v is not allowed as a condition.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
 		s.fail("E201", at, "a comparison of the number of a record treats records differently by their place.")
@@ -362,9 +361,9 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// split returns the two parts of a sum over the records. The result sum is the term of one record,
-// and the result rest is the summand that does not depend on a record. A result is nil if the part
-// is 0. If v is not a sum over the records, split returns nil and v.
+// split returns the two parts of a sum over the records: sum is the term of one record, and rest is
+// the summand that does not depend on a record. A part is nil if it is 0. If v is not a sum over
+// the records, split returns nil and v.
 func (s *stager) split(v value) (sum, rest *value) {
 	if v.role != total {
 		return nil, &v
@@ -431,7 +430,7 @@ func (s *stager) choice(e *syntax.Expr) value {
 	return s.choose(s.truth(condition), a, b, e.At)
 }
 
-// choose returns the value a if the argument condition is 1, and b if it is 0.
+// choose returns a if condition is 1, and b if it is 0.
 func (s *stager) choose(condition, a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	of := a.shape

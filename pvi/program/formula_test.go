@@ -16,11 +16,11 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A record has the values of a record by the name of the column: a number, or the number of a
-// level from 0.
+// A record maps the name of each column to the value of the record: a number, or the number of a
+// level, counted from 0.
 type record map[string]float64
 
-// is returns 1 if a column has the level with a number.
+// is returns 1 if the column has the given level, and otherwise 0.
 func (r record) is(column string, level float64) float64 {
 	if r[column] == level {
 		return 1
@@ -28,7 +28,7 @@ func (r record) is(column string, level float64) float64 {
 	return 0
 }
 
-// given has the parameters by name, on their own scale.
+// given maps the names of parameters to their values, on the parameters' own scale.
 type given map[string]float64
 
 // level returns the value of a parameter for the level of a group.
@@ -36,7 +36,8 @@ func (p given) level(name string, level float64) float64 {
 	return p[name+"["+string(rune('1'+int(level)))+"]"]
 }
 
-// age is the usual predictor of the cases: the intercept is at the middle of the bounds.
+// age returns the usual predictor of the cases, whose intercept is at the middle of the bounds of
+// age.
 func (p given) age(r record) float64 { return p["Intercept"] + p["b_age"]*(r["age"]-59) }
 
 func (p given) smoking(r record) float64 { return p.age(r) + p["b_smoking_yes"]*r["smoking"] }
@@ -73,7 +74,7 @@ func betaLog(y, mean, phi float64) float64 {
 	return (a-1)*math.Log(y) + (b-1)*math.Log1p(-y) - betaFunction(a, b)
 }
 
-// gammaLog is the density with the given mean.
+// gammaLog returns the log density of the gamma distribution with the given mean and shape.
 func gammaLog(y, mean, shape float64) float64 {
 	rate := shape / mean
 	return shape*math.Log(rate) - special.Lgamma(shape) + (shape-1)*math.Log(y) - rate*y
@@ -82,8 +83,7 @@ func gammaLog(y, mean, shape float64) float64 {
 func lognormalLog(y, mean, sd float64) float64 { return normalLog(math.Log(y), mean, sd) - math.Log(y) }
 
 // mixed returns the log density of an outcome that is 0 with probability share, and otherwise has
-// the log density other. The argument zero is the log probability that an outcome with this other
-// density is 0.
+// the log density other. zero is the log probability that an outcome with this other density is 0.
 func mixed(y, share, zero, other float64) float64 {
 	if y == 0 {
 		return math.Log(share + (1-share)*math.Exp(zero))
@@ -91,8 +91,8 @@ func mixed(y, share, zero, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// past returns the log density of an outcome that is 0 with probability share, and otherwise has
-// the log density other of numbers above 0.
+// past returns the log density of an outcome that is 0 with probability share, and otherwise is a
+// positive number with log density other.
 func past(y, share, other float64) float64 {
 	if y == 0 {
 		return math.Log(share)
@@ -100,7 +100,8 @@ func past(y, share, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// classLog returns the log probability of a class with cut points, for a distribution function.
+// classLog returns the log probability of an ordered class, given the predictor eta, the
+// distribution function below and the cut points.
 func classLog(class, eta float64, below func(float64) float64, cuts ...float64) float64 {
 	low, high := 0., 1.
 	if k := int(class); k > 0 {
@@ -338,7 +339,7 @@ var naive = map[string]func(r record, p given) float64{
 	},
 }
 
-// formulas returns the formulas of pvi/formula/testdata, by name.
+// formulas returns the formulas in pvi/formula/testdata, keyed by name.
 func formulas(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("../formula/testdata/cases.json")
@@ -363,7 +364,7 @@ func formulas(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// A translated formula is compiled, with columns of made-up records.
+// A translated is a formula that was translated and compiled, with columns of made-up records.
 type translated struct {
 	*loaded
 	rows []record
@@ -496,7 +497,7 @@ func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 	}
 }
 
-// parameters returns the parameters at θ by name.
+// parameters returns the values of the parameters at θ, keyed by name.
 func (f *translated) parameters(theta []float64) given {
 	names := f.model.ConstrainedNames()
 	values := make([]float64, len(names))
@@ -547,7 +548,8 @@ func (f *translated) compare(t *testing.T, density func(record, given) float64, 
 	}
 }
 
-// Formulas of nearly as many coefficients as a predictor may have compile, and the engine runs them.
+// Formulas with nearly as many coefficients as a predictor may have can be compiled, and the engine
+// runs them.
 func TestLongFormulas(t *testing.T) {
 	request := formulas(t)["gaussian"]
 	for _, text := range []string{

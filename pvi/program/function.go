@@ -4,8 +4,8 @@ import "fedpvi/pvi/program/syntax"
 
 const mostCalls = 12
 
-// A returned is the value of a return statement. The field mask is the condition on the record
-// under which the statement is reached. If there is no condition, mask.known is false.
+// A returned is the value of a return statement. mask is the condition on the record under which
+// the statement is reached. If there is no condition, mask.known is false.
 type returned struct{ mask, value value }
 
 // ended reports whether the function that is being evaluated has returned without a condition.
@@ -48,8 +48,8 @@ func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Spa
 	return out
 }
 
-// body evaluates the statements of a function and returns the values of its return statements. The
-// argument own has the arguments of the function, by name.
+// body evaluates the statements of a function and returns the values of its return statements. own
+// holds the arguments of the function, keyed by name.
 func (s *stager) body(f *syntax.Function, own map[string]*variable) []returned {
 	variables, mask, block, returns, level := s.variables, s.mask, s.block, s.returns, s.level
 	defer func() {

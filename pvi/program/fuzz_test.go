@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// perByte is the number of words of the tree for each byte of a text, roughly.
+// perByte is roughly the number of words that the tree needs for each byte of a text.
 const perByte = 8
 
 // The parser and the compiler do not panic, and the memory that they allocate is bounded. They

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// generate evaluates the generated quantities. The argument likelihood is the log density of a
-// record. The result is nil if the program generates nothing or has an error.
+// generate evaluates the generated quantities. likelihood is the log density of a record. The
+// result is nil if the program generates nothing or has an error.
 func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quantities {
 	s.generating = true
 	if s.statements(p.Generated); len(s.messages) > 0 {
@@ -45,8 +45,8 @@ func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quant
 	return out
 }
 
-// quantity returns the value of a declared quantity. The result record is true if each record has a
-// value of its own.
+// quantity returns the value of a declared quantity. record is true if each record has a value of
+// its own.
 func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	v := s.variables[d.Name]
 	if v == nil || v.bad {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// cumulative has distribution functions of another library, or written by hand, for calls of random
-// functions. The parameter a is 0.7 and c is 1.6.
+// cumulative maps calls of random functions to the distribution functions of their results, which
+// come from another library or are written by hand. The parameter a is 0.7 and c is 1.6.
 var cumulative = map[string]func(x float64) float64{
 	"normal_rng(a, c)":               distuv.Normal{Mu: .7, Sigma: 1.6}.CDF,
 	"std_normal_rng()":               distuv.UnitNormal.CDF,
@@ -49,7 +49,8 @@ var cumulative = map[string]func(x float64) float64{
 	"ordered_probit_rng(a, [-1, c]')":   cuts(distuv.UnitNormal.CDF, -1.7, .9),
 }
 
-// sums returns the distribution function of a count from first on.
+// sums returns the distribution function of a count that is at least first, given its
+// probabilities.
 func sums(first float64, probability func(k float64) float64) func(x float64) float64 {
 	return func(x float64) (sum float64) {
 		for k := first; k <= x; k++ {
@@ -100,11 +101,11 @@ func generated(t testing.TB, quantities string) *program.Compiled {
 	return c
 }
 
-// point has the coordinates of a = 0.7 and c = 1.6.
+// point holds the coordinates of a = 0.7 and c = 1.6.
 var point = []float64{.7, math.Log(1.6)}
 
-// Random numbers have the distribution that their function names, by the test of Kolmogorov and
-// Smirnov.
+// Random functions draw from the distributions that their names give. The test compares draws with
+// distribution functions by the test of Kolmogorov and Smirnov.
 func TestRandomNumbers(t *testing.T) {
 	const n = 4000
 	for call, cdf := range cumulative {
@@ -154,8 +155,8 @@ func TestRandomContainers(t *testing.T) {
 	}
 }
 
-// Quantities have the values of the same formulas in Go. Generated quantities do not change the
-// record program, and variables of the model block do not reach them.
+// Quantities have the values that the same formulas give in Go. Generated quantities do not change
+// the record program, and variables of the model block do not reach them.
 func TestQuantities(t *testing.T) {
 	c := generated(t, `
     real ratio = exp(a) / c;
@@ -196,8 +197,8 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// A program without quantities of records gets the log density, the mean and a new outcome of its
-// density. The mean is that of the outcomes.
+// If a program generates no quantities of records, the compiler adds the log density, the mean and
+// a new outcome. The mean agrees with the mean of the outcomes.
 func TestPredictionsOfDensities(t *testing.T) {
 	for density, outcomes := range map[string][]string{
 		"z ~ normal(a, c)":                                   {"z"},

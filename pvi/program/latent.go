@@ -13,7 +13,7 @@ import (
 // mostLatents is the largest number of latents of a record.
 const mostLatents = 2
 
-// A closeness says how close the density of a latent of unit scale is to the normal density.
+// A closeness states how close the density of a latent of unit scale is to the normal density.
 type closeness int
 
 const (
@@ -22,8 +22,8 @@ const (
 	skew
 )
 
-// quadrature returns how the latents are integrated. There are more points if the density of a
-// latent is skew on the unconstrained scale.
+// quadrature returns the rule by which the latents are integrated. The rule has more points if the
+// density of a latent is skew on the unconstrained scale.
 func (s *stager) quadrature() model.Quadrature {
 	q := model.Quadrature{Points: 15, LeastPrecision: 1}
 	if len(s.freed) == 2 {
@@ -45,15 +45,15 @@ func (s *stager) quadrature() model.Quadrature {
 type latent struct {
 	name string
 	free model.Expr // the latent on the unconstrained scale
-	// The field law is the name of the latent's density, or "" before the density is known. The
-	// next field has the arguments of the density.
+	// law is the name of the latent's density, or "" before the density is known. args holds the
+	// arguments of the density.
 	law     string
 	density density
 	args    []value
 }
 
-// declareLatent declares a parameter whose elements are latents of the record. The argument sh is
-// the shape of the elements that one record has.
+// declareLatent declares a parameter whose elements are latents of the record. sh is the shape of
+// the elements that one record has.
 func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	if d.Type.Base == "simplex" || d.Type.Base == "ordered" {
 		s.fail("E204", d.At, "%s is %s for each record. The numbers that are integrated out for each record have only bounds: declare real or vector.", d.Name, d.Type.Base)
@@ -84,8 +84,8 @@ func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	v.role, v.shape, v.value = rows, sh, all
 }
 
-// bounded returns a number that satisfies the given constraint. The argument free is the
-// unconstrained value of this number.
+// bounded returns a number that satisfies the given constraint. free is the unconstrained value of
+// this number.
 func (s *stager) bounded(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -108,7 +108,7 @@ func (p pen) moved(a value, by float64) value {
 }
 
 // logJacobian returns the log of the derivative of the function [stager.bounded] with respect to
-// the argument free.
+// free.
 func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -154,11 +154,11 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 }
 
 // A frame returns the center and the scale of the density of a latent, measured on the
-// unconstrained scale. The argument a has the arguments of the density. The result whole is true if
-// (latent − center)/scale has the same density with location 0 and scale 1.
+// unconstrained scale. a holds the arguments of the density. whole is true if (latent −
+// center)/scale has the same density with location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
-// frames has the frame for each density that is allowed for a latent.
+// frames holds the frame of each density that a latent may have.
 var frames = map[ir.Density]frame{
 	ir.Normal:   located,
 	ir.StudentT: func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool) { return located(p, c, a[1:]) },
@@ -197,8 +197,8 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 	return constant(0), constant(1), false
 }
 
-// framed returns the unconstrained value of a latent as a function of z, which is a latent of about
-// unit scale. It also returns the log density of z.
+// framed returns the unconstrained value of a latent as a function of z, a latent with roughly unit
+// scale. It also returns the log density of z.
 func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, like closeness) {
 	p := pen{s, at}
 	center, scale, whole := frames[l.density.prior](p, c, l.args)
@@ -219,8 +219,8 @@ func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (fr
 	return free, p.add(log, p.log(scale)), skew
 }
 
-// placeLatents writes every latent as a function of a latent of about unit scale. It refuses a
-// latent without a density, and densities that depend on each other in a circle.
+// placeLatents rewrites each latent as a function of a new latent with roughly unit scale. It
+// refuses a latent without a density, and cyclic dependencies between the densities.
 func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
 		for _, l := range q.latents {
@@ -254,8 +254,8 @@ func (s *stager) placeLatents(*syntax.Program) {
 	}
 }
 
-// placed has a latent's unconstrained value, as a function of a latent of about unit scale, and the
-// log density of that latent.
+// A placed holds a latent's unconstrained value, as a function of a latent with roughly unit scale,
+// and the log density of that latent.
 type placed struct {
 	*latent
 	at, log model.Expr

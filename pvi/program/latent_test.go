@@ -138,7 +138,7 @@ parameters { real a; real b; real<lower=0> s; vector[N] e; }
 model { a ~ normal(0, 1); b ~ normal(0, 1); s ~ normal(0, 1); e ~ normal(0, s); k ~ poisson_log(a + b * x + e); }
 `
 
-// A description says that the latent is integrated, with how many points.
+// A description states that the latent is integrated out, and with how many points.
 func TestLatentInWords(t *testing.T) {
 	tree, err := syntax.Parse(overdispersed)
 	if err != nil {
@@ -239,7 +239,7 @@ func integral(low, high float64, f func(u float64) float64) (sum float64) {
 	return sum
 }
 
-// laws are densities of a latent, with the range and a density to integrate over on a grid.
+// laws lists densities of a latent, each with a range and a density for the integral on a grid.
 var laws = map[string]struct {
 	declared  string
 	low, high float64

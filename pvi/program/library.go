@@ -10,14 +10,15 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// elementwise has the functions of one argument that are operations of record programs.
+// elementwise maps functions of one argument to the operations of record programs that compute
+// them.
 var elementwise = map[string]ir.Op{
 	"exp": ir.Exp, "log": ir.Log, "log1p": ir.Log1p, "expm1": ir.Expm1, "sqrt": ir.Sqrt, "square": ir.Square, "inv": ir.Inv,
 	"tanh": ir.Tanh, "inv_logit": ir.InvLogit, "log_inv_logit": ir.LogInvLogit, "log1p_exp": ir.Softplus, "Phi": ir.Phi,
 	"fabs": ir.Abs, "abs": ir.Abs, "lgamma": ir.Lgamma, "sin": ir.Sin, "cos": ir.Cos,
 }
 
-// composed has the functions of one argument that are computed from other functions.
+// composed maps names to the functions of one argument that are computed from other functions.
 var composed = map[string]func(s *stager, x value, at syntax.Span) value{
 	"log1m": (*stager).log1m,
 	"logit": func(s *stager, x value, at syntax.Span) value {
@@ -110,8 +111,8 @@ func near(name string) string {
 }
 
 // statistic returns the value of a call such as mean(age) of a column. The study must give the
-// value, because it depends on all records. The result ok is false if the expression is not a
-// statistic of a column.
+// value, because it depends on all records. ok is false if the expression is not a statistic of a
+// column.
 func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	switch e.Text {
 	case "mean", "sd", "variance", "min", "max":
@@ -141,8 +142,8 @@ type function struct {
 
 const anyNumber = -1
 
-// functions has the functions of the library by name. It is filled in init, because functions of
-// the library use it.
+// functions maps names to the functions of the library. The function init fills it, because
+// functions of the library use it.
 var functions map[string]function
 
 func init() {

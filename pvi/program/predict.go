@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// An outcome is the variate y of a density of the record. The field args has the arguments of this
-// density, after the function in its field change has converted them.
+// An outcome is the variate y of a density of the record. args holds the arguments of this density,
+// after the density's function change has converted them.
 type outcome struct {
 	name    string
 	density density

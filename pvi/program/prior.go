@@ -18,19 +18,19 @@ type parameter struct {
 	elements   []*prior // prior of each element; nil for an element without a prior
 	coordinate int      // index in θ of the first coordinate; outdated if the builder later changes the order of the parameters
 
-	// The field factor is the number of rows if the parameter is the Cholesky factor of a
-	// correlation matrix, and otherwise 0. The elements of such a parameter are the partial
-	// correlations. The field covered is true if such a parameter has a prior.
+	// factor is the number of rows if the parameter is the Cholesky factor of a correlation matrix,
+	// and otherwise 0. The elements of such a parameter are the partial correlations. covered is
+	// true if such a parameter has a prior.
 	factor  int
 	covered bool
 
-	// latents has the elements of the parameter if every record has its own elements. Otherwise
-	// latents is nil.
+	// latents holds the elements of the parameter if every record has its own elements, and is
+	// otherwise nil.
 	latents []*latent
 }
 
-// A prior is the prior of consecutive elements of a parameter. The field first is the index of the
-// first of these elements.
+// A prior is the prior of consecutive elements of a parameter. first is the index of the first of
+// these elements.
 type prior struct {
 	density ir.Density
 	args    []value // arguments of the density; each is a number, or has one element for each element that has this prior

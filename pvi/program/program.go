@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Data has the meaning of the names in a program's data block.
+// Data gives the meaning of the names in a program's data block.
 type Data struct {
 	Name      string // name of the model
 	Records   string // name of the integer that is the number of records
@@ -27,8 +27,7 @@ type Data struct {
 	Predict bool
 }
 
-// A Constant is a public constant. The field Dims has the sizes of the constant, and is empty for a
-// number.
+// A Constant is a public constant. Dims lists the sizes of the constant, and is empty for a number.
 type Constant struct {
 	Dims   []int
 	Values []float64 // values by rows
@@ -97,8 +96,7 @@ const (
 	partCost     = 8       // an element that is stored as a value of its own counts for this number of elements
 )
 
-// errStop is the value of the panic that ends the evaluation of a statement after an error was
-// reported.
+// errStop is the panic value that ends the evaluation of a statement after an error was reported.
 var errStop = errors.New("a statement was refused")
 
 // report adds a message. It leaves out a message whose code and place were reported before, and all
@@ -123,7 +121,7 @@ func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
 	}
 }
 
-// attempt calls the function do. It returns false if this function reported an error and stopped.
+// attempt calls do. It returns false if do reported an error and stopped.
 func (s *stager) attempt(do func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != error(errStop) {
@@ -148,8 +146,8 @@ type stager struct {
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
 	latents    []*latent    // elements of hidden
-	units      []model.Expr // for each element of the field latents, a latent of about unit scale from which the element is computed
-	freed      []placed     // value of each element of the field latents, as a function of the same element of the field units
+	units      []model.Expr // for each element of latents, a latent with roughly unit scale from which the element is computed
+	freed      []placed     // value of each element of latents, as a function of the same element of units
 	dim        int          // number of coordinates of all parameters that have been declared
 	likelihood value        // sum of the terms of one record's log density
 	terms      int          // number of these terms
@@ -185,8 +183,8 @@ type loop struct {
 
 type variable struct {
 	value value
-	// The field shape is the shape of the value. The field role is rows if the variable has one
-	// value of this shape for each record.
+	// shape is the shape of the value. role is rows if the variable has one value of this shape for
+	// each record.
 	shape shape
 	role  role
 	whole bool
@@ -278,8 +276,7 @@ func (s *stager) column(d *syntax.Statement, sh shape) value {
 }
 
 // checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie
-// between the arguments low and high. The argument description describes the values in words, for a
-// message.
+// between low and high. description describes the values, for a message.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, description string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
@@ -319,8 +316,8 @@ func (s *stager) declared(d *syntax.Statement) {
 	}
 }
 
-// sizes returns the shape that a declaration gives. If the first size is the number of records, the
-// result each is true, and the shape does not include this size.
+// sizes returns the shape that a declaration gives. If the first size is the number of records,
+// each is true, and the shape does not include this size.
 func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
 	bases := map[string]base{

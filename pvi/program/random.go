@@ -16,8 +16,8 @@ type pencil struct {
 	record bool // whether every record has its own random numbers
 }
 
-// random returns the value of a call such as normal_rng(mu, sigma). The argument name is the name
-// of the density.
+// random returns the value of a call such as normal_rng(mu, sigma). name is the name of the
+// density.
 func (s *stager) random(name string, e *syntax.Expr) value {
 	if !s.generating {
 		s.fail("E401", e.At, "%s draws a random number, which a log density does not have. Move it to the generated quantities.", e.Text)
@@ -31,9 +31,9 @@ func (s *stager) random(name string, e *syntax.Expr) value {
 	return s.drawn(d, args, s.loop != nil, e.At)
 }
 
-// drawn returns random numbers with the density d. The argument args has the arguments of the
-// density, after d.change has converted them. If these are containers of one shape, the result is a
-// container of independent numbers.
+// drawn returns random numbers with the density d. args holds the arguments of the density, after
+// d.change has converted them. If they are containers of one shape, the result is a container of
+// independent numbers.
 func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) value {
 	p, role := pencil{pen: pen{s, at}}, plain
 	for k, a := range args {
@@ -174,8 +174,8 @@ func drawCategorical(p pencil, a []value) value {
 	return p.class(reached)
 }
 
-// class returns a random class, counted from 1. The element upTo[k] is the probability that the
-// class is at most k + 1.
+// class returns a random class, counted from 1. upTo[k] is the probability that the class is at
+// most k + 1.
 func (p pencil) class(upTo []value) value {
 	u, out := p.uniform(), constant(1)
 	for _, probability := range upTo {
@@ -184,9 +184,8 @@ func (p pencil) class(upTo []value) value {
 	return out
 }
 
-// few refuses the arguments of a density of classes in two cases: if the argument vector is false,
-// because the arguments are not for one record, and if n, the number of classes, is above
-// mostPicked.
+// few refuses the arguments of a density of classes if vector is false, because the arguments are
+// then not for one record. It also refuses them if n, the number of classes, is above mostPicked.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "the arguments of a class are for one record, with at most %d classes. Write a loop over the records.", mostPicked)
@@ -196,9 +195,8 @@ func (p pencil) few(vector bool, n int) {
 func drawOrdered(p pencil, a []value) value       { return p.ordered(a, ir.InvLogit) }
 func drawOrderedProbit(p pencil, a []value) value { return p.ordered(a, ir.Phi) }
 
-// ordered returns a random class, counted from 1, given a predictor and cut points c. The argument
-// below is the operation F for which F(c_k − predictor) is the probability that the class is at
-// most k.
+// ordered returns a random class, counted from 1, given a predictor and cut points c. below is the
+// operation F for which F(c_k − predictor) is the probability that the class is at most k.
 func (p pencil) ordered(a []value, below ir.Op) value {
 	eta, cuts := a[0], a[1]
 	p.few(eta.shape.single() && len(cuts.shape.dims) == 1, cuts.shape.size()+1)

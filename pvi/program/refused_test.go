@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// usual has what the names of the data block stand for in programs that are refused.
+// usual returns the data for the names in the data blocks of the refused programs.
 func usual() program.Data {
 	column := func(name string, low, high float64, whole bool, entries ...string) ir.Column {
 		return ir.Column{Name: name, Lower: low, Upper: high, Integer: whole, Entries: ir.NamesOf(entries...)}
@@ -32,7 +32,7 @@ func usual() program.Data {
 	}
 }
 
-// used removes from the data the columns that a program does not declare.
+// used returns data without the columns that a program does not declare.
 func used(tree *syntax.Program, data program.Data) program.Data {
 	declared := map[string]bool{}
 	for _, d := range tree.Data {

@@ -193,7 +193,7 @@ func (s *stager) assign(a *syntax.Statement) {
 	s.assignPart(v, name, a.Target, s.eval(e))
 }
 
-// accumulate handles an assignment x += term in the loop over the records, where the number x is
+// accumulate handles an assignment x += term in the loop over the records to a number x that is
 // declared before the loop. The number x becomes a sum over the records. accumulate returns false
 // if the assignment is not of this kind.
 func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
@@ -215,8 +215,7 @@ func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	return true
 }
 
-// assignPart assigns the value got to the elements of a container. The expression target selects
-// these elements.
+// assignPart assigns got to the elements of a container that target selects.
 func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got value) {
 	at := target.At
 	subscripts := s.subscripts(target)
@@ -244,8 +243,8 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 	v.value = s.merge(v, got, at)
 }
 
-// replaced returns the value of a container after the value got is assigned to the elements that
-// the subscripts select.
+// replaced returns the value of a container after got is assigned to the elements that the
+// subscripts select.
 func (s *stager) replaced(v *variable, subscripts []subscript, got value, at syntax.Span) value {
 	positions, of := s.positions(v.shape, subscripts, at)
 	if len(positions) != got.shape.size() || !of.single() && got.shape.single() {
@@ -301,8 +300,8 @@ func (s *stager) forLoop(f *syntax.Statement) {
 	}
 }
 
-// recordLoop evaluates the body of a loop over the records once, for the record at hand. The
-// argument low is the first value of the loop's variable, which must be 1.
+// recordLoop evaluates the body of a loop over the records once, for the record at hand. low is the
+// first value of the loop's variable, which must be 1.
 func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 	switch {
 	case !low.fixed() || low.number() != 1:
@@ -340,8 +339,8 @@ func (s *stager) branch(f *syntax.Statement) {
 	}
 }
 
-// under evaluates the statements in the argument body under a condition on the record. The
-// conditions that contain the statements apply as well.
+// under evaluates the statements in body under a condition on the record. The conditions around
+// these statements apply as well.
 func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span) {
 	before := s.mask
 	if s.mask = condition; before.known {

@@ -20,8 +20,8 @@ type subscript struct {
 	value  value // index that is a value of the record; value.known is false if the positions are constant
 }
 
-// subscripts returns all subscripts of a variable, also those in several pairs of brackets such as
-// x[i][j].
+// subscripts returns all subscripts of a variable, including those in several pairs of brackets
+// such as x[i][j].
 func (s *stager) subscripts(e *syntax.Expr) []subscript {
 	if e.Args[0].Kind != syntax.Index {
 		return s.own(e)
@@ -131,8 +131,8 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at the given positions, counted from 0. The argument result is
-// the shape of the result.
+// at returns the elements of a value at the given positions, counted from 0. The parameter result
+// is the shape of the returned value.
 func (s *stager) at(v value, positions []int, result shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
 	out := value{role: v.role, shape: result, known: true, whole: v.whole, above: v.above, in: v.in}
@@ -325,8 +325,7 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 // another value of the record.
 const mostPicked = 64
 
-// pick returns the element of v whose index is the argument place. The vector v and the index are
-// values of the record at hand.
+// pick returns the element of v whose index is place. Both are values of the record at hand.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

@@ -5,8 +5,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A role is the kind of a value: a value of one record, a value for each record, or a value for all
-// records.
+// A role states how a value is related to the records.
 type role byte
 
 const (
@@ -27,8 +26,8 @@ const (
 	matrix
 )
 
-// A shape has the kind and sizes of a value. The field dims has the sizes of the arrays, and then
-// the sizes of the innermost containers.
+// A shape has the kind and sizes of a value. dims lists the sizes of the arrays, followed by the
+// sizes of the innermost containers.
 type shape struct {
 	base base
 	dims []int
@@ -98,8 +97,8 @@ type value struct {
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// If the field from is not nil, it is a parameter, and the value consists of elements of this
-	// parameter. The field first is the number of the first of these elements.
+	// If from is not nil, the value consists of elements of the parameter from, and first is the
+	// number of the first of these elements.
 	from  *parameter
 	first int
 	mixed bool // whether the order of the elements differs from the order in the parameter
@@ -108,8 +107,8 @@ type value struct {
 	// matrix of this parameter.
 	cholesky *parameter
 
-	// The field rest is for a sum over the records: it is the summand that is the same for all
-	// records. It is nil if this summand is 0.
+	// For a sum over the records, rest is the summand that is the same for all records, or nil if
+	// this summand is 0.
 	rest *value
 }
 

@@ -28,7 +28,7 @@ type vector struct {
 	}
 }
 
-// vectorOf reads the vector of a program, given the program's file.
+// vectorOf reads the vector of the program in file.
 func vectorOf(t *testing.T, file string) (v vector) {
 	t.Helper()
 	source, err := os.ReadFile(strings.TrimSuffix(file, "stan") + "json")
@@ -106,8 +106,8 @@ type loaded struct {
 	records gpu.Evaluator
 	made    *program.Compiled
 	columns [][]float64
-	order   []int     // by coordinate of the record program, its index in Stan's order
-	scale   []float64 // by coordinate of the record program, its value where Stan's is 1
+	order   []int     // order[i] is the index in Stan's order of coordinate i of the record program
+	scale   []float64 // scale[i] is the value of coordinate i of the record program where Stan's coordinate is 1
 }
 
 func load(t *testing.T, file string, data map[string]any) *loaded {
@@ -229,7 +229,8 @@ func (p *loaded) place(at []float64) []float64 {
 	return theta
 }
 
-// generate returns the generated quantities by name. Those of records are in the order of records.
+// generate returns the generated quantities, keyed by name. Quantities of records are in the order
+// of the records.
 func (p *loaded) generate(t *testing.T, at []float64) map[string][]float64 {
 	t.Helper()
 	g := p.made.Quantities.Generator([32]byte{})

@@ -20,8 +20,7 @@ const (
 // parameter μ² of the release, because squared parameters add up. The share of the curvature lies
 // between leastCurvature and leastCurvature + moreCurvature. It rises with the ratio of the
 // curvature of all records to the noise in the released curvature. The scores get the remaining
-// budget. The share of a round's scores is larger by the factor scoreGrowth than the share in the
-// round before.
+// budget. A round's share for scores is scoreGrowth times the share in the previous round.
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
@@ -29,7 +28,7 @@ const (
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
-	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information, in the units of released curvatures and divided by √d; d is the number of coordinates of θ
+	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information in the units of released curvatures, divided by √d for d coordinates of θ
 	referenceShareOfSignal = 0.1
 )
 
@@ -42,9 +41,9 @@ type budget struct {
 	largest float64           // share of the budget of the round with the largest share, summed over the blocks of the round
 }
 
-// SetNoise divides the budget among the rounds. The argument multiplier is the sd of the noise
-// divided by the clip, for a single release that would spend the whole budget. The argument
-// noiseShares is the number of clients whose noise shares add up to this noise.
+// SetNoise divides the budget among the rounds. multiplier is the sd of the noise divided by the
+// clip, for a single release that would spend the whole budget. noiseShares is the number of
+// clients whose noise shares add up to this noise.
 func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.NoiseSD = multiplier * math.Sqrt(float64(p.Clients)/float64(noiseShares))
 	d := float64(p.Dim())
@@ -115,8 +114,8 @@ func (p *Problem) Clip(round int) float64 {
 }
 
 // Multiplier returns the noise multiplier of the round with the largest share of the budget, whose
-// clip is 1. The argument whole is the noise multiplier of a single release that would cost as much
-// as all rounds together.
+// clip is 1. whole is the noise multiplier of a single release that would cost as much as all
+// rounds together.
 func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p.budget.largest) }
 
 // sizes returns the number of elements of each block in a round. Rounds are counted from 1.

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// clipQuantiles are probabilities. The norms of the scores of made-up records have quantiles at
-// these probabilities, and the clip is one of these quantiles.
+// clipQuantiles are the probabilities of quantiles of the norms of made-up records' scores. The
+// clip is one of these quantiles.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
 // unsureShare limits the covariance of θ from which the outcomes of made-up records of a nonlinear
@@ -19,8 +19,7 @@ const unsureShare = 0.5
 
 // chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping and
 // the variance of the noise, for records with the same distribution as made-up records. It also
-// returns the sorted norms of the scores of made-up records. The argument cov is the present
-// covariance of θ.
+// returns the sorted norms of the scores of made-up records. cov is the current covariance of θ.
 func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	shrunk, unsure := p.unsure(m, theta, cov)
 	s := p.sampleAt(m, theta, ridge, shrunk)
@@ -87,8 +86,8 @@ func lengthOf(x float64) int {
 }
 
 // A stretch is the likelihood, given the released counts, of the factor by which the scores of real
-// records are longer than the scores of made-up records. The field logs has the log likelihood of
-// the factor, on a grid of the factor's logarithm.
+// records are longer than the scores of made-up records. logs holds the log likelihood of the
+// factor, on a grid of the factor's logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -96,8 +95,8 @@ const (
 	stretchSD     = 0.5
 	stretchMost   = 2.0
 	leastStretch  = 0.8
-	// factor by which each round multiplies the weight of the counts of earlier rounds, because
-	// those rounds had other clips
+	// stretchMemory is the factor by which each round multiplies the weight of the counts of
+	// earlier rounds, because those rounds had other clips.
 	stretchMemory = 0.5
 	// stretchSlack is the share of the records by which the counts of made-up records may differ
 	// from the counts of real records.
@@ -106,10 +105,10 @@ const (
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns the likelihood after the argument counts was released: the number of records
-// whose score has a norm in each interval. The argument norms has the sorted norms of made-up
-// records, and sd is the sd of the noise in a count. The argument slack is the sd of a further
-// error, which is due to the difference between real and made-up records.
+// learned returns the likelihood after counts was released: the number of records whose score has a
+// norm in each interval. norms holds the sorted norms of made-up records, and sd is the sd of the
+// noise in a count. slack is the sd of a further error, which is due to the difference between real
+// and made-up records.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))

@@ -37,8 +37,8 @@ const (
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
 // guess returns a function that computes A(θ), the lower Cholesky root that [curvature] defines. If
-// the argument random is not nil, a regression draws the margins as [margins.moments] does. A
-// program ignores this argument.
+// random is not nil, a regression draws the margins as [margins.moments] does. A program ignores
+// random.
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -153,8 +153,8 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose sets the eigenvalues and eigenvectors of one block of the argument guess. The blocks
-// are the coordinates that are effects of groups, and all other coordinates.
+// decompose sets the eigenvalues and eigenvectors of one block of guess. The blocks are the
+// coordinates that are effects of groups, and all other coordinates.
 func (u *update) decompose(guess *mat.SymDense, effect bool) {
 	var block []int
 	for i, e := range u.effect {
@@ -188,10 +188,9 @@ func (u *update) decompose(guess *mat.SymDense, effect bool) {
 // rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
-// weigh computes the posterior probabilities of the values in spreads, for each class. The argument
-// surprise is Uᵀ(K − guess)U, where K is the released curvature and the columns of U are the
-// eigenvectors of the guess. The prior of v is lognormal: log v has mean log firstVariance and sd
-// 1.5.
+// weigh computes the posterior probabilities of the values in spreads, for each class. surprise is
+// Uᵀ(K − guess)U, where K is the released curvature and the columns of U are the eigenvectors of
+// the guess. The prior of v is lognormal: log v has mean log firstVariance and sd 1.5.
 func (u *update) weigh(surprise *mat.SymDense) {
 	var all [classes][]float64
 	for class := range all {
@@ -242,17 +241,17 @@ func (u *update) spread(class int, q float64) float64 {
 //
 //	b + U(gain ∘ UᵀDU)Uᵀ.
 //
-// D is the argument surprise, and ∘ multiplies element by element. U and the gain are defined at
-// [update]. For the posterior mean, b is the guess and D is the release minus the guess.
+// D is surprise, and ∘ multiplies element by element. U and the gain are defined at [update]. For
+// the posterior mean, b is the guess and D is the release minus the guess.
 func (u *update) corrected(b, surprise *mat.SymDense) *mat.SymDense {
 	d := u.rotated(surprise)
 	u.attenuate(d, nil)
 	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
-// attenuate multiplies each element of d by the gain that is defined at [update]. The argument
-// given has the variance v of G for each class of elements. If the argument given is nil, the gain
-// of each element is averaged over the posterior distribution of v.
+// attenuate multiplies each element of d by the gain that is defined at [update]. given holds the
+// variance v of G for each class of elements. If given is nil, the gain of each element is averaged
+// over the posterior distribution of v.
 func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	for i, li := range u.values {
 		for j, lj := range u.values[:i+1] {
@@ -287,9 +286,9 @@ func (u *update) left() (mean float64) {
 }
 
 // bend estimates the largest eigenvalue of the error that the curvature has after the release,
-// divided by the largest eigenvalue of the guess. The result is at most 0.3. An eigenvalue below it
-// may be due to noise. The estimate of the eigenvalue is the square root of the largest sum of
-// posterior variances in one row.
+// divided by the largest eigenvalue of the guess. The result is at most 0.3. An eigenvalue below
+// this estimate may be due to noise. The estimate of the eigenvalue is the square root of the
+// largest sum of posterior variances in one row.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
 	var left [classes]float64 // posterior variance of an element of the curvature
@@ -311,14 +310,14 @@ func (u *update) bend() float64 {
 // hiddenRange is the largest ratio between the values that [positive] can draw for one eigenvalue.
 const hiddenRange = 10
 
-// positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below the
-// argument bend is replaced by
+// positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below bend
+// is replaced by
 //
 //	max(bend·exp(e/bend − 1), bend/30).
 //
-// Noise hides the size of such an eigenvalue. If the argument random is not nil, it has a standard
-// normal number for each eigenvalue. The eigenvalue is then multiplied, before the maximum, by a
-// number between hiddenRange^−h and 1 whose logarithm is uniform, with h = 1 − max(e, 0)/bend.
+// Noise hides the size of such an eigenvalue. If random is not nil, it holds a standard normal
+// number for each eigenvalue. The eigenvalue is then multiplied, before the maximum, by a number
+// between hiddenRange^−h and 1 whose logarithm is uniform, with h = 1 − max(e, 0)/bend.
 func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym

@@ -72,8 +72,8 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 }
 
 // clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip). Y is a negative binomial
-// count with the given mean. The argument frailty is the variance of the random factor by which the
-// mean is multiplied.
+// count with the given mean. frailty is the variance of the random factor by which the mean is
+// multiplied.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
 	if mean > many { // a normal number with the same mean and variance approximates a large count

@@ -65,9 +65,9 @@ func TestDispersion(t *testing.T) {
 	}
 }
 
-// TestHoldsTheTruthOfOverdispersedCounts checks intervals for counts whose variance is larger than
-// that of the model. The intervals contain the truth often enough, and at least as often as those of
-// the posterior of the pooled records.
+// TestHoldsTheTruthOfOverdispersedCounts checks intervals for counts with a larger variance than in
+// the model. The intervals contain the truth often enough, and at least as often as the intervals
+// of the posterior that is computed from the pooled records.
 func TestHoldsTheTruthOfOverdispersedCounts(t *testing.T) {
 	s := families["poisson"]
 	s.frailty = 2

@@ -46,8 +46,8 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	return draws
 }
 
-// drawSome returns the draws of the curvature that share one draw of the margins. The argument
-// number is the number of this draw.
+// drawSome returns the draws of the curvature that share one draw of the margins. number is the
+// number of this draw.
 func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 	margins := c.normals(2*len(c.columns), "margins", number)
 	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S
@@ -66,8 +66,8 @@ func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 // of the noise of the release, minus X.
 //
 // X is A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the curvature of a
-// draw of the margins. The argument root is this root, the argument a is UᵀA, and the argument back
-// is A⁻¹U. The draw is made positive in units of AAᵀ ([positive]).
+// draw of the margins. root is this root, a is UᵀA, and back is A⁻¹U. The draw is made positive in
+// units of AAᵀ ([positive]).
 func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *mat.SymDense {
 	d := c.Dim()
 	z := c.normals(2*packedSize(d)+classes, "curvatures", n)

@@ -12,7 +12,7 @@ import (
 // DispersionClip is the clip of squared residuals.
 const DispersionClip = dispersionClip
 
-// ClippedResidual returns what clippedResidual does.
+// ClippedResidual calls clippedResidual.
 func ClippedResidual(mu, mean, frailty float64) float64 { return clippedResidual(mu, mean, frailty) }
 
 // Theta returns the point of the round.
@@ -21,7 +21,7 @@ func (q *Query) Theta() []float64 { return q.theta }
 // Round returns the round of the query.
 func (q *Query) Round() int { return q.round }
 
-// Panicking makes the computation of records with an outcome above y panic.
+// Panicking makes p panic when it computes with a record whose outcome is above y.
 func (p *Problem) Panicking(y float64) {
 	r := p.model.(*regression)
 	r.response = panicking{r.response, y}
@@ -70,8 +70,8 @@ func (r panicking) Eval(y float64, eta, g, h []float64) float64 {
 	return r.Described.Eval(y, eta, g, h)
 }
 
-// ScoresWithout returns the scores of records of a program by an engine that cannot compute the
-// given one. The score of a record whose computation panics is nil.
+// ScoresWithout returns the scores of records of a program, computed by an engine that cannot
+// compute the given row. The score of a record whose computation panics is nil.
 func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	e := records.at(p.mean).(*programEvaluator)
 	e.engine = omitting{e.engine, row}
@@ -86,7 +86,7 @@ func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	return out
 }
 
-// An omitting engine leaves out a row, as one whose computation panics.
+// An omitting engine leaves out a row, as an engine does if the computation of the row panics.
 type omitting struct {
 	gpu.Evaluator
 	row int32
@@ -106,8 +106,8 @@ func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
 	return o.Evaluator.Each(&left, sink)
 }
 
-// Redraw returns the outcomes of records of a program, and these outcomes drawn anew at θ, by
-// outcome.
+// Redraw returns the outcomes of the records of a program, before and after they are drawn anew at
+// θ. Both results have one slice for each outcome.
 func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]float64) {
 	r := p.model.(*program)
 	opened, err := r.open(s)

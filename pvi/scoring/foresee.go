@@ -8,8 +8,8 @@ import (
 // Foresee simulates a study with made-up federations. For each coordinate of θ it returns the
 // median over federations of the posterior sd divided by the prior sd. The true θ is drawn from the
 // prior, and records are drawn from the public description of the columns. The result depends on
-// public numbers alone. Foresee calls played after each round, with the numbers of rounds so far
-// and in all. If played returns an error, Foresee returns this error.
+// public numbers alone. Foresee calls played after each round, with the number of rounds so far and
+// the total number of rounds. If played returns an error, Foresee returns this error.
 func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
 	_, before := p.Begin().Posterior()
 	shares := make([][]float64, len(p.order))
@@ -36,8 +36,8 @@ func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]f
 const foreseenStep = 0x1p-20
 
 // playMadeUp simulates all rounds with made-up records. It multiplies the vector of each made-up
-// record by the ratio of the number of real records to the number of made-up records. The function
-// played is called with the number of each round.
+// record by the ratio of the number of real records to the number of made-up records. It calls
+// played with the number of each round.
 func (p *Problem) playMadeUp(number int, played func(round int) error) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))

@@ -59,8 +59,8 @@ func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, s
 	return w
 }
 
-// Outcomes that are drawn from the program of a formula have the distribution of those that a sampler
-// written by hand draws. Times that are censored are not drawn.
+// Outcomes drawn from the program of a formula have the same distribution as outcomes from a
+// hand-written sampler. Censored times are not drawn.
 func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 	const n = 1000
 	for _, f := range formulas.Bank {
@@ -103,7 +103,7 @@ var (
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
 )
 
-// holding are the results of the studies of a formula: for each study the share of its 90 %
+// A holding collects the results of the studies of a formula: for each study the share of its 90 %
 // intervals that hold the truth and the mean share of draws of the pooled posterior that they hold,
 // and sums over all coordinates.
 type holding struct {
@@ -116,7 +116,7 @@ type holding struct {
 
 // add plays one study.
 func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64) {
-	const multiplier, z90 = 3.73, 1.6448536 // the multiplier is that of ε = 1 at δ = 1e-5
+	const multiplier, z90 = 3.73, 1.6448536 // multiplier is the noise multiplier for ε = 1 at δ = 1e-5
 	w := formulaWorld(t, f, records, multiplier, seed)
 	state := w.play(t, multiplier, seed)
 	if !state.Arrived() {
@@ -161,8 +161,8 @@ func below(shares []float64) bool {
 }
 
 // Ninety per cent intervals of formulas with default priors hold the truth. FEDPVI_LONG plays the
-// whole bank and prints a table. A formula with a warning beside its posterior is in the table
-// alone.
+// whole bank and prints a table. A formula with a warning beside its posterior appears only in the
+// table.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {

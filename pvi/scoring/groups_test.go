@@ -18,9 +18,10 @@ var grouped = map[string]setting{
 	"groups, slopes":   {`family = "linear", noise_sd = 0.5`, measured, 3000, 3, 5, 0.5, 0, "0 + x0 + x2 | g", 5, 0},
 }
 
-// averaged returns the posterior moments of the study's θ by a grid over the log spreads. For each
-// point θ is normal, with the prior precision that the spreads give: the records have a linear
-// regression with the given sd of the noise. It shares no code with package hierarchy.
+// averaged returns the posterior moments of the study's θ, computed on a grid over the log spreads.
+// At each point of the grid, θ has the posterior of a linear regression with the given sd of the
+// noise and with the prior precision that the spreads give. averaged shares no code with package
+// hierarchy.
 func (w *world) averaged(sd float64) (mean, variance []float64) {
 	const points = 50
 	d, effects := w.model.Dim(), w.model.Effects()
@@ -99,7 +100,7 @@ func (w *world) averaged(sd float64) (mean, variance []float64) {
 }
 
 // If the noise is close to zero, the posterior of a linear regression with known noise is near the
-// exact one, also for spreads.
+// exact posterior, including the posterior of the spreads.
 func TestGroupsWithoutNoise(t *testing.T) {
 	for _, name := range []string{"groups, linear", "groups, slopes"} {
 		const multiplier = 1e-3

@@ -30,8 +30,8 @@ func hostileSum(r *rand.Rand, n int) []int64 {
 	return sum
 }
 
-// hostileQueries returns the queries of all rounds before which any sums were opened, and some
-// rounds were missed. A sum whose posterior overflows was dropped.
+// hostileQueries returns the queries of all rounds, after any sums were opened in earlier rounds
+// and some rounds were missed. A sum whose posterior overflows was dropped.
 func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*scoring.Query) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -50,9 +50,9 @@ func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*s
 	return queries
 }
 
-// A vector is no longer than the round's clip or not finite, whatever the record and the sums that
-// were opened before. It is a function of the record and the query alone: a contributor that has
-// written other vectors writes the same.
+// For any record and any sums that were opened before, a vector is either not finite or no longer
+// than the round's clip. It is a function of the record and the query alone: a contributor that has
+// written other vectors writes the same vector.
 func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float64, y float64) {
 	t.Helper()
 	size := q.Size(q.Round())
@@ -71,8 +71,8 @@ func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float
 	}
 }
 
-// hostileRecord returns a record with numbers of every size, some not finite. All numbers of one of
-// four records are so small that their squares or fourth powers underflow.
+// hostileRecord returns a record with numbers of every size, some not finite. In one of four
+// records, all numbers are so small that their squares or fourth powers underflow.
 func hostileRecord(r *rand.Rand, n int) (x []float64, y float64) {
 	size := 1.0
 	if r.IntN(4) == 0 {

@@ -12,8 +12,8 @@ type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
 
-	// madeUp returns made-up records. The argument x has the values of the columns of the margins,
-	// one record after another.
+	// madeUp returns made-up records. x holds the values of the columns of the margins, one record
+	// after another.
 	madeUp(p *Problem, x []float64) population
 }
 
@@ -48,8 +48,8 @@ type evaluator interface {
 	// curvature computes the record's curvature in the given units and returns its Frobenius norm.
 	curvature(units whitening) float64
 
-	// packed writes the curvature that was computed last to dst, in the form that the function pack
-	// writes and multiplied by the argument scale.
+	// packed writes the curvature that was computed last to dst, in the form that pack writes and
+	// multiplied by scale.
 	packed(dst []float64, scale float64)
 }
 

@@ -265,8 +265,8 @@ func pick(weights []float64, u float64) int {
 
 // moments returns the share of every column that has an indicator, and the mean and the mean square
 // of every column that has a value, in the column's unit. If random is nil, the results are
-// posterior means. Otherwise they are draws from the posterior, and the argument random must have
-// two standard normal numbers for each column.
+// posterior means. Otherwise they are draws from the posterior, and random must hold two standard
+// normal numbers for each column.
 func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)
 	share, mean, square = make([]float64, n), make([]float64, n), make([]float64, n)

@@ -79,8 +79,8 @@ func newWhitening(l *mat.TriDense) whitening {
 	return w
 }
 
-// apply replaces v by L⁻¹v, where L is the matrix that the whitening inverts. The argument scratch
-// must have the length of v.
+// apply replaces v by L⁻¹v, where L is the matrix that the whitening inverts. scratch must be as
+// long as v.
 func (w whitening) apply(v, scratch []float64) {
 	clear(scratch)
 	for j, x := range v {
@@ -281,9 +281,9 @@ func diagonal(d int, f func(int) float64) *mat.DiagDense {
 // packedSize returns the number of elements of a packed symmetric d×d matrix.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes the lower triangle of a, multiplied by the argument scale, to dst, row by row. It
-// also multiplies elements off the diagonal by √2, so that the L2 norm of dst is scale times the
-// Frobenius norm of a.
+// pack writes the lower triangle of a, multiplied by scale, to dst, row by row. It also multiplies
+// elements off the diagonal by √2, so that the L2 norm of dst is scale times the Frobenius norm of
+// a.
 func pack(dst []float64, a *mat.SymDense, scale float64) {
 	n := 0
 	for i := range a.SymmetricDim() {
@@ -296,8 +296,8 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare writes AᵀA to dst, in the form that pack writes and multiplied by the argument scale.
-// It does not compute the whole matrix.
+// packSquare writes AᵀA to dst, in the form that pack writes and multiplied by scale. It does not
+// compute the whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	rows, _ := a.Dims()
 	for k := range rows {
@@ -317,9 +317,9 @@ func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	}
 }
 
-// unpack returns the symmetric matrix that pack writes as the slice packed, multiplied by the
-// argument scale. With scale 1, independent noise of sd τ in the packed elements becomes noise of
-// sd τ on the diagonal of the matrix and of sd τ/√2 off the diagonal.
+// unpack returns the symmetric matrix that pack wrote to packed, multiplied by scale. With scale 1,
+// independent noise of sd τ in the packed elements becomes noise of sd τ on the diagonal of the
+// matrix and of sd τ/√2 off the diagonal.
 func unpack(packed []float64, d int, scale float64) *mat.SymDense {
 	a := mat.NewSymDense(d, nil)
 	n := 0

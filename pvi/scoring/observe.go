@@ -29,8 +29,8 @@ type mixture struct {
 	cov  *mat.SymDense
 }
 
-// observe returns the posterior given the released sums of scores in the argument path and the
-// draws of the curvature Λ. The argument made has the scores of made-up records at the point a.
+// observe returns the posterior given the released sums of scores in path and the draws of the
+// curvature Λ. made holds the scores of made-up records at the point a.
 //
 // The sum of the scores of all records at θ is modelled as r − Λ(θ − a). At the true θ it is normal
 // with mean 0 and covariance Λ. A released sum plus z_t is an observation of r. z_t is minus the
@@ -149,8 +149,8 @@ func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	}
 }
 
-// released returns the expected value of the sum o if the point a is the true θ. The argument
-// lambda is Λ(a). If the population cannot compute the expected value, the result is
+// released returns the expected value of the sum o if the point a is the true θ. lambda is Λ(a). If
+// the population cannot compute the expected value, the result is
 //
 //	−Λ(θ_t − a)
 //
@@ -174,9 +174,9 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 	return mean, cov
 }
 
-// given returns the likelihood of θ if the curvature Λ is lambda. The argument score is the
-// observation of r at the point a, and noise is the covariance J⁻¹ of this observation. The
-// argument inflation is φ. The formulas and symbols are those of [State.observe].
+// given returns the likelihood of θ if the curvature Λ is lambda. score is the observation of r at
+// the point a, noise is the covariance J⁻¹ of this observation, and inflation is φ. The formulas
+// and symbols are those of [State.observe].
 func given(lambda, noise *mat.SymDense, score, a []float64, inflation float64) *hierarchy.Likelihood {
 	root := solved(cholesky(plus(term{inflation, lambda}, term{1, noise})))
 	half := times(lambda, root) // the product of half and its transpose is Λ(φΛ + J⁻¹)⁻¹Λ

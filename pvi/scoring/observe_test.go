@@ -10,7 +10,7 @@ import (
 
 // A widened sd is at least as large as the errors of four fifths of the draws of the margins,
 // unless this would exceed the prior's sd. It is not larger than the prior's sd, unless it was
-// before. Correlations do not change.
+// larger before. Correlations do not change.
 func TestWiden(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const d, draws = 4, 30

@@ -30,13 +30,13 @@ import (
 
 var stanFolder = flag.String("stan", "", "folder to which programs of formulas and their records are written for Stan, in place of a test")
 
-// A posterior has the moments of the parameters of a formula given its records, in the coordinates
-// of θ and in their order. Errors are Monte-Carlo standard errors.
+// A posterior holds the moments of a formula's parameters given the records, in the order and the
+// coordinates of θ. The errors are Monte Carlo standard errors.
 type posterior struct {
 	Mean, SD, MeanError, SDError []float64
 }
 
-// A sampled posterior has the moments of draws of Stan's sampler.
+// A sampled posterior holds the moments of draws of Stan's sampler.
 type sampled struct {
 	posterior
 	Digest    string  // SHA-256 of the program and the records
@@ -45,7 +45,8 @@ type sampled struct {
 	Rhat      float64 // largest R̂ of a coordinate
 }
 
-// skewed has the formulas whose posteriors are not close to a normal distribution, with the reason.
+// skewed lists the formulas whose posteriors are not close to a normal distribution, with the
+// reasons.
 var skewed = map[string]string{
 	"slopes":                    "the spreads of intercepts and slopes of ten groups are skewed",
 	"curve":                     "the spread of five coefficients is skewed",
@@ -59,7 +60,7 @@ var skewed = map[string]string{
 	"monotonic":                 "the steps of a small effect are skewed",
 }
 
-// A pooling has the records of a formula of the bank, pooled and without privacy.
+// A pooling holds the pooled records of a formula of the bank, without privacy.
 type pooling struct {
 	model   *fit.Model
 	shard   *shard.Shard
@@ -207,8 +208,8 @@ type gap struct {
 	outside   string  // first coordinate outside of the bounds; "" if there is none
 }
 
-// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds and sds by 3 %, beside three
-// standard errors of both.
+// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds and sds by 3 %, in addition
+// to three standard errors of both.
 func gapOf(names []string, p posterior, stan sampled) gap {
 	g := gap{low: math.Inf(1)}
 	for i, sd := range stan.SD {

@@ -33,8 +33,8 @@ type datum struct {
 	levels    int       // number of levels if the values of the number are levels (counted from 1), and otherwise 0
 	atoms     []float64 // values with a positive probability, of a number that otherwise has a density
 
-	// The number x has the value (x − zero)/unit in its column of the margins. The field zero is 0
-	// if the bounds include 0, and otherwise the middle of the bounds.
+	// The number x has the value (x − zero)/unit in its column of the margins. zero is 0 if the
+	// bounds include 0, and otherwise the middle of the bounds.
 	zero, unit float64
 }
 
@@ -173,14 +173,13 @@ func (n *datum) inside(x float64) float64 {
 	return min(max(x, n.low), n.high)
 }
 
-// load returns records as a table. The argument x has the numbers of the records, one record after
-// another.
+// load returns records as a table. x holds the numbers of the records, one record after another.
 func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }
 
-// theta returns the program's parameter vector θ. The argument point has the values of the
-// coordinates in r.coordinates, on which records depend. The other coordinates are 0.
+// theta returns the program's parameter vector θ. point holds the values of the coordinates in
+// r.coordinates, on which records depend. The other coordinates are 0.
 func (r *program) theta(point []float64) []float64 {
 	theta := make([]float64, r.dim)
 	for i, at := range r.coordinates {

@@ -20,11 +20,10 @@ func (r *program) sweeps() int {
 
 // drawer returns a function that replaces the outcomes of records by draws from the program's
 // density. The function draws the outcomes of a record one after another, each given the other
-// numbers of the record. The argument x of drawer has the numbers of the records. The records are
-// divided into consecutive groups of equal size, one group for each point. The argument z of the
-// returned function has a standard normal number for each record, outcome and repetition (see
-// [program.sweeps]). The function may be called several times with records that differ in their
-// outcomes alone.
+// numbers of the record. In drawer, x holds the numbers of the records, which are divided into
+// consecutive groups of equal size, one group for each point. In the returned function, z holds a
+// standard normal number for each record, outcome and repetition (see [program.sweeps]). The
+// function may be called several times with records that differ in their outcomes alone.
 func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	if len(r.outcomes) == 1 {
 		return r.conditional(x, r.outcomes[0], points).draw
@@ -53,7 +52,7 @@ const (
 )
 
 // A conditional has the density of one number of each record, given the other numbers of the
-// record. The density does not depend on the present value of this number.
+// record. The density does not depend on the current value of this number.
 type conditional struct {
 	*program
 	k     int       // index of the number
@@ -64,8 +63,8 @@ type conditional struct {
 	drawn []bool    // see [program.drawn]
 }
 
-// draw replaces number k of each record in x by a random draw. The argument z has a standard normal
-// number for each record. Records for which c.drawn is false do not change.
+// draw replaces number k of each record in x by a random draw. z holds a standard normal number for
+// each record. Records for which c.drawn is false do not change.
 func (c *conditional) draw(x, z []float64) {
 	n, d, atoms := len(c.numbers), &c.numbers[c.k], len(c.numbers[c.k].atoms)
 	for i := range z {
@@ -225,11 +224,10 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 }
 
 // pick returns quantile u of a distribution with atoms and a density. An atom is a value with a
-// positive probability, and the argument atoms has the logarithms of the probabilities of the
-// atoms. Atoms come before all points of the grid. The argument logs has the logarithms of the
-// density at the points of the grid. If d is a whole number and the grid has all whole numbers of a
-// range, the elements of logs are logarithms of probabilities. Otherwise the density is integrated
-// between neighbouring points.
+// positive probability, and atoms holds the logarithms of the probabilities of the atoms. Atoms
+// come before all points of the grid. logs holds the logarithms of the density at the points of the
+// grid. If d is a whole number and the grid has all whole numbers of a range, the elements of logs
+// are logarithms of probabilities. Otherwise the density is integrated between neighbouring points.
 func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	largest := slices.Max(append(slices.Clone(atoms), logs...))
 	if math.IsInf(largest, -1) {

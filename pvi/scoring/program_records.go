@@ -46,18 +46,18 @@ func (r *programRecords) at(point []float64) evaluator {
 }
 
 // A programEvaluator evaluates records of a program at θ. It computes the gradients of a block of
-// records together, and it does the same for their curvatures.
+// records together, and also their curvatures.
 type programEvaluator struct {
 	*programRecords
 	engine gpu.Evaluator
 	point  []float64
 	theta  []float64 // θ of the program at the point
 	x      []float64
-	i      int // index of the present record
+	i      int // index of the selected record
 
 	scores blockOf
 	curved blockOf
-	square *mat.SymDense // curvature of the present record
+	square *mat.SymDense // curvature of the selected record
 	moved  []float64     // scratch
 }
 
@@ -215,9 +215,9 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes draws several sets of outcomes for the records with indices in [from, to). The
-// argument number is the number of sets. For each set, overOutcomes calls f with an evaluator of
-// the records with these outcomes.
+// overOutcomes draws several sets of outcomes for the records with indices in [from, to), and calls
+// f for each set with an evaluator of the records with these outcomes. number is the number of
+// sets.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})

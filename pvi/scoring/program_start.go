@@ -95,9 +95,9 @@ func (m *programMadeUp) along(records *programRecords, theta, move []float64, we
 	return best, value
 }
 
-// value returns the log density of the records at θ, multiplied by the argument weight, plus the
-// log density of the prior at θ. The result is up to a constant. If the density of a record is not
-// finite, value returns −Inf.
+// value returns the log density of the records at θ, multiplied by weight, plus the log density of
+// the prior at θ. The result is up to a constant. If the density of a record is not finite, value
+// returns −Inf.
 func (m *programMadeUp) value(records *programRecords, theta []float64, weight float64) (sum float64) {
 	logs := make([]float64, records.Len())
 	if guard.Run(func() { m.program.model.LogDensities(logs, m.theta(theta), records.table) }) != nil || !special.Finite(logs) {

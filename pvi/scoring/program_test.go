@@ -197,7 +197,7 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") != "" {
 		replications = 40
 	}
-	const multiplier = 3.73 // that of ε = 1 at δ = 1e-5
+	const multiplier = 3.73 // noise multiplier for ε = 1 at δ = 1e-5
 	var all, coordinates float64
 	for _, name := range names {
 		var held, total, squares, astray float64
@@ -232,13 +232,13 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// If columns are in raw units (years, metres), the means differ from those of the pooled records as
-// much as the sds state.
+// If columns are in raw units (years, metres), the posterior means differ from the means for the
+// pooled records by as much as the sds state.
 func TestRawUnits(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("40 studies of 10,000 records")
 	}
-	const seeds, records, multiplier = 40, 10_000, 3.73 // that of ε = 1 at δ = 1e-5
+	const seeds, records, multiplier = 40, 10_000, 3.73 // multiplier is the noise multiplier for ε = 1 at δ = 1e-5
 	var squares, coordinates, width float64
 	for seed := range uint64(seeds) {
 		w := programs["raw"].world(t, records, multiplier, 10_000+seed)

@@ -40,8 +40,8 @@ const mostOutcomes = 16
 
 // kinks reports whether the program has an absolute value, a maximum or a minimum that depends on
 // an outcome, and through which derivatives of the log likelihood with respect to parameters pass.
-// The argument outcomes states, for each column, whether the column has outcomes. If outcomes is
-// nil, every column may have outcomes.
+// outcomes states, for each column, whether the column has outcomes. If outcomes is nil, every
+// column may have outcomes.
 func kinks(m *model.Model, outcomes []bool) bool {
 	p := m.Verified().Program()
 	passes, reads := m.Verified().Differentiated(p.Likelihood), make([]bool, len(p.Nodes))
@@ -91,11 +91,10 @@ func newVariates(m *model.Model) *variates {
 	return v
 }
 
-// walk finds the log densities that are added up to the log likelihood. The result term has the
-// nodes of these log densities. The result variate states, for each column, whether the column is
-// the variate of one of them. The result weights maps the node of a product of a term and data,
-// such as a weight, to the node of the term. The result ok is false if the log likelihood uses a
-// density in any other way than in a sum of terms.
+// walk finds the log densities that are added up to the log likelihood. term holds the nodes of
+// these log densities. variate states, for each column, whether the column is the variate of one of
+// them. weights maps the node of a product of a term and data, such as a weight, to the node of the
+// term. ok is false if the log likelihood uses a density in any other way than in a sum of terms.
 func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
 	p, densities := m.Verified().Program(), m.Densities()
 	const (

@@ -37,9 +37,9 @@ func (m *programMadeUp) balances(theta []float64) []float64 {
 //
 //	log Σ exp(λᵀs) + ½ balanceRidge·λᵀVλ
 //
-// where V is the mean square of the rows plus the argument ridge. Without the second term the
-// weighted sum of the rows would be 0, if weights with this sum exist (entropy balancing:
-// Hainmueller, "Entropy Balancing for Causal Effects", 2012).
+// where V is the mean square of the rows plus ridge. Without the second term the weighted sum of
+// the rows would be 0, if weights with this sum exist (entropy balancing: Hainmueller, "Entropy
+// Balancing for Causal Effects", 2012).
 func balanced(scores *mat.Dense, ridge mat.Symmetric) []float64 {
 	n, d := scores.Dims()
 	square := mat.NewSymDense(d, nil)

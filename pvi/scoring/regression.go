@@ -65,9 +65,9 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// addEffect adds the columns of an effect, one for each group. The argument indicator is the index
-// of the first column of the group term. For a column of the study's data that is itself a
-// regressor, the argument numbers has the index of the regressor, by index of the column.
+// addEffect adds the columns of an effect, one for each group. indicator is the index of the first
+// column of the group term. numbers maps the index of each column of the study's data that is
+// itself a regressor to the index of the regressor.
 func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, numbers map[int]int) {
 	one := column{kind: level, factor: len(st.Columns) + e.Term, levels: e.Levels, high: 1, value: -1}
 	if e.Slope >= 0 {
@@ -84,9 +84,9 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 	}
 }
 
-// newColumn returns the description of a coefficient's regressor. The argument index is the index
-// that the column will have. A product of columns is a number, and the bounds of the product follow
-// from the bounds of the columns.
+// newColumn returns the description of a coefficient's regressor. index is the index that the
+// column will have. A product of columns is a number, and the bounds of the product follow from the
+// bounds of the columns.
 func newColumn(st *study.Study, of study.Coefficient, index int) column {
 	c := column{kind: number, low: 1, high: 1, indicator: -1, value: index}
 	for _, part := range of.Parts {
@@ -233,23 +233,22 @@ func (s *workspace) spread(dst, x, weights []float64) {
 	}
 }
 
-// score writes to dst the gradient in θ of the log likelihood of a record. The field eta must have
-// the predictors of the record.
+// score writes to dst the gradient in θ of the log likelihood of a record. s.eta must hold the
+// predictors of the record.
 func (s *workspace) score(dst, x []float64, y float64) {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.spread(dst, x, s.g)
 }
 
-// information computes the information matrix of a record about its predictors, and writes it to
-// the field w. It writes the Cholesky root of this matrix to the field root. The field eta must
-// have the predictors.
+// information computes the information matrix of a record about its predictors. It writes this
+// matrix to s.w and its Cholesky root to s.root. s.eta must hold the predictors.
 func (s *workspace) information() {
 	s.response.Information(s.eta, s.w)
 	rootOf(s.root, s.w, len(s.eta))
 }
 
-// rootOf writes the lower Cholesky root of the k×k matrix w to the slice root. A pivot that is not
-// positive counts as zero.
+// rootOf writes the lower Cholesky root of the k×k matrix w to root. A pivot that is not positive
+// counts as zero.
 func rootOf(root, w []float64, k int) {
 	for a := range k {
 		for b := range a + 1 {

@@ -133,9 +133,8 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
 	}
 }
 
-// gradient returns the gradient of predictor a in θ. The result values has the elements of the
-// gradient, beginning with the coordinate whose index is first. The result filled has the indices
-// of the values that are not 0.
+// gradient returns the gradient of predictor a in θ. values holds the elements of the gradient,
+// beginning with coordinate first. filled holds the indices of the values that are not 0.
 func (s *workspace) gradient(a int, x []float64) (first int, values []float64, filled []int) {
 	if a == s.locations {
 		return s.dim - 1, []float64{1}, []int{0}
@@ -270,15 +269,15 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 }
 
 // guess implements [population]. It computes the information of each made-up record about its
-// predictors at θ, and uses the mean of these for the curvature.
+// predictors at θ, and uses the mean of these matrices for the curvature.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.known.at(theta, func() *weights { return m.weights(theta, of.factors) })
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
 }
 
 // curvature returns the information matrix at θ that all records together would have if their
-// regressors were independent and followed the given margins. The argument weights has the
-// information of a record about its predictors. The argument random is passed to [margins.moments].
+// regressors were independent and followed the given margins. weights holds the information of a
+// record about its predictors. random is passed to [margins.moments].
 func (r *regression) curvature(m *margins, weights *weights, random []float64) *mat.SymDense {
 	share, mean, square := m.moments(random)
 	k, n := r.predictors(), len(m.columns)

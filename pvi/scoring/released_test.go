@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// releasedSum returns a sum, in lattice steps, that records and noise of the given sd can have. The
-// vectors of all records add up to at most the number of records times the clip of the round. The
-// direction of the sum is random.
+// releasedSum returns a sum, in lattice steps, that can result from records and noise of the given
+// sd. The vectors of all records add up to at most the number of records times the clip of the
+// round. The direction of the sum is random.
 func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float64) []int64 {
 	direction, squares := make([]float64, p.Size(round)), 0.0
 	for i := range direction {

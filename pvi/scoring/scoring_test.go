@@ -40,7 +40,7 @@ type setting struct {
 	shared  float64 // correlation of the regressors
 
 	// groups is a group term by the column g, or empty. With groups, neither g nor the last numeric
-	// column is a regressor. The field levels is the number of groups.
+	// column is a regressor. levels is the number of groups.
 	groups string
 	levels int
 
@@ -444,9 +444,9 @@ func TestHoldsThePooledPosterior(t *testing.T) {
 	}
 }
 
-// If columns are correlated at .995, the curvature in some directions is a thousandth of that of
-// independent columns. Even then, and with little noise, intervals contain enough of the pooled
-// posterior.
+// If columns are correlated at .995, the curvature in some directions is a thousandth of the
+// curvature for independent columns. Even then, and with little noise, intervals contain enough of
+// the pooled posterior.
 func TestCorrelatedColumns(t *testing.T) {
 	s := families["linear"]
 	s.n, s.d, s.shared = 4000, 8, 0.995

@@ -17,8 +17,7 @@ const (
 	powerBinding    = 9
 )
 
-// expr parses an expression. It ends before the first operator whose precedence is at most the
-// argument above.
+// expr parses an expression. It ends before the first operator whose precedence is at most above.
 func (p *parser) expr(above int) *Expr {
 	defer func() { p.depth-- }()
 	if !p.deeper() {
@@ -108,8 +107,8 @@ func (p *parser) subscript() *Expr {
 	return &Expr{Kind: Range, At: Span{at.From, p.last()}, Args: []*Expr{low, high}}
 }
 
-// list parses expressions that are separated by commas. The argument until is the token that ends
-// the list. A comma may be written as a bar, as in the arguments of a density.
+// list parses expressions that are separated by commas. until is the token that ends the list. A
+// comma may be written as a bar, as in the arguments of a density.
 func (p *parser) list(until string) []*Expr {
 	var all []*Expr
 	for p.kind() != end && !p.is(until) {

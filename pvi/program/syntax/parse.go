@@ -107,7 +107,7 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
-// newName parses the name of something that the program declares.
+// newName parses a name that the program declares.
 func (p *parser) newName() string {
 	t := p.token()
 	name := p.name()
@@ -243,7 +243,7 @@ func (p *parser) statement() *Statement {
 	return s
 }
 
-// refused has messages about statements that the language does not have. The key is the first word
+// refused holds messages about statements that the language does not have, keyed by the first word
 // of the statement.
 var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",

@@ -69,8 +69,8 @@ func scan(text string) ([]token, *Message) {
 	}
 }
 
-// skipBlank returns the position of the first byte, from the position start on, that is neither
-// white space nor part of a comment. It returns a message if a comment does not end.
+// skipBlank returns the position of the first byte at or after start that is neither white space
+// nor part of a comment. It returns a message if a comment does not end.
 func skipBlank(text string, start int) (int, *Message) {
 	for start < len(text) {
 		rest := text[start:]
@@ -140,8 +140,8 @@ func numberLength(text string) int {
 	return n
 }
 
-// digits returns the position of the first byte, from the position start on, that is neither a
-// digit nor an underscore.
+// digits returns the position of the first byte at or after start that is neither a digit nor an
+// underscore.
 func digits(text string, start int) int {
 	for start < len(text) && (digit(text[start]) || text[start] == '_') {
 		start++
