@@ -39,9 +39,9 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	return newSite(p, id, c)
 }
 
-// NewSolverSite returns the site of a client before the first plan, with the solver that
-// computes the client's factor. The solver must be the result of [Protocol.NewSolver] or wrap
-// it. [Protocol.NewSite] makes both the solver and the site.
+// NewSolverSite returns the site of a client before the first plan, with the solver that computes
+// the client's factor. The solver must come from [Protocol.NewSolver] or wrap such a solver.
+// [Protocol.NewSite] makes both the solver and the site.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	refining, ok := p.method.(method.Refining)
 	if !ok {
@@ -219,7 +219,7 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum returns a refusal if the answers that an outcome counts cannot have the outcome's
+// checkSum returns a refusal if the answers that an outcome counts cannot add up to the outcome's
 // sum.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {

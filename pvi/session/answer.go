@@ -15,19 +15,19 @@ type Answer struct {
 	Release []byte  // encoded release, a message of [fedpvi/pvi/wire]; nil after an error, and with secure aggregation
 	Vector  []int64 // elements of the release with secure aggregation, at most VectorSize; otherwise nil
 	Spent   Spent
-	// Commitment is the hash of the release, which the client signs, if the study has commitments
-	// ([Site.Commits]). Otherwise it is zero.
+	// Commitment is the hash of the release, which the client signs, if clients commit to their
+	// releases ([Site.Commits]). Otherwise it is zero.
 	Commitment [32]byte
 
 	Digest [32]byte // result of [Site.Digest] when the answer was computed
 	Model  [32]byte // result of [Server.ModelOf] for the plan
 }
 
-// errNothingAsked is the refusal to answer when no plan is pending.
+// errNothingAsked is the refusal to answer if no plan is pending.
 var errNothingAsked = &pvi.Refused{Reason: "no plan names this client now"}
 
 // Quote returns the largest possible cost of the answer to the pending plan, before any noise is
-// drawn. If the answer does not end in an error, its cost is exactly this cost.
+// drawn. Unless the answer ends in an error, its cost is exactly this.
 func (s *Site) Quote() (Spent, error) {
 	if s.pending == nil {
 		return nil, errNothingAsked
@@ -46,10 +46,10 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 // Answer changes the state. The caller must save the state and the charge before it sends a byte of
 // the release. If the release is lost, the caller must send the same bytes again, because a plan
 // has only one answer. If the error is a [pvi.Refused], nothing changes. After any other error
-// there is no release, and Spent is the cost of the noise that was drawn, which must be charged. If
-// the phase panics, Answer returns an error, and Spent is the largest possible cost of the answer
-// ([Site.Quote]). If the computation for a record panics, the panic does not reach Answer, because
-// the mechanism then releases only noise.
+// there is no release, and Spent is the cost of the noise that was drawn. This cost must be
+// charged. If the phase panics, Answer returns an error, and Spent is the largest possible cost of
+// the answer ([Site.Quote]). If the computation for a record panics, the panic does not reach
+// Answer, because the mechanism then releases only noise.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {

@@ -29,8 +29,8 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	return st
 }
 
-// half returns a server of a thousand clients, of which half have answered, and the releases of
-// the other half.
+// half returns a server of a thousand clients, half of which have answered, and the releases of the
+// other half.
 func half(b *testing.B) (*Server, [][]byte) {
 	b.Helper()
 	const clients = 1000
@@ -61,8 +61,8 @@ func half(b *testing.B) (*Server, [][]byte) {
 	return s, rest
 }
 
-// BenchmarkCollect measures the time in which a server collects a release, for a thousand
-// clients and a thousand coefficients.
+// BenchmarkCollect measures how long a server takes to collect a release, for a thousand clients
+// and a thousand coefficients.
 func BenchmarkCollect(b *testing.B) {
 	s, rest := half(b)
 	fresh, err := s.MarshalBinary()
@@ -94,8 +94,7 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState measures the time in which the server that half returns marshals its
-// state.
+// BenchmarkServerState measures how long the server of half takes to marshal its state.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The records of a study agree with its posterior, and records with other outcomes do not. Check
-// returns an error for point estimates, from which no outcomes can be drawn.
+// The records of a study agree with its posterior, and records with different outcomes do not.
+// Check returns an error for point estimates, from which no outcomes can be drawn.
 func TestCheck(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", version2), 2)
 	for !h.server.Done() {

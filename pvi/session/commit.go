@@ -8,11 +8,10 @@ import (
 )
 
 // If anyone may read the releases of a study, each client signs the hash of its release before it
-// encrypts the release for the coordinator. Anybody can then check the releases in an outcome. If
-// the releases are too long to be part of the outcome, anybody can fetch the releases by these
-// hashes and add them up.
+// encrypts the release for the coordinator. Anyone can then check the releases in an outcome. If
+// the releases are too long for the outcome, anyone can fetch them by these hashes and add them up.
 
-// Counted has the clients whose answers an outcome counts, in the order of the roster.
+// Counted holds the clients whose answers an outcome counts, in the order of the roster.
 type Counted struct {
 	Clients []pvi.ClientID
 	// Commitments are the hashes of the clients' releases. They are nil if the outcome has no sum, or
@@ -27,8 +26,8 @@ type Counted struct {
 // Fetched reports whether the releases of the clients are not in the outcome and must be fetched.
 func (c Counted) Fetched() bool { return c.sum != nil }
 
-// AddUp fetches the releases. It checks each one against the hash that its client has signed, and
-// their total against the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
+// AddUp fetches the releases. It checks each release against the hash that its client has signed,
+// and the total against the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
 func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	hashes := make([]pvi.Digest, len(signed))
 	for m := range signed {
@@ -37,7 +36,7 @@ func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	return pvi.AddUp(fmt.Sprintf("plan %d", c.plan), c.Clients, hashes, c.sum, c.limit, fetch)
 }
 
-// Fetched reports whether the releases for a plan are too long to be part of the plan's outcome.
+// Fetched reports whether the releases for a plan are too long for the plan's outcome.
 func (s *Server) Fetched(plan int) bool {
 	place, number := s.course.at(plan)
 	return s.course.phases[place].fetched(number)

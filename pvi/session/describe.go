@@ -56,10 +56,9 @@ type Marginal struct {
 	Interval // interval under q, without the privacy noise
 }
 
-// An Interval has the central 95 % and 90 % intervals of a parameter on the model's scale. Mean and
-// SD are the moments of a normal coordinate. This coordinate is the parameter itself or, if
-// [Marginal].Log is true, the logarithm of the parameter. The quantiles are quantiles of the
-// parameter itself.
+// An Interval holds the central 95 % and 90 % intervals of a parameter on the model's scale. Mean
+// and SD are the moments of a normal coordinate: the parameter itself or, if [Marginal].Log is
+// true, its logarithm. The quantiles are quantiles of the parameter itself.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -69,7 +68,8 @@ type Interval struct {
 	Q95   float64 `json:"q95"`
 }
 
-// normal90 is the 95 % point of the standard normal distribution.
+// normal90 is the 95 % quantile of the standard normal distribution, which bounds central 90 %
+// intervals.
 const normal90 = 1.6448536269514722
 
 func interval(p fit.Parameter, mean, sd float64) Interval {
@@ -142,8 +142,8 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 // if there are none.
 func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
 
-// gaussian returns the family and the natural parameters of the normal distribution with the
-// moments that [Posterior.Moments] returns.
+// gaussian returns the family and the natural parameters of the normal distribution whose moments
+// [Posterior.Moments] returns.
 func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	if p.model.Study.Model.Absent() {
 		return nil, nil, errors.New("the study has no model, and so no posterior")
@@ -177,8 +177,8 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 
 // Table writes the posterior in natural units. If ratios is true, it also writes ratios of odds or
 // rates, as [words.Natural] does. Then it writes the posterior on the model's scale, with the sd of
-// q next to the sd that includes the noise, and the notes of the result. A posterior of point
-// estimates has only one table.
+// q next to the sd that includes the noise, and the notes of the result. For a posterior of point
+// estimates it writes only one table.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if p.model.Study.Model.Absent() {
 		return p.tables(w)

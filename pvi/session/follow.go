@@ -3,9 +3,9 @@ package session
 import "slices"
 
 // Follow applies the next entry. It stores a plan that names this client, and applies or queues an
-// outcome. Follow returns [pvi.Refused] if the entry contradicts the entries before it. In this
-// case the coordinator has sent a wrong entry, or state was lost, and the client must stop. Any
-// other error ends the study too.
+// outcome. Follow returns [pvi.Refused] if the entry contradicts the entries before it. The
+// coordinator has then sent a wrong entry, or state was lost, and the client must stop. Any other
+// error ends the study too.
 func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
 		return err

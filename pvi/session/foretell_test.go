@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In every phase, Foretell returns the plan that the server sends next, even if outcomes were
-// queued before. It returns nil if the plan depends on the order of answers, and after the last
-// plan.
+// In every phase, Foretell returns the plan that the server sends next, even if outcomes are queued
+// before it. It returns nil if the plan depends on the order of answers, and after the last plan.
 func TestPlansAreForetold(t *testing.T) {
 	for name, c := range map[string]struct {
 		privacy, inference string

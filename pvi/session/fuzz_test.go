@@ -19,8 +19,8 @@ func everyPhase(t testing.TB) *study.Study {
 	return planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", scaledPrivately...)
 }
 
-// along runs a study of two clients. For every plan it calls look after client 0 has computed
-// its answer and before client 1 answers.
+// along runs a study of two clients. For every plan it calls look, after client 0 has computed its
+// answer and before client 1 answers.
 func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answer)) {
 	h := newHouse(t, st, 2)
 	for !h.server.Done() {
@@ -147,8 +147,8 @@ func FuzzDamagedState(f *testing.F) {
 	})
 }
 
-// Servers and sites refuse four kinds of states: a state of another study, roster, client or
-// version, a truncated state, and a state whose sections do not belong together.
+// Servers and sites refuse a state of another study, roster, client or version, a truncated state,
+// and a state whose sections do not belong together.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")

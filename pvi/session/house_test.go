@@ -35,8 +35,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	return st
 }
 
-// scaled is the setting of a scale phase without noise, and scaledPrivately that of a scale
-// phase with noise.
+// scaled sets up a scale phase without noise, and scaledPrivately a scale phase with noise.
 var (
 	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
@@ -128,8 +127,8 @@ func (h *house) answer(m int) Answer {
 	return a
 }
 
-// send makes client m answer and gives the release to the server. If the plan then has an
-// outcome, send delivers the outcome to all sites.
+// send makes client m answer and passes the release to the server. If the plan then has an outcome,
+// send delivers the outcome to all sites.
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
@@ -173,8 +172,7 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused fails the test unless try returns a refusal and the state of the machine m stays the
-// same.
+// refused fails the test unless try returns a refusal and the state of m stays the same.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)

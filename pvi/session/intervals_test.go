@@ -13,8 +13,8 @@ import (
 
 var version2 = study.Override{Key: "study.version", Value: "2"}
 
-// The result of a study that reports only point estimates has λ and the mean, but no sds and no
-// covariance. Its description has no λ either.
+// The result of a study that reports only point estimates contains λ and the mean, but no sds and
+// no covariance. Its description does not contain λ either.
 func TestPointEstimates(t *testing.T) {
 	for _, c := range []struct{ privacy, inference, q string }{
 		{recordPrivacy, steps, "diagonal"},
@@ -88,7 +88,7 @@ func TestOnePosteriorWithALastRound(t *testing.T) {
 	want, err := old.server.Result()
 	check(t, err)
 	a := want.NoiseAware
-	// The sds average over draws from a hash of the sums and of the study's digest.
+	// The sds average over draws whose seed is a hash of the sums and of the study's digest.
 	near := func(x, y float64) bool { return math.Abs(x/y-1) < .05 }
 	if r.NoiseAware != nil || !slices.Equal(r.Mean, a.Mean) || !slices.EqualFunc(r.SD, a.SD, near) || len(r.Covariance) != 2 || !slices.Equal(r.Natural, want.Natural) {
 		t.Errorf("%+v, want the posterior %+v", r, a)

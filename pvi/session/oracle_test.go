@@ -64,8 +64,8 @@ opens = "sums"
 #federation
 `
 
-// An asking is a study that tries to find out at no cost whether a record is in a file. It consists
-// of the record's line and of a part of the study document.
+// An asking is a study that tries to find out, at no cost, whether a record is in a file. It
+// consists of the record's line and of a part of the study document.
 type asking struct{ line, key, text string }
 
 func (a asking) study(t *testing.T) *study.Study {
@@ -86,7 +86,7 @@ func (a asking) study(t *testing.T) *study.Study {
 	return st
 }
 
-// askings returns the studies. Each of them separates the record from the others by a different
+// askings returns such studies. Each of them separates the record from the others by a different
 // rule.
 func askings() (all []asking) {
 	const person = "77,rare,0.31,5"
@@ -130,7 +130,7 @@ type heard struct {
 	first    []int64 // numbers of the first message
 }
 
-// listen runs a study in which the first client has a file of the given text.
+// listen runs a study in which the first client has a file with the given text.
 func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	t.Helper()
 	fault := func(err error) bool {
@@ -208,8 +208,8 @@ func numbers(t *testing.T, release []byte) []int64 {
 
 // The test runs each study with a record in the file and without it. If the study leaves the record
 // out, no byte may change. Otherwise only the released numbers may change. The client's
-// participation, the number, lengths and costs of its messages stay the same, and the first message
-// changes by at most the sensitivity.
+// participation, and the number, lengths and costs of its messages, must stay the same, and the
+// first message may change by at most the sensitivity.
 //
 //abuse:case P20 in 40 studies that try to ask about a record its presence changes nothing but what is charged
 func TestRecordsAnswerNoQuestion(t *testing.T) {
@@ -252,7 +252,7 @@ func TestRecordsAnswerNoQuestion(t *testing.T) {
 	}
 }
 
-// In a study with batches of a fixed size the number of records is public, and the records that are
+// In a study with batches of a fixed size, the number of records is public, and records that are
 // left out count too. For every family, the test compares a file whose last record fits with files
 // whose last record is left out. The client takes part with either file, and its messages have the
 // same costs.

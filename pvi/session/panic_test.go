@@ -16,9 +16,9 @@ func (faulty) answer(a *Answer, _ []byte, _ *dpmech.Stream) error {
 	panic("the record 424242")
 }
 
-// If a phase panics outside of a mechanism, the site returns an error and charges the whole
-// quote. The error names the place in the code and no value. The plan then has no answer, and
-// the client follows the study.
+// If a phase panics outside of a mechanism, the site returns an error and charges the whole quote.
+// The error names the place in the code, but no value. The plan then has no answer, and the client
+// continues to follow the study.
 //
 //abuse:case A13 a panic while a plan is answered is charged, and the error has no value
 func TestPanicIsCharged(t *testing.T) {

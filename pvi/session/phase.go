@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A phase is one of the phases of a study. Server and sites derive the phase from the study and the
-// roster. A phase makes the state machines of server and sites. To add a phase, write its three
-// types and add it to newCourse.
+// A phase is one of the phases of a study. Server and sites derive it from the study and the
+// roster, and it makes their state machines. To add a phase, write its three types and add it to
+// newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // number of plans in the phase
@@ -70,9 +70,8 @@ type sitePhase interface {
 	check(number int, body []byte) (named bool, err error)
 	// quote returns the largest cost of the answer to the next plan.
 	quote() (Spent, error)
-	// answer answers a plan. It sets the field Model of a and the field Release or, with secure
-	// aggregation, the field Vector. After an error it sets Spent to the cost of the noise that was
-	// drawn.
+	// answer answers a plan. It sets a.Model and a.Release or, with secure aggregation, a.Vector.
+	// After an error it sets a.Spent to the cost of the noise that was drawn.
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
 	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
 
@@ -86,7 +85,7 @@ type sitePhase interface {
 	machine
 }
 
-// kept has the fields of a phase that are part of a saved state but not of the phase's section in
+// kept holds the fields of a phase that are part of a saved state but not of the phase's section in
 // this state.
 type kept struct {
 	Verdicts tally
@@ -137,15 +136,15 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// latest is the protocol that protocolOf returned last. It is kept as long as a server or a site
-// uses the protocol.
+// latest is the protocol that protocolOf returned last. It is kept only as long as a server or a
+// site uses the protocol.
 var latest struct {
 	sync.Mutex
 	protocol weak.Pointer[pvi.Protocol]
 }
 
 // protocolOf returns the protocol of a study. A simulation makes the server and all sites from one
-// Study. All of them then share one protocol, and with it the states and queries that the method
+// Study. All of them then share one protocol, including the states and queries that the method
 // stores.
 func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	latest.Lock()
@@ -219,8 +218,8 @@ func refuse(format string, args ...any) error {
 	return &pvi.Refused{Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkSender returns a refusal if the client or the plan number inside a release differs from the
-// client or the plan number in the message that contains the release.
+// checkSender returns a refusal if a release names a different client or plan number than the
+// message that contains the release.
 func checkSender(client, of pvi.ClientID, number, to int) error {
 	switch {
 	case client != of:

@@ -23,8 +23,8 @@ func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	return out
 }
 
-// numbersFrom returns the index in a release at which its list of numbers begins, after the
-// length of the list.
+// numbersFrom returns the index in a release at which its list of numbers begins, after the list's
+// length.
 func numbersFrom(release []byte) int {
 	for n := 1; 8*n+4 < len(release); n++ {
 		at := len(release) - 8*n - 4
@@ -70,8 +70,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 						case err == nil:
 							h.poison(m, a, random)
 						case m == 0:
-							// Client 0 may fail here, because its own state does not have the
-							// numbers that the test sent instead.
+							// Client 0 may fail here, because its own state does not contain the
+							// numbers that the test sent in place of its release.
 						default:
 							t.Log(err)
 						}

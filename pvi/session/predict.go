@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Conditional returns the expected outcomes of made-up records, see [fit.Model.Conditional]. It
+// Conditional returns the expected outcomes of made-up records ([fit.Model.Conditional]). It
 // returns nil for a study of version 1, and for a study that reports no intervals.
 func (p *Posterior) Conditional() (*fit.Conditional, error) {
 	if p.Marginals == nil || p.model == nil || p.model.Study.Version == 1 {

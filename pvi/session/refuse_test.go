@@ -155,8 +155,8 @@ func TestSecondPlanIsRefused(t *testing.T) {
 	}
 }
 
-// A server that is restored to the state after the last entry, and then collects the releases
-// since that entry in any order, has the state of the server that was never restored.
+// A server that is restored to the state after the last entry, and then collects the releases since
+// that entry in any order, has the same state as a server that was never restored.
 func TestReplay(t *testing.T) {
 	const clients = 7
 	for _, c := range []struct{ privacy, inference string }{
@@ -237,7 +237,7 @@ func TestAPlanBeforeItsPhase(t *testing.T) {
 	}
 }
 
-// In every phase a plan is void with fewer answers than the study's min_clients.
+// In every phase, a plan with fewer answers than the study's min_clients is void.
 //
 //abuse:case A05 the least number holds in every phase
 func TestFewestInEveryPhase(t *testing.T) {

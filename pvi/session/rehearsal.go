@@ -13,7 +13,7 @@ import (
 )
 
 // A Rehearsal simulates a study with made-up records, so that a client can time its own work before
-// it has consented. Nothing in a rehearsal depends on private records.
+// it has consented. A rehearsal does not depend on private records.
 type Rehearsal struct {
 	server *Server
 	sites  []*Site
@@ -22,8 +22,8 @@ type Rehearsal struct {
 }
 
 // NewRehearsal returns a rehearsal of a study before its first plan. Client m of the roster has
-// records[m] made-up records. The clients beyond the end of records send copies of the other
-// clients' answers. The list records must not be longer than the roster.
+// records[m] made-up records. Clients beyond the end of records send copies of the other clients'
+// answers. records must not be longer than the roster.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -40,7 +40,7 @@ func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehe
 	return r, nil
 }
 
-// rehearsed returns made-up records. Every second outcome has the highest value, so that fits are
+// rehearsed returns made-up records. Every second outcome has the highest value, so that fits take
 // as long as with real records.
 func rehearsed(st *study.Study, count int) *shard.Records {
 	made, records := method.MadeUp(st, st.Digest, 0, count), new(shard.Records)
@@ -49,7 +49,7 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 		row := made.Row(i)
 		for j := range row {
 			if c := &st.Columns[j]; c.Low == math.Trunc(c.Low) && c.High >= c.Low+1 {
-				row[j] = math.Trunc(row[j]) // the column may be one that a program reads as integers
+				row[j] = math.Trunc(row[j]) // a program may read the column as integers
 			}
 		}
 		if outcome >= 0 && i%2 == 1 {
@@ -65,8 +65,8 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 	return records
 }
 
-// Work is one computation of a client in a rehearsal. In the computation the client follows an
-// entry or answers a plan.
+// Work is one computation of a client in a rehearsal, in which the client follows an entry or
+// answers a plan.
 type Work struct {
 	Client int  // index of the client in the roster
 	Kind   Kind // kind of the entry that the client follows, or of the plan that the client answers
@@ -74,9 +74,9 @@ type Work struct {
 	Do     func() error
 }
 
-// Step simulates the next plan, or all next plans that are open at the same time, and their
-// outcomes. It calls do for each computation ([Work]) of the clients with records. do must call
-// [Work.Do]. Step returns false if the study is over.
+// Step simulates the next plan, or all plans that are open at the same time, and their outcomes. It
+// calls do for each computation ([Work]) of the clients with records. do must call [Work.Do]. Step
+// returns false if the study is over.
 func (r *Rehearsal) Step(do func(Work) error) (bool, error) {
 	var plans []Entry
 	for e, ok := r.server.Next(); ok; e, ok = r.server.Next() {

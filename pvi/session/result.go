@@ -46,7 +46,7 @@ type Result struct {
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 }
 
-// remark adds the remarks of a method to the result. It does nothing if the argument is nil.
+// remark adds the remarks of a method to the result. It does nothing if remarks is nil.
 func (r *Result) remark(remarks *method.Remarks) {
 	if remarks != nil {
 		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
@@ -61,9 +61,9 @@ type NoiseAware struct {
 	SD         []float64   `json:"sd"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// GradientNoise and CurvatureNoise are the sds of the noise of all clients together.
-	// GradientNoise is the sd in an element of the sum of gradients. CurvatureNoise is the sd in an
-	// element of the sum of curvatures.
+	// GradientNoise and CurvatureNoise are sds of the noise of all clients together: GradientNoise
+	// in an element of the sum of gradients, and CurvatureNoise in an element of the sum of
+	// curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
@@ -161,8 +161,8 @@ func (r *Result) settle(st *study.Study) {
 	}
 }
 
-// frame returns a result without the numbers of the posterior and without the first note. Each of
-// the phases adds its own fields to the result.
+// frame returns a result without the numbers of the posterior and without the first note. Each
+// phase adds its own fields to the result.
 func (run *run[P]) frame() (*Result, error) {
 	c := run.course
 	p := c.protocol

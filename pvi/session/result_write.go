@@ -59,8 +59,8 @@ func (s *Server) WriteResult(w io.Writer) error {
 
 const noLists = `"names":null,"mean":null`
 
-// A take is a function that returns the numbers that a block of coordinates adds to a list, such as
-// the list of means. part is the family of the block, and nat has its natural parameters.
+// A take returns the numbers that a block of coordinates adds to a list, such as the list of means.
+// part is the family of the block, and nat holds its natural parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -84,7 +84,7 @@ func marginals(sd bool) take {
 
 type lists struct {
 	w    io.Writer
-	some bool // whether an element of the list that is being written was already written
+	some bool // whether an element of the list was already written
 	err  error
 }
 
@@ -94,8 +94,7 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add writes the elements of part, which marshals to a JSON list, as elements of the list that is
-// being written.
+// add writes the elements of part, which marshals to a JSON list, as elements of the current list.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {

@@ -19,8 +19,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
 // perNumber is the number of bytes of a number in a message. An element of λ needs twice as many
-// bytes. Message sizes are computed from perNumber, without encoding a message, because messages
-// may have millions of numbers.
+// bytes. Message sizes are computed from perNumber instead of from an encoded message, because
+// messages may have millions of numbers.
 const perNumber = 8
 
 func (p *roundsPhase) maxRelease(longest pvi.ClientID) int {

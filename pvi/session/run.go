@@ -1,7 +1,7 @@
 package session
 
 // A run is the part that a server and a site have in common: the course of the study, and the
-// machines of the phases that have begun. The type of the machines is P.
+// machines of the phases that have begun. P is the type of the machines.
 type run[P machine] struct {
 	course  *course
 	phases  []P    // phases that have begun, first to last
@@ -16,7 +16,7 @@ type machine interface {
 	saver
 }
 
-// advance begins the next phase with begin if all plans of the earlier phases have an outcome.
+// advance calls begin to begin the next phase, if all plans of the earlier phases have an outcome.
 func (r *run[P]) advance(begin func(phase) (P, error)) error {
 	place, _ := r.course.at(r.outcomes() + 1)
 	if place < len(r.phases) {
@@ -56,7 +56,7 @@ func (r *run[P]) MaxEntry() (size int) {
 	return size
 }
 
-// VectorSize returns the number of elements of a vector, in all phases.
+// VectorSize returns the number of elements of a vector, which is the same in all phases.
 func (r *run[P]) VectorSize() int { return r.course.public.VectorSize() }
 
 // SumOf returns the sum in an outcome of the transcript.
@@ -74,7 +74,7 @@ func (r *run[P]) SumOf(e Entry) (Sum, error) {
 // Commits reports whether clients sign the hashes of their releases. See [pvi.Protocol.Commits].
 func (r *run[P]) Commits() bool { return r.course.public.Commits() }
 
-// Fetches reports whether the study has releases that are too long for the outcomes that count them.
+// Fetches reports whether some releases of the study are too long for the outcomes that count them.
 func (r *run[P]) Fetches() bool {
 	for _, p := range r.course.phases {
 		if p.fetched(1) || p.fetched(p.plans()) { // all plans of a phase have releases of the same size, except the last pass of the scale phase
@@ -98,7 +98,7 @@ func (r *run[P]) verdicts() *history {
 	return nil
 }
 
-// History returns the numbers of verdicts so far.
+// History returns the numbers of rounds so far, by verdict.
 func (r *run[P]) History() History {
 	v := r.verdicts()
 	if v == nil {

@@ -195,8 +195,7 @@ func (s *scaleSite) check(number int, body []byte) (named bool, err error) {
 	return true, s.Check(plan)
 }
 
-// quote returns the cost of all passes if this is the client's first pass, and no cost
-// otherwise.
+// quote returns the cost of all passes if this is the client's first pass, and otherwise no cost.
 func (s *scaleSite) quote() (Spent, error) {
 	if s.Passes() > 0 {
 		return nil, nil

@@ -21,7 +21,7 @@ import (
 // stateVersion is the version of the encoding of the states of servers and sites.
 const stateVersion = 1
 
-// Indices of the sections in a state.
+// These are the indices of the sections in a state.
 const (
 	ownSection = iota
 	scaleSection
@@ -33,9 +33,9 @@ const (
 type sections [sectionCount][]byte
 
 type saver interface {
-	// The method keep writes to k the fields of the phase that belong to the common part of the
-	// saved state. The method save returns the section of the phase. The method restore sets a new
-	// machine to a section and to the fields in k.
+	// keep writes to k the fields of the phase that belong to the common part of the saved state.
+	// save returns the section of the phase. restore sets a new machine to a section and to the
+	// fields in k.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
@@ -92,7 +92,7 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 }
 
 // restorePhases restores the machines of the phases, from the first phase to the last. After each
-// phase it begins the next phase with begin, if all outcomes of the earlier phases are there.
+// phase it calls begin to begin the next phase, if the earlier phases have all their outcomes.
 func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -147,7 +147,7 @@ func (s *sections) unmarshal(b []byte) error {
 var errCut = errors.New("the state cannot be read: it ends too early")
 
 // checkBegun returns an error if a phase that has begun has no section, or if a phase that has not
-// begun has a section. begun is true if the phase has begun.
+// begun has one. begun tells whether the phase has begun.
 func (s *sections) checkBegun(section int, begun bool) error {
 	if (len(s[section]) > 0) == begun {
 		return nil

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In a study with secure aggregation no party reads a release. The answer of a client is a vector,
-// and the coordinator gets only the sum of the vectors. The vectors of all phases are padded with
-// zeros to the same length, so that the length does not reveal the phase.
+// In a study with secure aggregation no party can read a single release. A client answers with a
+// vector, and the coordinator gets only the sum of the vectors. The vectors of all phases are
+// padded with zeros to the same length, so that the length does not reveal the phase.
 
 // A Sum is the sum that an outcome opens.
 type Sum struct {

@@ -12,8 +12,8 @@ import (
 const twoRecords = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
 
 // secureHouse returns the house of a study with the given aggregation: secure aggregation by the
-// clients, or aggregation by the coordinator. The two studies have the same digest, from which
-// public random numbers are derived, and their clients draw the same noise.
+// clients, or aggregation by the coordinator. The studies of both kinds have the same digest, from
+// which public random numbers are derived, and their clients draw the same noise.
 func secureHouse(t *testing.T, aggregation study.Aggregation, privacy, inference string, clients, fewest int, overrides ...study.Override) *house {
 	federation := fmt.Sprintf("aggregation = %q\nmin_clients = %d", aggregation, fewest)
 	if privacy == twoRecords {
@@ -57,7 +57,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		secure := secureHouse(t, study.Secure, c.privacy, c.inference, 4, 3, c.overrides...)
 		plain := secureHouse(t, study.ByCoordinator, c.privacy, c.inference, 4, 3, c.overrides...)
 		for round := 0; !secure.server.Done(); round++ {
-			if round > 1 { // the clients that did not answer in the previous round answer again
+			if round > 1 { // the clients that did not answer in the previous round take part again
 				secure.restart(t)
 			}
 			who := [][]int{{0, 1, 2, 3}, {0, 2, 3}, {1, 3}}[round%3]
@@ -85,7 +85,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Costs = nil // the views have other names
+			r.Costs = nil // the views have different names
 			if results[h], err = r.Bytes(); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 	}
 }
 
-// restart replaces the server and all sites by ones with the same saved state.
+// restart replaces the server and all sites by new ones that are restored from their saved states.
 func (h *house) restart(t *testing.T) {
 	t.Helper()
 	server, err := RestoreServer(h.study, h.roster, state(t, h.server))
@@ -111,8 +111,8 @@ func (h *house) restart(t *testing.T) {
 	}
 }
 
-// open gives a sum to the server and delivers the outcome to all sites. The outcome must contain
-// the sum, for server and sites.
+// open passes a sum to the server and delivers the outcome to all sites. Server and sites must find
+// the sum in the outcome.
 func (h *house) open(sum Sum) {
 	h.t.Helper()
 	ask, _ := h.server.Plans()

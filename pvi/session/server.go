@@ -86,8 +86,9 @@ func (s *Server) Close(plan int) (*Entry, error) {
 
 // Replay applies an outcome from a transcript, and returns the clients whose answers the outcome
 // counts. It returns [pvi.Refused] if the outcome differs from the outcome that the server computes
-// from the same sum. The server must have issued the same plans. A caller can check a transcript
-// without the releases: it compares the plans from Next, and calls Replay for the outcomes.
+// from the same sum. The server must have issued the same plans. A caller can thus check a
+// transcript without the releases: it compares the transcript's plans with those from Next, and
+// calls Replay for the outcomes.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	p, number, err := s.opened(e.Plan)
 	if err != nil {
@@ -165,8 +166,8 @@ func (s *Server) Fewest() int { return s.phase().fewest() }
 // Model returns the hash of the present state of the study, from which the next plan is made.
 func (s *Server) Model() [32]byte { return s.model }
 
-// ModelOf returns the hash of the state from which an open plan was made. An [Answer] to the
-// plan has the same hash. ModelOf returns false if the plan is not open.
+// ModelOf returns the hash of the state from which an open plan was made. An [Answer] to the plan
+// contains the same hash. ModelOf returns false if the plan is not open.
 func (s *Server) ModelOf(plan int) ([32]byte, bool) {
 	model, ok := s.models[plan]
 	return model, ok

@@ -59,8 +59,9 @@ func (s *Site) begin(p phase) (sitePhase, error) { return p.newSite(s) }
 // an error with the reason.
 func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
 
-// Work returns the private gradient steps of an answer of a client with the study's public number
-// of records. They depend on no records. The device gets the records anew for each answer.
+// Work returns the private gradient steps of one answer, for a client with the study's public
+// number of records. It does not depend on private records. The device receives the records again
+// for each answer.
 func (s *Site) Work() cuda.Work {
 	p := s.course.public
 	f := &p.Study().Federation
@@ -122,8 +123,8 @@ func (s *Site) Result() (*Result, error) {
 	return s.result(s.rounds.Posterior())
 }
 
-// Beyond returns, by column, the number of the client's values outside the scale that was found.
-// The model uses the nearest end of the scale instead of such a value. Beyond returns nil before
+// Beyond returns, for each column, how many of the client's values are outside the scale that was
+// found. The model replaces such a value by the nearest end of the scale. Beyond returns nil before
 // the scale is found. The counts must not leave the client.
 func (s *Site) Beyond() map[string]int {
 	if s.course.study.HasScale() || s.rounds == nil {
@@ -158,9 +159,9 @@ func (s *Site) Foretell() []byte {
 	return nil
 }
 
-// ForetellOutcome returns the body of the outcome of the open plan, for the case that the outcome
-// accepts the given opened sum. Most outcomes accept the sum. If the coordinator rejects the sum,
-// it publishes a different body. ForetellOutcome returns nil unless exactly one plan is open.
+// ForetellOutcome returns the body of the outcome of the open plan if the coordinator accepts the
+// given opened sum, as it does in most cases. If it rejects the sum, it publishes a different body.
+// ForetellOutcome returns nil unless exactly one plan is open.
 func (s *Site) ForetellOutcome(sum Sum) []byte {
 	if len(s.open) != 1 {
 		return nil

@@ -106,8 +106,7 @@ func (s *Site) restorePending(e *Entry) error {
 	return nil
 }
 
-// increasing reports whether the numbers in v increase strictly and are at least 1 and at most
-// most.
+// increasing reports whether the numbers in v increase strictly and lie between 1 and most.
 func increasing(v []int, most int) bool {
 	before := 0
 	for _, n := range v {

@@ -24,8 +24,8 @@ type Charge struct {
 type Spent []Charge
 
 // Strongest returns the charge, under an adjacency, for the observer for whom a data holder limits
-// its budget. If view is [method.Anyone] or [method.Coordinator], the observer is the one with that
-// name. Otherwise the observer is the one that does not know the fewest noise shares, among the
+// its budget. If view is [method.Anyone] or [method.Coordinator], this is the observer of that
+// name. Otherwise it is the observer that does not know the fewest noise shares, among the
 // observers that the study does not trust. Strongest returns false if there is no such charge.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
@@ -52,7 +52,7 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 }
 
 // Whole returns the events of all releases of a client in the study, with the costs that Costs
-// returns. Unlike costs, events can be composed with earlier releases.
+// returns. Unlike costs, events can be composed with the events of earlier releases.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fourRounds is the setting of the fewest rounds of scores of records.
+// fourRounds sets the smallest number of rounds of a study with scores of records.
 var fourRounds = []study.Override{{Key: "inference.rounds", Value: "4"}}
 
 var charged = []struct {
@@ -118,8 +118,8 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// A client that makes fewer releases spends less. All passes of the scale phase are charged when
-// a client answers its first pass, whichever pass it is.
+// A client that makes fewer releases spends less. All passes of the scale phase are charged when a
+// client answers its first pass, even if that is not the first pass of the phase.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
@@ -144,8 +144,8 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	}
 }
 
-// If an answer fails after noise was drawn, it is charged for that noise and is not repeated.
-// The client continues, also after it is restored.
+// If an answer fails after noise was drawn, it is charged for that noise and is not repeated. The
+// client continues, even after it is restored.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps+"\noptimiser = \"sgd\"\nstep_size = 1e300", "")
 	h := newHouse(t, st, 2)
@@ -193,7 +193,7 @@ func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.E
 }
 
 // Strongest returns the observer that lacks the fewest noise shares. It considers the coordinator
-// only if the argument names it.
+// only if view names it.
 func TestStrongestObserver(t *testing.T) {
 	charge := func(name string, shares int, adjacency accountant.Adjacency) Charge {
 		return Charge{View: method.View{Name: name, Shares: shares}, Adjacency: adjacency}
@@ -211,7 +211,7 @@ func TestStrongestObserver(t *testing.T) {
 		{method.Coordinator, own, method.Coordinator},
 		{method.Coalition, own, method.Coalition},
 		{method.Participant, own, method.Coalition},
-		{method.Outsider, own, method.Coalition}, // approvals of earlier versions have this name
+		{method.Outsider, own, method.Coalition}, // approvals by earlier versions of the program name this observer
 		{method.Outsider, other, method.Outsider},
 		{method.Coordinator, other, ""},
 		{method.Anyone, own, ""},

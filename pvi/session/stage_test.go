@@ -93,7 +93,7 @@ func TestDigestFollowsThePhase(t *testing.T) {
 	}
 }
 
-// An answer to a plan has the hash of the state from which the plan was made.
+// An answer to a plan contains the hash of the state from which the plan was made.
 func TestModel(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 3)
 	h.next()
@@ -217,8 +217,8 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	})
 }
 
-// A client that was away receives all entries that it missed and takes part again. A round that
-// it missed does not count it, and is void if too few clients answered.
+// A client that was away receives all entries that it missed and takes part again. A round that it
+// missed does not count an answer of the client, and is void if too few clients answered.
 func TestAway(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
 	away := h.sites[2]

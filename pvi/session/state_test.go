@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// A state is refused if its plans do not fit the machines of its phases.
+// Restoring refuses a state whose plans do not fit the machines of its phases.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -85,7 +85,7 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	return parts.marshal()
 }
 
-// A release that names another plan than the message around it is refused for both plans.
+// If a release names a different plan than the message around it, it is refused for both plans.
 func TestAnswerToAnotherPlan(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()

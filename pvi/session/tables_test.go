@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A study without a model has one plan. The coordinator and all clients compute the same tables, also
-// after each of them was restored from its saved state.
+// A study without a model has one plan. The coordinator and all clients compute the same tables,
+// even if they are restored from their saved states.
 func TestStudyWithoutModel(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,

@@ -34,8 +34,8 @@ func (s *Server) Traced(plan int) (TracedRound, bool) {
 	return t, err == nil
 }
 
-// Trace returns the trace of the study with the given rounds. It adds to each round the distance of
-// the mean of q from the posterior's mean.
+// Trace returns the trace of the study with the given rounds. For each round it computes the
+// distance between the mean of q and the posterior's mean.
 func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	t := &Trace{SDs: "the posterior", Rounds: rounds}
 	mean, sds := p.Result.Mean, make([]float64, len(p.Result.Mean))
@@ -61,7 +61,7 @@ func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	return t
 }
 
-// An Influential is a client with the influence of its answers in all rounds.
+// An Influential describes a client and the influence of its answers in all rounds.
 type Influential struct {
 	Client  pvi.ClientID `json:"client"`
 	Answers int          `json:"answers"`

@@ -87,7 +87,7 @@ type client struct {
 
 func (s *scene) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// check ends the test if err is not nil. Such an error means that the scenario itself is wrong.
+// check ends the test if err is not nil, because the scenario itself is then wrong.
 func (s *scene) check(err error) {
 	s.t.Helper()
 	if err != nil {

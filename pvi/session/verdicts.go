@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Round has the verdict of a round that has ended, and the influence of its answers.
+// A Round holds the verdict of a round that has ended, and the influence of its answers.
 type Round struct {
 	Plan       int             `json:"plan"` // number of the plan over all phases
 	Verdict    pvi.Verdict     `json:"verdict"`
@@ -17,8 +17,8 @@ type Round struct {
 	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // in a void round, the clients that did not answer
 }
 
-// Blocking returns the clients that blocked a rejected round: without the answer of such a client,
-// λ would have been accepted.
+// Blocking returns the names of the clients that blocked a rejected round. A client blocks a round
+// if λ would have been accepted without its answer.
 func (r *Round) Blocking() []string {
 	var names []string
 	for _, i := range r.Influences {
@@ -29,7 +29,7 @@ func (r *Round) Blocking() []string {
 	return names
 }
 
-// A History has the number of rounds with each verdict, among the rounds that have ended.
+// A History holds the number of ended rounds with each verdict.
 type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`

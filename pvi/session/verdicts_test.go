@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// evil sets the numbers of a client's answer.
+// evil changes the numbers of a client's answer.
 type evil func(change []int64, limit int64)
 
 func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
@@ -95,7 +95,7 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	if err != nil || restored.Stalled() == "" {
 		t.Errorf("a restarted server goes on: %v", err)
 	}
-	// Without a limit all rounds are run, as in version 1.
+	// Without a limit, all rounds are run, as in version 1.
 	for _, unlimited := range []study.Override{{Key: "federation.max_rejected", Value: "11"}} {
 		if _, rounds := attacked(t, attackedStudy(t, unlimited), lower, 0); len(rounds) != 10 {
 			t.Errorf("%d rounds", len(rounds))
@@ -103,9 +103,9 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
-// In every round the answer of one client is missing, as when it is refused, and the study needs all
-// its clients. The study stops after three such rounds, and the reason names the client. A round
-// that nobody has answered costs nothing and does not count.
+// In every round the answer of one client is missing, as if it had been refused, and the study
+// needs all its clients. The study stops after three such rounds, and the reason names the client.
+// A round that nobody has answered costs nothing and does not count.
 //
 //abuse:case A20 a client whose answers are refused in every round: the study stops after three, and the client is named
 func TestVoidRoundsStopTheStudy(t *testing.T) {

@@ -2,7 +2,7 @@ package shard
 
 import "fedpvi/pvi/study"
 
-// Beyond adds to the map counts, by column, the numbers of values outside the scale that a
+// Beyond adds to counts, for each column, the number of values outside the scale that a
 // standardisation found. Design moves these values to the ends of the scale. Only the client may
 // see the counts.
 func Beyond(counts map[string]int, st *study.Study, records *Records) {

@@ -28,8 +28,9 @@ type = "numeric"
 bounds = [0, 9]
 `
 
-// A column of dates has the numbers of years since the declared day, whatever time of day the text
-// has. Texts that are no dates of the calendar are found. The numbers of days were counted by hand.
+// The values of a column of dates are numbers of years since the declared day, for any time of day
+// in the text. Read reports text that is not a date of the calendar. The numbers of days were
+// counted by hand.
 func TestDates(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
 	if err != nil {
@@ -96,7 +97,7 @@ func TestDates(t *testing.T) {
 	}
 }
 
-// A number is no date, although it may be one in a spreadsheet.
+// A number is not accepted as a date, although a spreadsheet may store a date as a number.
 func TestNumbersAreNoDates(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
 	if err != nil {

@@ -2,7 +2,7 @@ package shard
 
 // Deal divides the records into k shards. The records of unit i go to shard parts[i]. The shards
 // share one copy of the records, but do not store which records belong to the same person. Deal
-// panics if an element of parts is not below k, or if this slice does not have one element for each
+// panics if an element of parts is not below k, or if parts does not have one element for each
 // unit.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Units() {
@@ -33,8 +33,8 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	return dealt
 }
 
-// Join returns a shard with the records of all given shards, one after the other. The result does
-// not store which records belong to the same person. There must be at least one shard.
+// Join returns a shard with the records of all given shards, one after the other. It does not store
+// which records belong to the same person. There must be at least one shard.
 func Join(shards []*Shard) *Shard {
 	all := &Shard{dim: shards[0].dim, ways: shards[0].ways, steep: shards[0].steep}
 	for _, s := range shards {

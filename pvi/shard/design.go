@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Shard is the records of one client as the model needs them: regressors and outcomes on the
-// model's scale.
+// A Shard holds the records of one client in the form that the model needs: regressors and outcomes
+// on the model's scale.
 type Shard struct {
 	dim    int
 	x      []float64
@@ -38,8 +38,8 @@ func (s *Shard) Units() int {
 	return len(s.starts) - 1
 }
 
-// Unit returns the range of the records of unit i. first is the index of its first record, and end
-// is the index of the record after its last one.
+// Unit returns the range of the records of unit i: first is the index of its first record, and end
+// is the index after its last record.
 func (s *Shard) Unit(i int) (first, end int) {
 	if s.starts == nil {
 		return i, i + 1
@@ -86,7 +86,8 @@ func (s *Shard) describe(d *study.Describe, records *Records, i int) {
 }
 
 // Design returns the shard of a client's records, with regressors and outcomes on the study's
-// scale. If the study protects persons, the shard has only the records that [Records.Keep] returns.
+// scale. If the study protects persons, the shard contains only the records that [Records.Keep]
+// returns.
 func Design(st *study.Study, records *Records) *Shard {
 	d := newDesigner(st)
 	records = records.Keep(st)
@@ -115,8 +116,8 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// addEmpty adds a record whose regressors are not numbers. The gradient of this record is not
-// finite, so the record adds zero to every sum.
+// addEmpty adds a record whose regressors are NaN. The gradient of this record is not finite, so
+// the record adds zero to every sum.
 func (s *Shard) addEmpty() {
 	s.x = append(s.x, slices.Repeat([]float64{math.NaN()}, s.dim)...)
 	s.y = append(s.y, 0)

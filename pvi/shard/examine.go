@@ -59,7 +59,7 @@ type Place struct {
 // MostPlaces is the largest number of rows that a finding lists as places.
 const MostPlaces = 5
 
-// Persons has the number of persons in a table, and the number of persons that have several rows.
+// Persons holds the number of persons in a table, and the number of persons that have several rows.
 // Rows that do not become records count too.
 type Persons struct {
 	Column  string `json:"column"`
@@ -68,10 +68,10 @@ type Persons struct {
 	Most    int    `json:"most_rows"`         // largest number of rows of a person
 }
 
-// Examine reads records as [ReadTable] does, and examines the whole table. Unlike ReadTable it also
+// Examine reads records as ReadTable does, and examines the whole table. Unlike ReadTable it also
 // examines the values of records that are left out, and shows values. person is the name of the
-// column that names the person of each row. If the argument is empty, the column is table.person of
-// the study. Examine returns the records that a client would use.
+// column that names the person of each row. If it is empty, the column is table.person of the
+// study. Examine returns the records that a client would use.
 func Examine(file string, rows table.Reader, st *study.Study, person string) (*Records, *Examination, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -118,7 +118,7 @@ type examiner struct {
 	person int            // index of the cell with the name of the person; −1 if there is none
 	rows   map[string]int // number of rows of each person
 
-	missing []string // texts for a missing value
+	missing []string // spellings of a missing value
 }
 
 type kind struct {
@@ -160,7 +160,7 @@ func (e *examiner) findings(st *study.Study) []Finding {
 	return all
 }
 
-// note stores a value that does not fit for the findings of [Examine]. It does nothing unless
+// note records, for the findings of [Examine], a value that does not fit. It does nothing unless
 // Examine reads the table.
 func (d *decoder) note(row int, column string, problem Problem, rule study.Policy, cell table.Cell) {
 	if d.seen == nil {
@@ -191,9 +191,9 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom stores the values of a record that is left out, in the given column and all later
-// columns, for the findings of [Examine]. It does nothing unless Examine reads the table. The
-// record's values do not count as clamped or imputed.
+// noteFrom records, for the findings of [Examine], the values that do not fit in the given column
+// and all later columns of a record that is left out. It does nothing unless Examine reads the
+// table. The record's values do not count as clamped or imputed.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Examine finds every value that does not fit in every row, also after the first of a row, and uses
+// Examine finds every value that does not fit in every row, not only the first of a row, and uses
 // the same records as Read.
 func TestExamine(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
@@ -90,7 +90,8 @@ func TestExamine(t *testing.T) {
 	})
 }
 
-// A study that reads persons, a table without a header, and a column that is not there.
+// The test covers a study that names a column of persons, a table without a header, and a column
+// that is missing.
 func TestExaminePersons(t *testing.T) {
 	headless := parse(t, "[table]", "[table]\nheader = false")
 	csv, err := table.NewCSV(strings.NewReader("f;30;I;1\n"), shard.Format(headless))

@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ReadAtMost does the same as ReadTable, with another largest number of rows.
+// ReadAtMost does the same as ReadTable, but with a limit of most rows.
 func ReadAtMost(most int, file string, rows table.Reader, st *study.Study) (*Records, error) {
 	d := newDecoder(file, rows, st)
 	d.most = most

@@ -27,9 +27,9 @@ missing = "impute"
 impute = 7
 `
 
-// Records keep their values and their missing values in tables of many parts, however the tables were
-// made. Row i has the value i in the first column, and no value in the second one if i is a multiple
-// of 5,000 but not 0.
+// Records keep their values and their missing values in tables of many parts, however the tables
+// were made. Row i has the value i in the first column. If i is a multiple of 5,000 but not 0, the
+// value in the second column is missing.
 func TestTablesOfManyParts(t *testing.T) {
 	st, err := study.Parse("parts.toml", []byte(partsSource))
 	if err != nil {

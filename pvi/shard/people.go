@@ -81,7 +81,7 @@ func (r *Records) starts() []int32 {
 }
 
 // People returns the rows of each person, in the order in which persons first appear. If the
-// records have no persons, every row is a person of its own.
+// records do not name persons, every row is a person of its own.
 func (r *Records) People() [][]int {
 	if r.people == nil {
 		return single(r.Len())
@@ -109,8 +109,8 @@ func single(n int) [][]int {
 	return people
 }
 
-// person returns the name of the person of a row. If the records have no persons, person returns
-// the number of the row, from 1.
+// person returns the name of the person of a row. If the records do not name persons, it returns
+// the number of the row, counted from 1.
 func (r *Records) person(i int) string {
 	if r.people == nil {
 		return strconv.Itoa(i + 1)

@@ -115,8 +115,8 @@ func TestLotIsFair(t *testing.T) {
 	}
 }
 
-// Read finds the column of persons, and leaves out rows without a person. It also reads the file
-// that Write has written.
+// Read finds the column of persons, and leaves out rows without a person. It also reads files that
+// Write has written.
 func TestReadPersons(t *testing.T) {
 	st := peopleStudy(t, 2)
 	records, report := read(t, st, "x,patient,y\n1, anna ,no\n2,?,yes\n3,bo,yes\n4,anna,yes\n5,,no\n")
@@ -142,10 +142,10 @@ func TestReadPersons(t *testing.T) {
 	}
 }
 
-// White space around a name does not make another person. A text without a visible character is not
-// the name of a person, even if the study does not list it among the missing values. Otherwise the
-// rows of several persons would count as rows of one, of which Keep keeps a limited number. If one
-// of these persons were removed, Keep would keep other rows of the others.
+// White space around a name does not make it the name of another person. A text without a visible
+// character does not name a person, even if the study does not list it among the missing values.
+// Otherwise the rows of several persons would count as rows of one, of which Keep keeps a limited
+// number. If one of these persons were removed, Keep would keep different rows of the others.
 func TestBlankNamesNobody(t *testing.T) {
 	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
 		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)

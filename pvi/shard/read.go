@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Report has the numbers of values and records that were changed when a file was read. Only
+// A Report counts the values and records that were changed or left out when a file was read. Only
 // the client may see it.
 type Report struct {
 	Records   int            `json:"records"`              // number of records read and kept
@@ -23,7 +23,7 @@ type Report struct {
 	Surplus   int            `json:"surplus,omitempty"`    // number of records left out because their person has more records than the study uses
 	Beyond    map[string]int `json:"off_scale,omitempty"`  // number of values outside the scale that a standardisation found, by column
 	Refused   int            `json:"unexpected,omitempty"` // number of records and lines that were left out although the study has no rule for them, or has the rule "refuse"
-	First     *Error         `json:"-"`                    // reason for which the first of the Refused records was left out; nil if there is none
+	First     *Error         `json:"-"`                    // reason why the first of the Refused records was left out; nil if there is none
 }
 
 // LeftOut returns the number of records and lines that were left out because their content does not
@@ -72,8 +72,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// MaxRows is the largest number of rows of a table of records, including rows that are left out. A
-// small damaged or compressed file can state any number. The limit does not depend on the study.
+// MaxRows is the largest number of rows of a table of records, including rows that are left out.
+// The limit exists because a small damaged or compressed file can state any number of rows. It does
+// not depend on the study.
 const MaxRows = 1 << 27
 
 // Read reads records from a text file in the format of the study. See [ReadTable].
@@ -103,14 +104,14 @@ func Wanted(st *study.Study) []table.Wanted {
 	return columns
 }
 
-// ReadTable reads records from a table. file is a name, which is used in messages only. If the
-// study protects persons, the caller must call [Records.Keep] after all tables were read.
+// ReadTable reads records from a table. file is a name for messages. If the study protects persons,
+// the caller must call [Records.Keep] after all tables were read.
 //
 // ReadTable leaves out a record that does not fit, even if the study says "refuse". With an error
-// the client would not start, and anyone who notices this would learn something about the record.
-// With a series of such studies, one could learn more. For the same reason a study cannot limit the
-// number of records. ReadTable returns an error only if the table cannot be read at all: if reading
-// fails, if its columns do not fit the study, or if it has more than [MaxRows] rows.
+// the client would not start, and anyone who notices this would learn something about the record. A
+// series of such studies would reveal more. For the same reason a study cannot limit the number of
+// records. ReadTable returns an error only if the table cannot be read at all: if reading fails, if
+// its columns do not fit the study, or if it has more than [MaxRows] rows.
 func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -298,9 +299,9 @@ func (d *decoder) find(header []string, name string) (int, error) {
 // misspelt name and not a value.
 const distinct = 5
 
-// nearest returns the end of a message about a column that the header does not name. The text
-// states the likely mistake and the remedy. It shows a name of the header only if it is almost the
-// name of the column, because the first line of a file without a header is a record.
+// nearest returns the end of a message about a column that the header does not name. It states the
+// likely mistake and the remedy. It shows a name of the header only if that is almost the name of
+// the column, because the first line of a file without a header is a record.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {
 		for _, separator := range []string{";", "\t", "|", ","} {
@@ -332,9 +333,9 @@ func (d *decoder) trim(field string) string {
 
 // decode adds a record, unless a policy of the study drops it. It drops a record whose person is
 // missing, because several such records may belong to one person or to several. It ignores white
-// space around the name of a person, even if table.trim is false. If white space were not ignored,
-// one person could have two names, and twice as many rows as the privacy cost covers. decode
-// returns an [Error] for a record that does not fit.
+// space around the name of a person, even if table.trim is false. Otherwise one person could have
+// two names, and twice as many rows as the privacy cost covers. decode returns an [Error] for a
+// record that does not fit.
 func (d *decoder) decode(cells []table.Cell) error {
 	var person string
 	if d.person >= 0 {

@@ -1,23 +1,23 @@
-// Package shard reads a client's records as the study declares them, and turns each record into
-// the row of numbers that the model needs.
+// Package shard reads a client's records as the study declares them, and turns each record into the
+// row of numbers that the model needs.
 //
 // Only the study determines how records are read: it gives the separators, the levels, the bounds
-// and the policies for values that are missing or out of bounds. A message gives file, line,
-// column and remedy. It never gives the value, because the value is private.
+// and the policies for values that are missing or out of bounds. An error message names the file,
+// the line, the column and the remedy, but never the value, because the value is private.
 package shard
 
 import "fedpvi/pvi/study"
 
-// Records is a table of decoded values. It has a row for each record and a column for each
-// declared column of the study. A value is a number, or the index of a level if the column is
-// categorical or ordered.
+// Records is a table of decoded values. It has a row for each record and a column for each declared
+// column of the study. A value is a number or, if the column is categorical or ordered, the index
+// of a level.
 type Records struct {
 	columns int
 	len     int         // number of rows
 	values  [][]float64 // values of every perPart rows; a table of one slice would be copied whenever it grew
 	missing [][]bool    // whether each value was missing; nil if none was, or if the study has no tables
 	people  []string    // name of each row's person; nil if every row is a person of its own
-	empty   int         // number of records without values, which count as records and add nothing
+	empty   int         // number of records without values, which count as records but add nothing
 }
 
 // perPart is the number of rows in each part of a table but the last.
@@ -75,7 +75,7 @@ func (r *Records) Append(row []float64) {
 	r.len++
 }
 
-// markMissing notes that the values of record i in the given columns were missing in the file.
+// markMissing records that the values of record i in the given columns were missing in the file.
 func (r *Records) markMissing(i int, columns []int) {
 	if len(columns) > 0 && r.missing == nil {
 		none := make([]bool, r.columns)
@@ -131,7 +131,7 @@ func (r *Records) add(other *Records, i int) {
 	}
 }
 
-// Select returns the records at the given rows, in the order of rows.
+// Select returns the records with the given row numbers, in the order of rows.
 func (r *Records) Select(rows []int) *Records {
 	chosen := &Records{columns: r.columns}
 	for _, i := range rows {

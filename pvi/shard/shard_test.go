@@ -204,8 +204,8 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 }
 
 // Each record is read as if it were alone in its file, for any lines around it. Otherwise one
-// record could decide which others are used. For example, a quote that is not closed would join all
-// lines up to the next such quote into one record.
+// record could decide which other records are used. For example, a quote that is not closed would
+// join all lines up to the next such quote into one record.
 func TestRecordsAreReadOneByOne(t *testing.T) {
 	studies := []*study.Study{parse(t), parse(t, "trim = true", "trim = false"), parse(t, `separator = ";"`, `separator = "x"`)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -242,7 +242,8 @@ func TestRecordsAreReadOneByOne(t *testing.T) {
 	})
 }
 
-// If a file cannot be read at all, Read returns an error with a position but without a value.
+// If a file cannot be read at all, Read returns an error that names the position in the file but
+// quotes no value.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -277,9 +278,9 @@ func TestMarkOfUTF8(t *testing.T) {
 	}
 }
 
-// Records that are left out still count in studies with batches of a fixed size, because the number
-// of records is public there but the number of records that fit is private. The regressors of these
-// records are NaN, so they add zero to every sum.
+// In studies with batches of a fixed size, records that are left out still count, because there the
+// number of records is public but the number of records that fit is private. The regressors of
+// these records are NaN, so the records add zero to every sum.
 func TestLeftOutRecordsCount(t *testing.T) {
 	file := header + "f;30;I;1\nf;30;I;99\nbroken\nf;31;I;2\n"
 	for _, c := range []struct {
@@ -329,8 +330,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// For a model of counts, reading refuses values that are not whole numbers. Design converts
-// binary outcomes and groups to the numbers that the model needs.
+// Read refuses values of a count that are not whole numbers. Design converts binary outcomes and
+// groups to the numbers that the model needs.
 func TestDesignOfOtherFamilies(t *testing.T) {
 	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
 	if _, report := read(t, counting, "sex;age;stage;y\nf;30;I;2.5\n"); report.First == nil || !strings.Contains(report.First.Error(), "r.csv:2: column y: the value is not a whole number") {

@@ -59,8 +59,8 @@ func (c *cells) Next() ([]table.Cell, error) {
 	return c.rows[c.row-1], nil
 }
 
-// Records do not depend on the form of a value: a number, its spelling in a text file, or its
-// spelling with a decimal comma.
+// A number, its spelling in a text file, and its spelling with a decimal comma give the same
+// records.
 func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {
@@ -99,7 +99,7 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 					t.Fatalf("%s: %d records, want %d, or record %d differs", name, got.Len(), want.Len(), i)
 				}
 			}
-			report.First, wantReport.First = nil, nil // the lines of a text file have other numbers than rows
+			report.First, wantReport.First = nil, nil // the line numbers of a text file differ from the row numbers
 			if diff := cmp.Diff(wantReport, report); diff != "" {
 				t.Fatalf("%s: report (-want +got):\n%s", name, diff)
 			}
@@ -107,7 +107,7 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A missing cell is treated as a text that means a missing value.
+// A missing cell is treated like a text that stands for a missing value.
 func TestMissingCells(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {

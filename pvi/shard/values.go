@@ -76,7 +76,7 @@ func ruleFor(c *study.Column, problem Problem) study.Policy {
 	return rule
 }
 
-// describe describes a problem of a value without the value.
+// describe describes the problem of a value without quoting the value.
 func (d *decoder) describe(c *study.Column, problem Problem) string {
 	switch problem {
 	case Missing:
@@ -142,8 +142,8 @@ func parse(text string, comma bool) float64 {
 	return x
 }
 
-// bounded returns x and the reason why x is not a possible value of the column. If x is a possible
-// value, the reason is the constant fits.
+// bounded returns x and the reason why x is not a possible value of the column. If x is possible,
+// the reason is fits.
 func (d *decoder) bounded(column int, x float64) (float64, Problem) {
 	c := &d.study.Columns[column]
 	switch {

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Write writes records in the format of the study, so that [Read] reads the same values. The values
-// in the file are the values after Read: dropped records are absent, and clamped and imputed values
-// have their new values. The column of persons, if the study names one, is the last column.
+// Write writes records in the format of the study, so that [Read] reads the same values. It writes
+// the values as Read returned them: dropped records are absent, and clamped and imputed values have
+// their new values. The column of persons, if the study names one, is the last column.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator
@@ -47,9 +47,9 @@ func Write(w io.Writer, st *study.Study, records *Records) error {
 	return nil
 }
 
-// field returns the text that a file has for the value x of column c. For a number, the text is the
-// shortest one that Read reads as the same number and not as a missing value. For a date, the text
-// is the nearest day.
+// field returns the text for the value x of column c in a file. For a number, this is the shortest
+// text that Read reads as the same number and not as a missing value. For a date, it is the nearest
+// day.
 func field(st *study.Study, c *study.Column, x float64) string {
 	if c.Type != study.Numeric {
 		return c.Levels[int(x)]
