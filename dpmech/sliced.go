@@ -11,22 +11,22 @@ import (
 // [DiscreteGaussian], because most samples take 32 bits and one access to a table.
 //
 // The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. Each slice has a
-// rectangle, whose height is a lower bound of f in the slice. Above the rectangle the slice has a
-// wedge, which reaches up to an upper bound of f. Outside the slices, up to the sampler's bound,
+// rectangle, whose height is a lower bound on f in the slice. Above the rectangle the slice has a
+// wedge, which reaches up to an upper bound on f. Outside the slices, up to the sampler's bound,
 // there are wide wedges. All areas are multiples of one unit, and their total is at most 2^32 units
 // (times 2^-placeBits). A draw of 32 bits selects a point of the rectangles uniformly, or the set
 // of wedges. In the second case the sampler draws a point of a wedge with as many bits as needed.
 // If this point is not under the curve, the sampler starts again. Points are uniform under the
 // curve if all rectangles are under the curve and all wedges reach above the curve. When a table is
-// made, both conditions are proved with lower and upper bounds of f.
+// made, both conditions are proved with lower and upper bounds on f.
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
 	origin int32 // number of the slice that contains x = 0 as its first integer
 	// table has one element for each column of Walker's alias table (see alias). The first slots of
-	// column i belong to slice i, and the remaining slots belong to another slice. The low
-	// columnBits bits of table[i] are the index of the other slice. The higher bits are the count of
-	// the slots that belong to slice i.
+	// column i belong to slice i, and the others belong to another slice. The low columnBits bits
+	// of table[i] are the index of the other slice. The higher bits count the slots that belong to
+	// slice i.
 	table [slicedColumns]uint32
 
 	all    uint64 // total area of the wedges
@@ -34,28 +34,28 @@ type slicedGaussian struct {
 	ends   []uint64 // ends[i] is the total area of wedges 0 to i
 
 	// To draw a point of the wedges, the sampler draws a number n below all. The point is in the
-	// first wedge i for which ends[i] exceeds n. guide[n>>shift] is the index of a wedge at which
-	// the search for this wedge can begin.
+	// first wedge i for which ends[i] exceeds n. The search for this wedge can begin at the wedge
+	// guide[n>>shift].
 	shift uint
 	guide [slicedColumns]uint16
 }
 
 const (
 	columnBits    = 12 // number of bits, out of 32, that select a column
-	thresholdBits = 7  // number of bits that select one of the two slices of a column
+	thresholdBits = 7  // number of bits that select one of the two slices in a column
 	placeBits     = 32 - columnBits - thresholdBits
 	slicedColumns = 1 << columnBits   // number of columns; the table of 16 KB fits in a cache
-	notInTable    = slicedColumns - 1 // slice number in the table for a draw that selects a wedge instead of a slice
+	notInTable    = slicedColumns - 1 // slice number in the table for draws that select a wedge instead of a slice
 	heightBits    = 40                // heights are multiples of 2^-heightBits
 
-	// slicedReach is the largest |x| that the slices cover, in units of σ. A fraction of 2·10^-9 of
-	// the samples has a larger |x|.
+	// slicedReach is the largest |x| that the slices cover, in units of σ. Only a fraction of
+	// 2·10^-9 of the samples have a larger |x|.
 	slicedReach = 6
 
 	leastSliced, mostSliced = 1 << 20, 5 << 19 // smallest and largest σ, with 1,538 and 3,842 slices
 )
 
-// A wedge is the set of points (first + i, y) with i < length and foot ≤ y < foot + rise. The
+// A wedge is the set of points (first + i, y) with 0 ≤ i < length and foot ≤ y < foot + rise. The
 // struct is small, because thousands of wedges must fit into a cache.
 type wedge struct {
 	first      int64
@@ -66,8 +66,8 @@ type wedge struct {
 func (w *wedge) area() uint64 { return w.length * w.rise }
 
 // fillPlain makes two samples from every word, the first from the lower half. If the table does not
-// determine a sample, fillPlain sets the sample's bit in the slice missing. A byte of this slice
-// contains the bits of eight samples.
+// determine a sample, fillPlain sets the sample's bit in missing, which has eight samples in a
+// byte.
 func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
 	clear(missing)
 	for i := range dst {
@@ -111,8 +111,8 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	}
 }
 
-// replace makes the samples that the table of the sampler did not determine. If bit i of the
-// argument missing is 1, replace makes dst[i].
+// replace makes the samples that the table did not determine. If bit i of missing is 1, replace
+// makes dst[i].
 func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
 		dst[bits.TrailingZeros64(missing)] = g.rest(src)
@@ -135,8 +135,8 @@ func (g *slicedGaussian) rest(src wordSource) int64 {
 	}
 }
 
-// wedge draws a point of the wedges uniformly, and reports whether the point is under the curve.
-// The result x is the integer of the point.
+// wedge draws a point of the wedges uniformly, and reports whether it is under the curve. x is the
+// integer of the point.
 func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	place := below(g.all, src)
 	w := int(g.guide[place>>g.shift])
@@ -144,7 +144,7 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 		w++
 	}
 	if w == len(g.ends) {
-		return 0, false // the areas of the wedges were rounded, and the point belongs to no wedge
+		return 0, false // the areas of the wedges were rounded, so the point belongs to no wedge
 	}
 	v := &g.wedges[w]
 	place -= g.ends[w] - v.area()
@@ -182,7 +182,7 @@ func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	}
 }
 
-// below returns a uniform number below n by the method of [Stream.Uint64n].
+// below returns a uniform number below n, by the method of [Stream.Uint64n].
 func below(n uint64, src wordSource) uint64 {
 	for {
 		if hi, lo := bits.Mul64(src.Uint64(), n); lo >= n || lo >= -n%n {
@@ -232,8 +232,7 @@ func (g *slicedGaussian) above(x uint64) uint64 {
 }
 
 // tabulate makes the rectangle and the wedge of every slice. A rectangle consists of as many slots
-// as fit under the curve. The argument unit is the height of a slot. The wedge covers the area
-// above the rectangle.
+// of height unit as fit under the curve. The wedge covers the area above the rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int

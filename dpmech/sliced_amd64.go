@@ -6,8 +6,8 @@ func slicedAVX2(table *[slicedColumns]uint32, origin int32, dst *int64, words *u
 //go:noescape
 func hideAVX2(sums *float32, noise *int64, n int, perStep, step float64)
 
-// fill does the same as fillPlain for a multiple of eight samples. It uses vector instructions
-// if the CPU has them.
+// fill is like fillPlain, for a multiple of eight samples. It uses vector instructions if the CPU
+// has them.
 func (g *slicedGaussian) fill(dst []int64, words []uint64, missing []uint8) {
 	if !hasLanes || len(missing) == 0 {
 		g.fillPlain(dst, words, missing)
@@ -17,7 +17,7 @@ func (g *slicedGaussian) fill(dst []int64, words []uint64, missing []uint8) {
 	slicedAVX2(&g.table, g.origin, &dst[0], &words[0], &missing[0], len(missing))
 }
 
-// hide does the same as hidePlain. It uses vector instructions if the CPU has them.
+// hide is like hidePlain, but uses vector instructions if the CPU has them.
 func hide(sums []float32, noise []int64, perStep, step float64) {
 	fours := 0
 	if hasLanes && len(sums) >= 4 {

@@ -9,10 +9,10 @@ import (
 
 var slicedSigmas = []uint64{leastSliced, 1 << 20, 1_571_234, 1 << 21, mostSliced}
 
-// The test checks in float64, up to rounding, that rectangles are under the curve f and that
-// wedges reach above it. Every integer up to the bound must be in one slice. The table must have
-// as many slots for a slice as its rectangle has units of area, so that points are uniform under
-// the curve.
+// The test checks in float64, up to rounding, that rectangles are under the curve f and that wedges
+// reach above it. Every integer up to the bound must be in one slice. For each slice, the table
+// must have as many slots as the rectangle has units of area, so that points are uniform under the
+// curve.
 func TestSlicedCoversTheCurve(t *testing.T) {
 	for _, sigma := range slicedSigmas {
 		g := newSliced(sigma)
@@ -86,8 +86,8 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 }
 
-// The test checks that the guide gives, for every place, a wedge from which the search finds the
-// wedge with the place.
+// The test checks that for every place, the search that begins at the guide finds the wedge that
+// contains the place.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {
@@ -141,8 +141,8 @@ func TestHideLanesAgree(t *testing.T) {
 	}
 }
 
-// The test checks the decision for points above, below and at the edge of the curve. At the edge
-// it must use as many bits as needed.
+// The test checks the decision for points above, below and at the edge of the curve. At the edge,
+// the decision must use as many bits as needed.
 func TestSlicedDecides(t *testing.T) {
 	g := newSliced(1 << 20)
 	const x = 1<<20 + 77

@@ -46,8 +46,8 @@ func TestSlicedFrequencies(t *testing.T) {
 }
 
 // The test checks that samples are normal within slices, where the rectangles alone would give a
-// uniform distribution. Between σ and 3σ, it compares the numbers of samples in the lower and in
-// the upper halves of the slices with the normal density.
+// uniform distribution. Between σ and 3σ, it counts the samples in the lower and in the upper
+// halves of the slices, and compares the counts with the normal density.
 func TestSlicedWithinSlices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -16,7 +16,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// draws is the size of the samples of statistical tests. Use 10⁷ for a thorough test.
+// draws is the sample size of statistical tests. Use 10⁷ for a thorough test.
 var draws = flag.Int("draws", 400_000, "size of the samples of statistical tests")
 
 // sigmas lists values of σ = num/den over the range of the sampler.
@@ -60,8 +60,7 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The test compares the distribution that these tests use as a reference with the reference
-// file.
+// The test compares the reference distribution of these tests with the reference file.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
 	if err != nil {
@@ -98,7 +97,7 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 			check(fmt.Sprintf("σ² = %g: P(%d)", c.Sigma2, p.K), law.at(p.K), p.P)
 		}
 		for _, p := range c.Tails {
-			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // the reference distribution has no larger values
+			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // the reference distribution is too short for larger values
 				check(fmt.Sprintf("σ² = %g: P(≥ %d)", c.Sigma2, p.M), law.from(p.M), p.ProbGE)
 			}
 		}
@@ -128,8 +127,8 @@ func (c cells) of(x int64) int {
 }
 
 // cellsOf returns the cells for a σ. For a small σ, each integer is a cell. For a large σ, there
-// are 100 cells of about the same probability. P(x ≤ m) is Φ((m+½)/σ) up to 0.011/σ². From σ =
-// 1000 on, this error is 3000 times smaller than the resolution of 10⁷ draws.
+// are 100 cells of about the same probability. P(x ≤ m) is Φ((m+½)/σ) up to 0.011/σ². For σ ≥ 1000,
+// this error is 3000 times smaller than the resolution of 10⁷ draws.
 func cellsOf(sigma float64) cells {
 	var c cells
 	if sigma < 1000 {
@@ -175,9 +174,9 @@ func moments(sigma float64) (second, fourth float64) {
 	return second, fourth
 }
 
-// The test checks frequencies, moments, signs, and the independence of neighbours. Each check
-// rejects a correct sampler with probability at most rejectBelow (4.42 standard errors,
-// two-sided).
+// The test checks the frequencies, moments and signs of samples, and the independence of
+// neighbours. Each check rejects a correct sampler with probability at most rejectBelow (4.42
+// standard errors, two-sided).
 func TestDiscreteGaussianStatistics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -230,8 +229,7 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 	}
 }
 
-// The test compares the number of samples far out in the tails with its distribution, which is
-// close to a Poisson distribution.
+// The test counts the samples far out in the tails. The count has nearly a Poisson distribution.
 func TestDiscreteGaussianTails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -260,7 +258,8 @@ func TestDiscreteGaussianTails(t *testing.T) {
 	}
 }
 
-// The test checks that the samples for a seed and an integer σ stay the same in later versions.
+// The test checks that the samples for a given seed and an integer σ do not change between
+// versions.
 func TestDiscreteGaussianGolden(t *testing.T) {
 	for _, c := range []struct {
 		sigma int64
@@ -307,7 +306,7 @@ func TestDiscreteGaussianRatioRange(t *testing.T) {
 	}
 }
 
-// The fuzzer checks that, for any σ and any stream, samples are within the bound and nothing
+// The fuzzer checks, for any σ and any stream, that samples are within the bound and that nothing
 // overflows.
 func FuzzDiscreteGaussian(f *testing.F) {
 	f.Add(int64(3), int64(10), uint64(1))

@@ -12,7 +12,7 @@ import (
 type Stream = stream.Stream
 
 // NewStream returns a stream with a key from the operating system's cryptographic source. Daemons
-// have no other function that makes a stream.
+// have no other way to make a stream.
 func NewStream() *Stream {
 	s := new(Stream)
 	var key [stream.KeySize]byte
@@ -24,8 +24,7 @@ func NewStream() *Stream {
 
 // Split restarts dst with a key of 256 bits that it draws from src. For anybody who cannot
 // distinguish AES from a random permutation, the bits of dst are independent of the later bits of
-// src and of other streams split from src. Anybody who has the key of src can compute the bits of
-// all these streams.
+// src and of other streams split from src. The key of src determines the bits of all these streams.
 func Split(dst, src *Stream) {
 	var key [stream.KeySize]byte
 	for i := 0; i < len(key); i += 8 {
@@ -36,9 +35,9 @@ func Split(dst, src *Stream) {
 }
 
 // Streams contains the streams for one round of a sampled mechanism. The keys of the two streams
-// are independent, so that knowledge of one stream reveals nothing about the other.
+// are independent, so that one stream reveals nothing about the other.
 type Streams struct {
-	Sampling *Stream // stream for the choice of records
+	Sampling *Stream // stream that chooses the records
 	Noise    *Stream // stream for the noise
 }
 

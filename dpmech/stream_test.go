@@ -8,8 +8,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// The test checks that the two streams of a round are independent, and that two rounds are
-// independent.
+// The test checks that the two streams of a round are independent, and so are the streams of two
+// rounds.
 //
 //abuse:case P15 streams of different purposes are independent
 func TestStreamsAreSeparate(t *testing.T) {

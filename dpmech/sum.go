@@ -42,7 +42,7 @@ type Sum struct {
 
 // NewSum derives the lattice and the noise share from cfg. It rounds the standard deviation of a
 // share up to a whole number of lattice steps. The noise is therefore at least the requested noise,
-// and larger by less than one part in 2^23.
+// and exceeds it by less than one part in 2^23.
 func NewSum(cfg Config, family Family) (*Sum, error) {
 	m, err := newSum(cfg, family)
 	if err != nil {
@@ -122,9 +122,8 @@ func (m *Sum) Event() accountant.Event {
 	return m.EventFor(m.cfg.Shares, m.cfg.Adjacency)
 }
 
-// EventFor returns the cost of one release under an adjacency, if the observer sees only a sum
-// of releases. The argument shares is the number of noise shares in the sum that the observer
-// does not know.
+// EventFor returns the cost of one release under an adjacency, if the observer sees only a sum of
+// releases. shares is the number of noise shares in the sum that the observer does not know.
 func (m *Sum) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	sensitivity := m.sensitivity(adjacency)
 	return m.law.Event(sensitivity, shares, m.cfg.Dim, adjacency)

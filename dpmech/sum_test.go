@@ -54,8 +54,8 @@ func releaseOne(m *dpmech.GaussianSum, dst, sum []int64, src *dpmech.Stream, v [
 	return m.ReleaseOne(dst, sum, &noise, v)
 }
 
-// normSquared returns the squared norm of v in big integers, independently of the arithmetic of
-// the mechanism.
+// normSquared returns the squared norm of v in big integers, without the arithmetic of the
+// mechanism.
 func normSquared(v []int64) *big.Int {
 	total := new(big.Int)
 	for _, n := range v {
@@ -152,7 +152,7 @@ func TestExtremeClipping(t *testing.T) {
 	}
 }
 
-// The test checks that the event of a mechanism has the noise that the mechanism adds and the
+// The test checks that the event of a mechanism states the noise that the mechanism adds and the
 // norm to which it clips.
 func TestEventIsTheMechanism(t *testing.T) {
 	m := newSum(t, ordinary)
@@ -189,8 +189,8 @@ func TestEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// The test checks that the noise is never below the requested noise, and never noticeably above
-// it.
+// The test checks that the noise is never below the requested noise, and exceeds it by a negligible
+// amount at most.
 func TestNoiseIsRoundedUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := ordinary
@@ -201,8 +201,7 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Here got and the reference are variances in squared lattice steps, computed without
-		// rounding.
+		// got and the reference are variances in squared lattice steps, computed without rounding.
 		got := new(big.Int).Mul(big.NewInt(m.ShareSigma()), big.NewInt(m.ShareSigma()))
 		got.Mul(got, big.NewInt(int64(cfg.Shares)))
 		exact := func(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
@@ -379,8 +378,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// The test checks that the settings that an error message recommends work, and that slightly
-// smaller settings do not work.
+// The test checks that the settings recommended by an error message work, and that slightly smaller
+// settings do not.
 func TestConfigErrorsHelp(t *testing.T) {
 	cfg := ordinary
 	cfg.Terms, cfg.NoiseMultiplier, cfg.Releases = 1<<30, .1, 7

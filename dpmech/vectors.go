@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// AddVectors adds the vectors that are stored one after another in v. It is faster than a call of
-// [Accumulator.Add] for each vector, and has the same result.
+// AddVectors adds the vectors that are stored one after another in v. The result is the same as
+// from a call of [Accumulator.Add] for each vector, but AddVectors is faster.
 func (a *Accumulator) AddVectors(v []float64) error {
 	d := len(a.sum)
 	n := len(v) / d
@@ -38,8 +38,8 @@ var inOrder = func() (rows [rowsAtOnce]int32) {
 	return rows
 }()
 
-// addVectors adds each of at most rowsAtOnce vectors to sum. Every vector has the length of sum,
-// and is clipped with the same factor as in [gate.add].
+// addVectors adds each of at most rowsAtOnce vectors to sum. Every vector is as long as sum, and is
+// clipped with the same factor as in [gate.add].
 func (g *gate) addVectors(sum []int64, v []float64) {
 	d := len(sum)
 	var space [rowsAtOnce]float64
@@ -55,8 +55,8 @@ func (g *gate) addVectors(sum []int64, v []float64) {
 	}
 }
 
-// provenFactors replaces the squared norms of vectors by the factors with which gate.add clips
-// these vectors. It reports whether the proof of gate.add holds for all of them.
+// provenFactors replaces the squared norms of vectors by the factors with which gate.add clips the
+// vectors. It reports whether the proof of gate.add holds for all of them.
 func (g *gate) provenFactors(factors []float64) bool {
 	for l, ss := range factors {
 		switch {

@@ -26,9 +26,9 @@ func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int6
 	return sum
 }
 
-// The test checks that vectors that are added together give the same sum as vectors that are
-// added one by one. Some vectors are on the bound or within rounding of it, too long for a
-// squared norm, or not finite.
+// The test checks that vectors that are added together give the same sum as vectors that are added
+// one by one. Some vectors are on the bound or within rounding of it, some are so long that the
+// squared norm overflows, and some are not finite.
 func TestVectorsTogether(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 20, 300} {
 		all := gates(t, dim)
@@ -99,7 +99,7 @@ func TestVectorsRefused(t *testing.T) {
 	}
 }
 
-// ofTwo takes a step whose batch has two records, with vectors of three elements.
+// ofTwo takes a step on a batch of two records, with vectors of three elements.
 func ofTwo(query func(*dpmech.Accumulator) error) error {
 	s, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: dpmech.FullBatch{}, Records: 2, Steps: 1, Dim: 3, Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.AddRemove,

@@ -12,15 +12,15 @@ import (
 // Layer i is the set of points (x, y), where x is one of the widthᵢ = 2Xᵢ−1 integers with |x| < Xᵢ
 // and y is a real number in [yᵢ, yᵢ₊₁). The heights are y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ, so all
 // layers have the same area c. A draw selects a layer, and an x and a y in the layer, uniformly.
-// The draw is repeated unless y < f(x) = exp(−x²/2σ²). The distribution of x is then exactly N_Z(0,
-// σ²) on the integers of the lowest layer, if the layers cover the region under the curve. They do
-// if f(Xᵢ) ≤ yᵢ for every i above 0, and if the last yᵢ is at least 1. [newDiscreteZiggurat] checks
-// these conditions for every table with lower and upper bounds of f. It also checks f(x) ≥ yᵢ₊₁ for
-// every |x| that a layer accepts without drawing y. Floating point is used only to propose the
-// widths and c.
+// The draw is repeated unless y < f(x) = exp(−x²/2σ²). If the layers cover the region under the
+// curve, the distribution of x is exactly N_Z(0, σ²) on the integers of the lowest layer. They
+// cover it if f(Xᵢ) ≤ yᵢ for every i above 0, and if the last yᵢ is at least 1.
+// [newDiscreteZiggurat] checks these conditions for every table with lower and upper bounds on f.
+// It also checks f(x) ≥ yᵢ₊₁ for every |x| that a layer accepts without drawing y. Floating point
+// is used only to propose the widths and c.
 //
 // The sampler draws y only if the result depends on y. It draws one word of y first. It draws more
-// words if the bounds of f do not decide the comparison.
+// words if the bounds on f do not decide the comparison.
 type discreteZiggurat struct {
 	curve  *curve
 	area   uint64 // area c of a layer times 2^areaBits, without rounding
@@ -42,9 +42,8 @@ type zigguratLayer struct {
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
 
-// fill makes samples from the random bits in the slice words, writes them to dst, and returns their
-// number. For most words the table suffices. A few words need more bits from src, and some are
-// rejected.
+// fill makes samples from the random bits in words, writes them to dst, and returns how many it
+// made. Most words need only the table. A few need more bits from src, and some are rejected.
 func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made int) {
 	for _, w := range words {
 		layer := &z.layers[w%zigguratLayers]
@@ -64,8 +63,8 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample that follows from w and the table alone. If the table is not enough to
-// determine the sample, the result enough is false.
+// atOnce returns the sample that follows from w and the table alone. If they do not determine the
+// sample, enough is false.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -75,14 +74,14 @@ func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 
 // place returns the position in the layer that the word w selects, counted from 0. It maps all but
 // the lowest 8 bits of w to a number below width by Lemire's method. With t = ⌊w/2^8⌋ the number is
-// ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If the result rest is below
-// 2^8·width, [again] decides whether the draw is kept.
+// ⌊t·width/2^56⌋. place also returns rest = 2^8·(t·width mod 2^56). If rest is below 2^8·width,
+// [again] decides whether the draw is kept.
 func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }
 
-// draw makes a sample from w, and from more bits of src if needed. If the point that the bits
-// select is not under the curve, the result kept is false.
+// draw makes a sample from w, and from more bits of src if needed. If the selected point is not
+// under the curve, kept is false.
 func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	i := int(w % zigguratLayers)
 	layer := &z.layers[i]
@@ -94,10 +93,9 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again returns a uniform position in a layer. [zigguratLayer.place] maps 2^56 draws to the
-// positions of the layer, and the argument width is the number of these positions, so some
-// positions result from one more draw than others. If the draw is such a surplus draw, again draws
-// another position. Otherwise it returns the argument place.
+// again returns a uniform position in a layer of width positions. [zigguratLayer.place] maps 2^56
+// draws to these positions, so some positions result from one draw more than others. If the draw is
+// such a surplus draw, again draws another position. Otherwise it returns place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place
@@ -108,7 +106,7 @@ func again(place, rest, width uint64, src *Stream) uint64 {
 // A wordSource returns random words: a [Stream], or a list of words in tests.
 type wordSource interface{ Uint64() uint64 }
 
-// keeps draws y for a point of layer i and reports whether y is below f(x).
+// keeps draws the height y of a point of layer i and reports whether y is below f(x).
 func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	layer := &z.layers[i]
 	x := place - layer.width>>1
@@ -132,8 +130,8 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 }
 
 // decide reports whether the point of layer i at x is under the curve f. It is called if word, the
-// first word of the random number v that determines the height of the point, is not enough. It
-// draws as many more words of v as necessary.
+// first word of the random number v that determines the height of the point, does not suffice. It
+// draws as many more words of v as it needs.
 func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 	v := new(big.Int).SetUint64(word)
 	for precision := uint(128); ; precision += 64 {

@@ -15,9 +15,9 @@ const exactBits = 400
 
 func bigFloat() *big.Float { return new(big.Float).SetPrec(exactBits) }
 
-// density returns exp(−x²/2σ²) for σ = num/den, with a relative error of about 2^-350. Unlike
-// the sampler, it sums a series of positive terms, and returns the reciprocal of a power of the
-// sum.
+// density returns exp(−x²/2σ²) for σ = num/den, with a relative error of about 2^-350. Its method
+// differs from the sampler's: it sums a series of positive terms, raises the sum to a power, and
+// returns the reciprocal.
 func density(x, num, den uint64) *big.Float {
 	z := bigFloat().SetInt(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(den)))
 	z.Quo(z, bigFloat().SetUint64(num))
@@ -52,8 +52,8 @@ func heights(z *discreteZiggurat) []*big.Float {
 // inUnits returns y·2^unitBits.
 func inUnits(y *big.Float) *big.Float { return bigFloat().SetMantExp(y, unitBits) }
 
-// checkZiggurat compares a table with heights and densities of 400 bits. It checks every
-// condition of the proof of the sampler.
+// checkZiggurat compares a table with heights and densities of 400 bits, and checks every condition
+// in the proof of the sampler.
 func checkZiggurat(t testing.TB, num, den uint64) {
 	t.Helper()
 	z := newDiscreteZiggurat(num, den)
@@ -122,7 +122,7 @@ func TestZigguratCoversTheCurve(t *testing.T) {
 	}
 }
 
-// The fuzzer checks the conditions of the sampler's proof in the tables of any σ.
+// The fuzzer checks the conditions of the sampler's proof for the tables of any σ.
 func FuzzZiggurat(f *testing.F) {
 	f.Add(uint64(3), uint64(10))
 	f.Add(uint64(12_345_679), uint64(1))
@@ -177,8 +177,8 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns |x| at the first, the middle and the last place of a layer for which the
-// sampler must draw y.
+// besides returns |x| at the first, the middle and the last place at which the sampler must draw y
+// in a layer.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {
@@ -187,8 +187,8 @@ func besides(layer *zigguratLayer) []uint64 {
 	return slices.Compact([]uint64{first, (first + last) / 2, last})
 }
 
-// The test checks that a y next to the curve is decided correctly, with as many bits as needed.
-// It tries every layer of tables with few places, and every 37th layer of other tables.
+// The test checks that a y next to the curve is decided correctly, with as many bits as needed. It
+// tries every layer of tables with few places, and every 37th layer of the others.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, ratio := range ratios[2:] {
@@ -218,12 +218,11 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	}
 }
 
-// checkDecision fails the test unless the sampler decides correctly whether y is below the
-// curve. The first words of y equal the first words of v, which is the height of the curve in
-// the layer.
+// checkDecision fails the test unless the sampler decides correctly whether y is below the curve. v
+// is the height of the curve in the layer. The first words of y equal the first words of v.
 func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
 	t.Helper()
-	// The slice curve holds the words of v, the height of the curve in the layer.
+	// curve holds the words of v.
 	curve := make([]uint64, 3)
 	rest := bigFloat().Set(v)
 	for n := range curve {
@@ -231,7 +230,7 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 		curve[n], _ = rest.Uint64()
 		rest.Sub(rest, bigFloat().SetUint64(curve[n]))
 	}
-	for same := range curve { // number of leading words that are the same in y and in the height of the curve
+	for same := range curve { // number of leading words that y shares with the height of the curve
 		for _, off := range []uint64{0, 1, ^uint64(0), 1 << 20, ^uint64(1 << 20), 1 << 60} {
 			words := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
 			copy(words, curve[:same+1])
@@ -262,7 +261,7 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 						continue
 					}
 					asked++
-					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // least word for which the height is at least y
+					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // smallest word for which the height is at least y
 					words := &given{[]uint64{word, 0, 0, 0, 0}}
 					z.keeps(i, x+layer.width/2, words)
 					if len(words.words) == 4 {
@@ -279,7 +278,7 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 
 // The test checks the draws of places. Some places result from one 56-bit number more than others,
 // and Fill and Sample must reject these surplus numbers and draw again. The stream of the test has
-// no key, so that drawing again panics.
+// no key, so drawing again panics.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {

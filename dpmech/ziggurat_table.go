@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables contains, by σ, the ziggurats that were made last. Storing the ziggurats saves time,
-// because all clients of a round, and all runs of a sweep, use the same σ.
+// tables holds the ziggurats that were made most recently, by σ. All clients of a round, and all
+// runs of a sweep, use the same σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -31,8 +31,8 @@ func zigguratOf(num, den uint64) *discreteZiggurat {
 	return z
 }
 
-// newDiscreteZiggurat makes a ziggurat with an area c that is close to the smallest possible. It
-// increases c until it can prove that the layers cover the region under the curve.
+// newDiscreteZiggurat makes a ziggurat whose area c is close to the smallest possible. It increases
+// c until it can prove that the layers cover the region under the curve.
 func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	sigma, bound := float64(num)/float64(den), sampleBound(num, den)
 	z := &discreteZiggurat{curve: newCurve(num, den)}
@@ -100,9 +100,9 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the smallest number n, not below the argument half, for which f(n+1) is proven to
-// be at most foot. Since foot is at most the height at which the layer begins, every x with a
-// density above this height satisfies |x| ≤ n.
+// cover returns the smallest n ≥ half for which f(n+1) is proven to be at most foot. Since foot is
+// at most the height at which the layer begins, |x| ≤ n for every x with a density above this
+// height.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {

@@ -7,9 +7,10 @@ import (
 	"fedpvi/accountant"
 )
 
-// The event of a mechanism that this module does not have: k-ary randomised response. It answers a
-// question with k answers truthfully with probability e^ε/(e^ε + k − 1), and otherwise with one of
-// the other answers. A change of the true answer from 0 to 1 changes two of the probabilities.
+// This is the event of a mechanism that this module does not have: k-ary randomised response. It
+// answers a question with k answers truthfully with probability e^ε/(e^ε + k − 1), and otherwise
+// with one of the other answers. Changing the true answer from 0 to 1 changes two of the
+// probabilities.
 func response(k int, epsilon float64) (accountant.Event, error) {
 	other := 1 / (math.Exp(epsilon) + float64(k) - 1)
 	p, q := make([]float64, k), make([]float64, k)
@@ -20,7 +21,7 @@ func response(k int, epsilon float64) (accountant.Event, error) {
 	return accountant.NewOutcomes(p, q, accountant.ReplaceOne)
 }
 
-// A person answers ten questions. Bounds that know only ε = 0.5 of an answer cost more.
+// A person answers ten questions. Bounds that use only the ε = 0.5 of each answer are larger.
 func Example_event() {
 	event, err := response(8, .5)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A model of one's own is a program in the Stan language, or a formula. A study names the file of
-// the program, and needs no Go. The command is: sim run model.toml
+// You can define a model by a program in the Stan language, or by a formula. A study names the file
+// of the program, and needs no Go. The command is: sim run model.toml
 func Example_model() {
 	st, err := sim.LoadStudy("model.toml", nil)
 	if err != nil {

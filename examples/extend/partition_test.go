@@ -7,8 +7,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A partition by a column: each client gets neighbouring values of x, so that no two clients have
-// records alike.
+// A partition by a column: each client gets neighbouring values of x, so the clients have very
+// different records.
 func init() {
 	sim.RegisterPartition("sorted", func(records *shard.Records, clients int, _ uint64) ([][]int, error) {
 		order := make([]int, records.Len())
@@ -25,7 +25,7 @@ func init() {
 	})
 }
 
-// The rounds of a conjugate model find the posterior of the pooled records for every partition.
+// For every partition, the rounds of a conjugate model find the posterior of the pooled records.
 func Example_partition() {
 	show(posterior(`partition = "own:sorted"`))
 	// Output:

@@ -14,7 +14,7 @@ func init() {
 	sim.RegisterSolver("python", subprocess.Command{Args: []string{"python3", "solver.py"}, Timeout: time.Minute}.New)
 }
 
-// The factors of the program in Python are exact, so the rounds end at the posterior of the pooled
+// The Python program computes exact factors, so the rounds end at the posterior of the pooled
 // records.
 func TestSolverInPython(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {

@@ -7,13 +7,13 @@ import (
 	"fedpvi/sim"
 )
 
-// A solver that goes half of the way that the built-in solver goes.
+// This solver goes half as far as the built-in solver.
 type halfway struct{ solver.Solver }
 
 func (h halfway) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	events, err := h.Solver.Propose(dst, p, src)
 	for i := range dst {
-		now := p.Natural[i] - p.Cavity[i] // the client's present factor
+		now := p.Natural[i] - p.Cavity[i] // the client's current factor
 		dst[i] = now + (dst[i]-now)/2
 	}
 	return events, err
@@ -23,7 +23,7 @@ func init() {
 	sim.RegisterSolver("halfway", func(c sim.Client) (solver.Solver, error) { return halfway{c.BuiltIn}, nil })
 }
 
-// Twenty rounds of half steps end at the posterior of the pooled records too.
+// Twenty rounds of half steps also end at the posterior of the pooled records.
 func Example_solver() {
 	show(posterior(`solver = "own:halfway"`))
 	// Output:

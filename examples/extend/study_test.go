@@ -26,7 +26,7 @@ records_per_client = 100
 truth = { intercept = 1.0, x = 2.0 }
 `
 
-// posterior simulates the study with further keys of [simulation], and returns its result.
+// posterior simulates the study with additional keys in [simulation], and returns the result.
 func posterior(keys string) (*sim.Result, error) {
 	st, err := study.Parse("line.toml", []byte(fmt.Sprintf(text, keys)))
 	if err != nil {

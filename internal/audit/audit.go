@@ -1,6 +1,6 @@
-// Package audit writes an audit log. The log contains connections, joins, refusals, orders, the
-// ends of rounds, and the configuration of the program. It goes to files as JSON lines, to syslog
-// (RFC 5424), or to another [Sink]. No line depends on records.
+// Package audit writes an audit log of connections, joins, refusals, orders, the ends of rounds,
+// and the configuration of the program. The log goes to files as JSON lines, to syslog (RFC 5424),
+// or to another [Sink]. No line depends on records.
 package audit
 
 import (
@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// Names of the events in an audit log.
+// These are the names of the events in an audit log.
 const (
 	Configuration = "configuration" // a program started, with its configuration
 	Stop          = "stop"          // a program stopped
 	Handshake     = "handshake"     // a connection, with its address and the result of the TLS handshake
-	Denial        = "denial"        // a call was refused because of its caller or its form
+	Denial        = "denial"        // a call was refused because of its caller or its format
 	Join          = "join"          // a client redeemed an invitation
 	Consent       = "consent"       // a client consented to the study
 	Leave         = "leave"         // a client left the study
 	Keys          = "keys"          // a client has new keys
 	Roster        = "roster"        // the roster has a new version
 	Order         = "order"         // a user of this machine gave an order
-	OrderFailed   = "order-failed"  // an order of a user was refused, or failed
+	OrderFailed   = "order-failed"  // an order of a user was refused or failed
 	Study         = "study"         // a study began, ended, or was aborted
 	Verdict       = "verdict"       // a round ended, with its result
-	Answer        = "answer"        // a client sends an answer, with its charge
+	Answer        = "answer"        // a client is about to send an answer, with its charge
 	Exclusion     = "exclusion"     // the coordinator has excluded a client
-	Omitted       = "omitted"       // lines of one event were left out in a minute; the line has the number of these lines
+	Omitted       = "omitted"       // too many lines of one event in a minute; the line states how many were left out
 )
 
 // A Line is one line of an audit log.
@@ -53,8 +53,8 @@ type Sink interface {
 // Options configure [Open].
 type Options struct {
 	Program string // name of the program, for syslog
-	// Wrote, unless nil, is called after each attempt to write a line to a sink. The argument of
-	// Wrote is the error of the write, or nil. Wrote may be called concurrently.
+	// Wrote, unless nil, is called after each attempt to write a line to a sink, with the error of
+	// the write or nil. Wrote may be called concurrently.
 	Wrote func(error)
 	// Others are further sinks.
 	Others []Sink
@@ -68,8 +68,8 @@ type Log struct {
 }
 
 // Open opens an audit log with the given destinations. A destination is the path of a file or the
-// address of a syslog. The address is syslog:///dev/log for a socket of this machine, and
-// syslog+udp://host:514 or syslog+tcp://host:514 for another machine.
+// address of a syslog: syslog:///dev/log for a socket of this machine, and syslog+udp://host:514 or
+// syslog+tcp://host:514 for another machine.
 func Open(destinations []string, o Options) (*Log, error) {
 	l := &Log{wrote: o.Wrote, sinks: o.Others}
 	if l.wrote == nil {
@@ -114,18 +114,17 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 }
 
 // Limited writes a line about another machine. The number of lines of an event in a minute is
-// limited for each host, and for all hosts together. Lines above a limit are counted and not
-// written. At the end of the minute, a line with the event Omitted has the number of these lines.
+// limited for each host, and for all hosts together. Lines above a limit are counted but not
+// written. At the end of the minute, a line with the event Omitted states the count.
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)
 	}
 }
 
-// Begin writes an order of a user to the audit log, before the order is carried out. The argument
-// giver is the result of [User]. The caller must call the returned function end with the error of
-// the order, or nil. If there is an error, end writes the error to the audit log. In both cases end
-// returns its argument.
+// Begin writes a user's order to the audit log, before the order is carried out. giver is the
+// result of [User]. The caller must call end with the error of the order, or nil. end writes the
+// error, if any, to the audit log, and returns its argument.
 func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end func(error) error) {
 	all := append(giver, slog.String("order", order))
 	for _, attr := range attrs {
@@ -175,7 +174,7 @@ func (l Line) JSON() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// window is the time over which a limiter counts lines.
+// window is the period over which a limiter counts lines.
 const window = time.Minute
 
 const (
@@ -183,7 +182,7 @@ const (
 	maxLines   = 300 // maximum number of lines of one event about all hosts in a window
 )
 
-// A limiter counts lines in windows of time. A window begins with the first line that is counted in
+// A limiter counts lines per window of time. A window begins with the first line that is counted in
 // it.
 type limiter struct {
 	report func(event string, omitted int)
@@ -193,7 +192,7 @@ type limiter struct {
 	timer  *time.Timer
 }
 
-// counts are the numbers of lines of one event in a window.
+// counts holds the numbers of lines of one event in a window.
 type counts struct {
 	written, omitted int
 	hosts            map[string]int

@@ -26,7 +26,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// kept is a sink that keeps the events of its lines.
+// kept is a sink that stores the events of its lines.
 type kept struct {
 	mu     sync.Mutex
 	events []string
@@ -63,8 +63,8 @@ func lines(t *testing.T, path string) (all []map[string]any) {
 	return all
 }
 
-// The test checks that a file has one JSON object for each line, also if a value has a line break,
-// and that a file that was renamed is followed by a new one.
+// The test checks that a file has one JSON object per line, even if a value contains a line break,
+// and that after a file has been renamed, lines go to a new one.
 func TestFileHasJSONLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	for run := range 2 {
@@ -90,8 +90,8 @@ func TestFileHasJSONLines(t *testing.T) {
 	}
 }
 
-// The test checks that a write that fails is reported, and that lines are written again when it is
-// possible again.
+// The test checks that a failed write is reported, and that lines are written again once writing is
+// possible.
 func TestLostLineIsReported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	check(t, os.Mkdir(dir, 0o700))
@@ -121,8 +121,9 @@ func TestDestinations(t *testing.T) {
 	check(t, none.Close())
 }
 
-// The test floods a log from one host and from many. Lines about other hosts must still be written
-// until the limit of all, and one line a minute must have the number of the others.
+// The test floods a log with lines about one host and then about many. Lines about other hosts must
+// still be written until the limit for all hosts, and one line a minute must state the number of
+// omitted lines.
 func TestFloodIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kept{}
@@ -156,7 +157,8 @@ func TestFloodIsCounted(t *testing.T) {
 	})
 }
 
-// receive starts a syslog. It returns its address, and a function that returns the next message.
+// receive starts a syslog server. It returns its address, and a function that returns the next
+// message.
 func receive(t *testing.T, network string) (address string, next func() string) {
 	t.Helper()
 	if network == "tcp" {
@@ -227,8 +229,8 @@ func TestSyslogHasTheFormOfRFC5424(t *testing.T) {
 	}
 }
 
-// The test checks that a syslog that takes nothing delays no line, and that lines beyond the queue
-// are reported as lost.
+// The test checks that a syslog server that reads nothing delays no line, and that lines beyond the
+// queue are reported as lost.
 func TestSyslogThatHangsDelaysNothing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A file is a sink that appends JSON lines to a file. If the file was renamed or removed, for
-// example by a rotation of logs, the next line goes to a new file.
+// A file is a sink that appends JSON lines to a file. If the file has been renamed or removed, for
+// example by log rotation, the next line goes to a new file.
 type file struct {
 	path string
 

@@ -29,8 +29,8 @@ template(name="whole" type="list") { property(name="jsonmesg") constant(value="\
 action(type="omfile" file="%[1]s/messages" template="whole")
 `
 
-// The test sends an audit log to rsyslog over a socket, UDP and TCP, and reads what rsyslog has made
-// of each message: the severity, the facility, the program, the event and the JSON object.
+// The test sends an audit log to rsyslog over a socket, UDP and TCP, and reads how rsyslog parsed
+// each message: the severity, the facility, the program, the event and the JSON object.
 func TestRsyslogReadsTheAuditLog(t *testing.T) {
 	program := "/usr/sbin/rsyslogd"
 	if _, err := os.Stat(program); err != nil {
@@ -87,7 +87,7 @@ func TestRsyslogReadsTheAuditLog(t *testing.T) {
 	}
 }
 
-// eventually waits until done returns true, and fails the test after 20 seconds.
+// eventually waits until done returns true. After 20 seconds it fails the test.
 func eventually(t *testing.T, said fmt.Stringer, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -11,8 +11,7 @@ import (
 
 const (
 	queued = 1024 // maximum number of lines that wait for a syslog
-	// time limit for a connection, for the write of a line, and for the write of the waiting lines
-	// at the end
+	// time limit for connecting, for writing a line, and for writing the waiting lines at the end
 	patience = 5 * time.Second
 	between  = time.Second // time between two attempts to reach a syslog over TCP
 	facility = 10          // security and authorisation messages, private (RFC 5424, table 1)
@@ -20,9 +19,9 @@ const (
 
 var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log is lost")
 
-// A syslog is a sink that sends lines to a syslog in the form of RFC 5424. The message is the JSON
-// object of the line. A goroutine sends the lines, so that a syslog that hangs does not stop the
-// program.
+// A syslog is a sink that sends lines to a syslog server in the format of RFC 5424. The message is
+// the JSON object of the line. A goroutine sends the lines, so that a server that hangs does not
+// stop the program.
 type syslog struct {
 	network, address string
 	host, program    string
@@ -30,7 +29,7 @@ type syslog struct {
 	lines            chan Line
 	ending           chan struct{} // closed when the sink is closed
 	ended            chan struct{} // closed when the goroutine has returned
-	conn             net.Conn      // nil without a connection
+	conn             net.Conn      // nil if there is no connection
 }
 
 func openSyslog(network, address, program string, wrote func(error)) *syslog {
@@ -89,8 +88,8 @@ func (s *syslog) run() {
 	}
 }
 
-// send sends a line. If the first attempt fails, send makes a new connection. Over TCP it tries
-// until the sink is closed.
+// send sends a line. If the first attempt fails, send makes a new connection. Over TCP it keeps
+// trying until the sink is closed.
 func (s *syslog) send(l Line) {
 	text, err := s.format(l)
 	for attempt := 0; err == nil; attempt++ {
@@ -105,9 +104,9 @@ func (s *syslog) send(l Line) {
 	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
 }
 
-// mayWait waits before another attempt over TCP, and returns true. If the sink is being closed, it
-// returns false. It also returns false for other networks, because these do not report whether the
-// syslog can be reached again.
+// mayWait waits before another attempt over TCP, and returns true. It returns false if the sink is
+// being closed, and for other networks, which do not report whether the server can be reached
+// again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// User describes the process that gave an order. The attributes are the user of the process, and
-// the user who logged in to the session of the process. The second attribute is missing if the
-// system's audit (auditd, pam_loginuid) does not set this user. The two users differ after sudo.
+// User describes the process that gave an order: the user of the process, and the user who logged
+// in to its session. The second attribute is missing if the system's audit (auditd, pam_loginuid)
+// does not record that user. The two users differ after sudo.
 func User(uid, pid int) []slog.Attr {
 	all := []slog.Attr{slog.String("user", userName(uid)), slog.Int("uid", uid), slog.Int("pid", pid)}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/loginuid")
@@ -20,15 +20,15 @@ func User(uid, pid int) []slog.Attr {
 	return all
 }
 
-// loggedIn returns the user in a file loginuid of proc(5). If the file has no user, ok is false.
+// loggedIn returns the user from the loginuid file of proc(5). If the file has no user, ok is
+// false.
 func loggedIn(loginuid string) (uid int, ok bool) {
 	const unset = 1<<32 - 1
 	n, err := strconv.ParseUint(strings.TrimSpace(loginuid), 10, 32)
 	return int(n), err == nil && n != unset
 }
 
-// userName returns the name of a user. If the system does not know the name, it returns the number
-// of the user.
+// userName returns the name of a user, or the number if the system does not know the name.
 func userName(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return u.Username

@@ -1,4 +1,5 @@
-// Package calendar converts days of the Gregorian calendar to numbers and texts. It reads no clock.
+// Package calendar converts days of the Gregorian calendar to and from numbers and text. It reads
+// no clock.
 package calendar
 
 import (
@@ -6,31 +7,31 @@ import (
 	"time"
 )
 
-// A Day is a day, as the number of days since 1970-01-01.
+// A Day is a date, as the number of days since 1970-01-01.
 type Day int
 
 const secondsPerDay = 24 * 60 * 60
 
-// Parse returns the day of a text such as 2020-12-31.
+// Parse parses a date such as 2020-12-31.
 func Parse(text string) (Day, bool) {
 	at, err := time.Parse(time.DateOnly, text)
 	return Day(at.Unix() / secondsPerDay), err == nil
 }
 
-// String returns the text of the day, such as 2020-12-31.
+// String formats the day like 2020-12-31.
 func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// clocks lists the forms in which a time of day can follow a date: with or without seconds, and
+// clocks lists the formats in which a time of day can follow a date: with or without seconds, and
 // with or without a time zone.
 var clocks = []string{
 	"15:04:05", "15:04:05Z07:00", "15:04:05Z07", "15:04:05Z0700",
 	"15:04", "15:04Z07:00", "15:04Z07", "15:04Z0700",
 }
 
-// ParseTime returns the day of a text such as 2020-12-31, or 2020-12-31 23:59:59. The time of day
-// is checked and then ignored.
+// ParseTime parses a date such as 2020-12-31, or a date with a time such as 2020-12-31 23:59:59. It
+// checks the time of day but does not return it.
 func ParseTime(text string) (Day, bool) {
 	const length = len(time.DateOnly)
 	if len(text) <= length {
@@ -44,8 +45,8 @@ func ParseTime(text string) (Day, bool) {
 	})
 }
 
-// Containing returns the day that contains a moment. The moment is the given number of units after
-// the beginning of 1970-01-01. The number of units in a second must be positive.
+// Containing returns the day that contains the moment units/perSecond seconds after the beginning
+// of 1970-01-01. perSecond must be positive.
 func Containing(units, perSecond int64) Day {
 	perDay := secondsPerDay * perSecond
 	day := units / perDay

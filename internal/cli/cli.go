@@ -1,5 +1,5 @@
-// Package cli contains the code that all commands of the project share. It reads the command
-// line, ends a program at a signal, and provides completion in a shell and the manual page.
+// Package cli contains the code that all commands of the project share. It reads the command line,
+// ends a program when a signal arrives, and provides shell completion and the manual page.
 package cli
 
 import (
@@ -18,14 +18,14 @@ import (
 // Usage is the exit code for a command line that cannot be parsed. See docs/use/exit-codes.md.
 const Usage = 2
 
-// A Program describes a command, for its help and its manual page.
+// A Program describes a command for its help text and its manual page.
 type Program struct {
 	Name string
-	// Description has a summary in its first line, and then text. Lines of the text that begin
-	// with a space are printed unchanged.
+	// Description has a summary in its first line, followed by the rest of the text. Lines that
+	// begin with a space are printed unchanged.
 	Description string
 	Exits       []Exit
-	Words       map[string]string // values of ${name} in the texts of flags and arguments
+	Words       map[string]string // values of ${name} in the help text of flags and arguments
 }
 
 // An Exit is an exit code with its meaning in one sentence.
@@ -40,10 +40,10 @@ type Common struct {
 	Version kong.VersionFlag `help:"Print the version of this program."`
 }
 
-// Run parses args into commands, which is a pointer to a struct of the kong library. It then calls
-// the function do with the command that the user chose. The context of do is cancelled at an
-// interrupt or SIGTERM, and with the parent. Run returns the exit code. The exit code is the result
-// of do, 0 after --help and --version, or Usage for arguments that cannot be parsed.
+// Run parses args into commands, a pointer to a struct of the kong library. It then calls do with
+// the command that the user chose. The context of do is cancelled by an interrupt or SIGTERM, and
+// with parent. Run returns the exit code: the result of do, 0 after --help and --version, or Usage
+// for arguments that cannot be parsed.
 func Run(parent context.Context, program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -72,9 +72,9 @@ func Run(parent context.Context, program Program, commands any, args []string, d
 	return do(ctx, command)
 }
 
-// Version returns the version of the program, which the go command took from the commit and the
-// tags of the commit. The version ends in "+dirty" if files were changed after the commit. If the
-// go command took no version, Version returns "unknown".
+// Version returns the version of the program, which the go command took from the commit and its
+// tags. The version ends in "+dirty" if files were changed after the commit. If the go command
+// recorded no version, Version returns "unknown".
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -82,8 +82,8 @@ func Version() string {
 	return "unknown"
 }
 
-// PrintJSON prints v as indented JSON on standard output, for people and programs. The value must
-// be an object, so that a later version can add fields to the object.
+// PrintJSON prints v as indented JSON on standard output, for people and programs. v must be an
+// object, so that a later version can add fields to it.
 func PrintJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")

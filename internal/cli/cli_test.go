@@ -82,7 +82,7 @@ func TestManualPage(t *testing.T) {
 	}
 }
 
-// The test runs man on the manual page and checks that man prints no warning.
+// The test runs man on the manual page and checks that it prints no warning.
 func TestManualPageRenders(t *testing.T) {
 	man, err := exec.LookPath("man")
 	if err != nil {

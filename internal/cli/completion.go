@@ -78,8 +78,7 @@ func commandsOf(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// namesOf returns the words that may follow a node. They are the commands and then the flags of the
-// node.
+// namesOf returns the words that may follow a node: its commands, then its flags.
 func namesOf(n *kong.Node) []string {
 	return append(commandNames(n), flagsOf(n)...)
 }

@@ -49,7 +49,7 @@ func page(model *kong.Application, program Program) string {
 	return p.String()
 }
 
-// leaves returns all commands below a node that the user can type, except hidden commands.
+// leaves returns all commands below a node that a user can type, except hidden ones.
 func leaves(n *kong.Node) (all []*kong.Node) {
 	for _, child := range commandsOf(n) {
 		if len(child.Children) == 0 {
@@ -74,7 +74,7 @@ func variables(n *kong.Node) (all [][2]string) {
 	return all
 }
 
-// roff is a page that is written in the macros of man(7).
+// roff is a page written in the macros of man(7).
 type roff struct{ strings.Builder }
 
 // request writes a macro with quoted arguments.
@@ -145,7 +145,7 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags of a node. It does not repeat the flags of the nodes above.
+// flags describes the flags of a node, without those of the nodes above it.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {
@@ -181,8 +181,8 @@ func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 // escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain does the same as escape for a whole line. It also escapes a period at the beginning,
-// because roff would read such a line as a request.
+// plain is like escape, but for a whole line. It also escapes a period at the beginning, because
+// roff would read such a line as a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

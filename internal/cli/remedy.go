@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Remedy returns a text to append to the message of an error. The text says how to mend a full disk
-// or a lack of permissions. For any other error it is "".
+// Remedy returns text to append to an error message. The text tells the user how to deal with a
+// full disk or missing permissions. For any other error it is "".
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -16,8 +16,8 @@ import (
 // Terminal reports whether a file is a terminal.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// columns returns the width of a terminal in characters. The result is 0 for a file that is not a
-// terminal, and for a terminal whose width is unknown.
+// columns returns the width of a terminal in characters. It returns 0 if f is not a terminal or its
+// width is unknown.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -26,8 +26,8 @@ func columns(f *os.File) int {
 	return width
 }
 
-// A Line is a line of progress on a terminal. Each text replaces the text before it. A Line uses
-// carriage returns and spaces, and no escape sequences, because some terminals print these.
+// A Line is a line of progress on a terminal. Each text replaces the previous one. A Line uses
+// carriage returns and spaces instead of escape sequences, because some terminals print these.
 type Line struct {
 	out    io.Writer
 	width  int // width of the terminal; 0 if it is unknown
@@ -72,8 +72,8 @@ func (l *Line) End() {
 	}
 }
 
-// Print writes text to a file. If the file is a terminal that is narrower than the text's usual
-// width, Print breaks the paragraphs of the text anew to fit the terminal.
+// Print writes text to a file. If the file is a terminal that is narrower than the usual width of
+// text, Print rewraps the paragraphs to fit.
 func Print(f *os.File, text func(io.Writer) error) error {
 	width := columns(f)
 	if width <= 0 || width >= prose.Width {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// screen returns the visible line of a terminal that has printed text.
+// screen returns the visible line of a terminal after text was printed.
 func screen(text string) string {
 	var line []rune
 	at := 0
@@ -53,7 +53,7 @@ func TestLineReplacesItsText(t *testing.T) {
 	}
 }
 
-// The test checks that files get text as it is.
+// The test checks that text is written to files unchanged.
 func TestFilesAreNotReflowed(t *testing.T) {
 	f, err := os.Create(t.TempDir() + "/out")
 	if err != nil {

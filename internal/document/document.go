@@ -1,6 +1,6 @@
 // Package document reads TOML files, such as study and sweep files, strictly. An unknown key, a
-// value of the wrong type and a number that is not finite are errors with file, line and column.
-// All errors of a file are reported together.
+// value of the wrong type or a number that is not finite is an error with file, line and column.
+// All errors in a file are reported together.
 //
 // The caller reads keys by name from a [Table], in any order, and then calls [Document.Err].
 package document
@@ -28,8 +28,8 @@ const (
 	maxDepth = 16
 	// maxPath is the maximum length of a dotted key in bytes.
 	maxPath = 512
-	// maxMarks is the maximum number of characters that begin or separate values. For each such
-	// character the decoder takes up to 240 bytes of memory.
+	// maxMarks is the maximum number of characters that begin or separate values. For each of them
+	// the decoder takes up to 240 bytes of memory.
 	maxMarks = 1 << 15
 )
 
@@ -84,7 +84,7 @@ type Document struct {
 	errs   []*Error
 }
 
-// Parse parses src. The argument file is the file name in messages.
+// Parse parses src. file is the file name in messages.
 func Parse(file string, src []byte) (*Document, error) {
 	d := &Document{file: file, tree: map[string]any{}}
 	if len(src) > MaxSize {
@@ -131,7 +131,7 @@ func (d *Document) Set(key, value string) error {
 		next, ok := table[part]
 		if !ok {
 			if value == "" {
-				return nil // the key to remove does not exist, which is no error
+				return nil // removing a missing key is no error
 			}
 			next = map[string]any{}
 			table[part] = next
@@ -163,7 +163,7 @@ func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 const maxErrors = 100
 
 // Err returns the problems that were found, including unknown keys, in the order of the file. It
-// returns at most maxErrors problems. If no problem was found, it returns nil.
+// returns at most maxErrors problems, and nil if there are none.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -184,8 +184,8 @@ func (d *Document) Err() error {
 
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
-	// If the key is missing, the loop finds the nearest table that should contain the key, and the
-	// place of this table.
+	// If the key is missing, the loop finds the nearest table that should contain it, and the place
+	// of this table.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
 			e.Line, e.Column = p.line, p.column
@@ -200,8 +200,8 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
-// found removes the report that a key is missing. The caller has reported the key under a misspelt
-// name, and one report is enough.
+// found removes the report that a key is missing. The caller has already reported a misspelling of
+// the key, and one report is enough.
 func (d *Document) found(key string) {
 	d.errs = slices.DeleteFunc(d.errs, func(e *Error) bool { return e.Key == key && strings.HasPrefix(e.Message, missing) })
 }
@@ -216,16 +216,16 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	// lines contains the offsets of the lines. Without these offsets, the parser would count lines
-	// from the start of the file for each key.
+	// lines contains the offsets of the lines. Without it, the parser would count lines from the
+	// start of the file for each key.
 	lines := lineStarts(src)
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)
 		line := sort.SearchInts(lines, offset+1)
 		return place{line, offset - lines[line-1] + 1}
 	}
-	// mark records the position of the key of n. The argument prefix is the dotted key of the table
-	// that contains the key. mark returns the whole dotted key, which begins with prefix.
+	// mark records the position of the key of n. prefix is the dotted key of the table that
+	// contains the key. mark returns the whole dotted key, which begins with prefix.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
 		for it := n.Key(); it.Next() && wrong == nil; {
 			table := prefix

@@ -144,8 +144,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// The test reads documents that would use much memory, and checks that reading stays within the
-// limit.
+// The test reads documents that are designed to use much memory, and checks that reading stays
+// within the limit.
 func TestMemory(t *testing.T) {
 	const most = document.MaxSize - 64
 	keys := 9_000 // the decoder compares each key with all earlier keys
@@ -190,8 +190,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// The test checks that error messages with quotations from a document contain no hidden
-// characters.
+// The test checks that error messages that quote a document contain no hidden characters.
 func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 	d := parse(t, "\"a\\u001b[2J\\u202e\" = 1\n")
 	err := d.Err()
@@ -204,7 +203,7 @@ func TestHidden(t *testing.T) {
 	for r, want := range map[rune]bool{
 		'\t': false, 'ß': false, '漢': false, ' ': false, '\u00a0': false, 'é': false, '\u0301': false,
 		'\u200c': false, '\u200d': false, '\u0600': false, // joiners of Persian and Hindi, and an Arabic number sign
-		'\n': true, '\x1b': true, '\u0085': true, // characters that terminals obey
+		'\n': true, '\x1b': true, '\u0085': true, // characters that control terminals
 		'\u200e': true, '\u061c': true, '\u202e': true, '\u2066': true, // characters that change the direction of text
 		'\u200b': true, '\u00ad': true, '\u2060': true, '\ufeff': true, '\u2028': true, '\U000e0041': true, // invisible characters
 	} {
@@ -214,8 +213,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// A misspelt key is reported once. A key that is missing beside an unknown key of another name is
-// reported too.
+// A misspelt key is reported only once. If a key is missing and an unrelated key is unknown, both
+// are reported.
 func TestMisspeltKey(t *testing.T) {
 	for source, want := range map[string]string{
 		"[a]\nepsilom = 1":   `f.toml:2:1: a.epsilom: unknown key (did you mean "epsilon"?)`,

@@ -9,8 +9,8 @@ import (
 )
 
 // A Table is a table in a document. A method that reads a value has a second result, which is false
-// if the key is missing. If the value has the wrong type, this result is false as well, and the
-// method reports a problem.
+// if the key is missing. It is also false if the value has the wrong type, and the method then
+// reports a problem.
 type Table struct {
 	doc    *Document
 	key    string
@@ -37,10 +37,10 @@ func (t *Table) Errorf(key, format string, args ...any) {
 	t.doc.report(join(t.key, key), fmt.Sprintf(format, args...))
 }
 
-// missing begins the message for a key that is required and missing.
+// missing begins the message about a required key that is missing.
 const missing = "is missing: "
 
-// Require reports a problem if key is missing. The argument remedy becomes part of the message.
+// Require reports a problem if key is missing. remedy becomes part of the message.
 func (t *Table) Require(key, remedy string) {
 	t.asked[key] = true
 	if !t.Has(key) {
@@ -48,8 +48,8 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key after the function convert has converted it. If the conversion
-// fails, get reports a problem. The argument want is a description of the allowed values.
+// get returns the value of key, converted by convert. If the conversion fails, get reports a
+// problem. want describes the allowed values.
 func get[T any](t *Table, key, want string, convert func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]
@@ -134,7 +134,7 @@ func (t *Table) Int(key string) (int, bool) {
 	return get(t, key, "a whole number", asInt)
 }
 
-// Strings returns the list of texts at key.
+// Strings returns the list of strings at key.
 func (t *Table) Strings(key string) ([]string, bool) {
 	return get(t, key, `a list of texts, ["a", "b"]`, asList(is[string]))
 }
@@ -196,8 +196,8 @@ func (t *Table) reportUnknown() {
 	}
 }
 
-// DidYouMean returns a suggestion of the option that is most similar to got. If no option is
-// similar, the result is "".
+// DidYouMean returns a suggestion of the option that is most similar to got, or "" if no option is
+// similar.
 func DidYouMean(got string, options []string) string {
 	if best := similar(got, options); best != "" {
 		return fmt.Sprintf(" (did you mean %q?)", best)
@@ -205,8 +205,7 @@ func DidYouMean(got string, options []string) string {
 	return ""
 }
 
-// similar returns the option that is most similar to got. If no option is similar, the result is
-// "".
+// similar returns the option that is most similar to got, or "" if none is.
 func similar(got string, options []string) (best string) {
 	least := 3
 	for _, o := range options {
@@ -217,7 +216,7 @@ func similar(got string, options []string) (best string) {
 	return best
 }
 
-// editDistance returns the Levenshtein distance of a and b.
+// editDistance returns the Levenshtein distance between a and b.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

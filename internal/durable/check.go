@@ -12,13 +12,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// ErrDamaged is returned if a database file is damaged.
+// ErrDamaged means that a database file is damaged.
 var ErrDamaged = errors.New("the database file is damaged")
 
-// Guard runs f, which reads or writes a database. A damaged file can cause a panic: bbolt panics
-// because a page is damaged, or f reads memory beyond the end of a truncated file. In these cases
-// Guard returns ErrDamaged. Other panics are bugs of this program, and Guard panics with them
-// again.
+// Guard runs f, which reads or writes a database. A damaged file can cause a panic: bbolt panics on
+// a damaged page, and f can read memory beyond the end of a truncated file. In these cases Guard
+// returns ErrDamaged. Other panics are bugs of this program, and Guard passes them on.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -32,8 +31,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether a damaged file has caused the panic r. Such a panic comes from
-// bbolt, or from a read of mapped memory beyond the end of the file.
+// ofTheFile reports whether a damaged file caused the panic r. Such a panic comes from bbolt, or
+// from reading mapped memory beyond the end of the file.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
 		return true
@@ -55,9 +54,9 @@ func ofTheFile(r any) bool {
 }
 
 // check checks a database that was just opened. It first visits all pages and checks their lengths
-// and page numbers. It then calls bbolt's own function Check, which trusts these numbers. With
-// damaged numbers, Check could read outside the file in a goroutine and so end the program, loop
-// for ever, or use up all memory.
+// and page numbers. It then calls bbolt's own function Check, which trusts these numbers. If they
+// were damaged, Check could read outside the file in a goroutine and so end the program, loop for
+// ever, or use up all memory.
 //
 // The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go, inode.go
 // and bucket.go. Numbers are in the machine's byte order.
@@ -72,7 +71,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 			return err
 		}
 		var err error
-		for problem := range tx.Check() { // the loop reads the channel to its end, so that the goroutine of Check ends
+		for problem := range tx.Check() { // the loop reads the channel to the end, so that the goroutine of Check ends
 			if err == nil {
 				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
 			}
@@ -91,8 +90,8 @@ type checker struct {
 const (
 	headSize    = 16 // size of a page's header: page number, kind, number of elements, number of overflow pages
 	elementSize = 16
-	// Size of a bucket's header, which begins with the number of the bucket's root page. This
-	// number is 0 if the page is stored after the header.
+	// size of a bucket's header, which begins with the number of the bucket's root page; 0 means
+	// that the page follows the header
 	bucketSize = 16
 
 	branchPage, leafPage = 1, 2
@@ -103,7 +102,7 @@ func damaged(page uint64, format string, a ...any) error {
 }
 
 // tree checks a page and all pages below it. If top is true, the page belongs to the top-level
-// tree, which may contain only buckets.
+// tree, which contains only buckets.
 func (c *checker) tree(page uint64, top bool) error {
 	if page < 2 || page >= uint64(len(c.used)) {
 		return damaged(page, "there is no such page")
@@ -129,8 +128,8 @@ func (c *checker) tree(page uint64, top bool) error {
 	return c.elements(page, b, top)
 }
 
-// elements checks the elements of a page and the pages that they point to. The argument b is the
-// content of the page.
+// elements checks the elements of a page and the pages that they point to. b is the content of the
+// page.
 func (c *checker) elements(page uint64, b []byte, top bool) error {
 	kind, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if kind != branchPage && kind != leafPage || headSize+count*elementSize > len(b) || kind == branchPage && count == 0 {
@@ -163,7 +162,7 @@ func (c *checker) elements(page uint64, b []byte, top bool) error {
 	return nil
 }
 
-// bucket checks a bucket on a page. The argument b is the value of the bucket in the database.
+// bucket checks a bucket on a page. b is the value of the bucket in the database.
 func (c *checker) bucket(page uint64, b []byte) error {
 	if len(b) < bucketSize {
 		return damaged(page, "a bucket in it has %d bytes", len(b))
@@ -177,8 +176,8 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks the pages that belong to no tree. They are the free pages and the pages that
-// contain the list of free pages.
+// others checks the pages that belong to no tree: the free pages, and the pages that list the free
+// pages.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {
 		if c.used[id] {

@@ -2,9 +2,9 @@
 //
 // After a crash or a failed sync, a program that reads a file gets the pages in the operating
 // system's page cache. When a sync fails, Linux marks the pages that were not written as clean. The
-// file still shows these pages, no later sync writes them, and a power failure loses them (Rebello
-// et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A program could then
-// report that a transaction is done, although a power failure would lose the transaction and damage
+// file still shows these pages, but no later sync writes them, and a power failure loses them
+// (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC 2020). A program
+// could then report that a transaction is done, although a power failure would lose it and damage
 // later transactions that depend on it.
 //
 // For this reason the package writes the same bytes of the file again and syncs them before the
@@ -32,8 +32,8 @@ type File interface {
 	Close() error
 }
 
-// A Layer contains functions that are called between a database and its file. The zero Layer
-// uses the operating system directly. Tests use other layers to inject faults.
+// A Layer contains functions that are called between a database and its file. The zero Layer uses
+// the operating system directly. Tests use other layers that inject faults.
 type Layer struct {
 	// Opened, if set, is called after a database was opened, before anything is written.
 	Opened func(*bbolt.DB)
@@ -82,7 +82,7 @@ func damage(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// closed unlocks and closes a file. It ignores that bbolt may have closed the file already.
+// closed unlocks and closes a file. It ignores the error if bbolt has already closed the file.
 func closed(file *os.File) error {
 	if file == nil {
 		return nil
@@ -130,7 +130,7 @@ func (l Layer) open(path string) (File, error) {
 // chunk is the maximum number of bytes in one write.
 const chunk = 1 << 20
 
-// rewrite reads the bytes of a file between two offsets, writes them to the same place, and
+// rewrite reads the bytes of a file between two offsets, writes them back to the same place, and
 // syncs the file.
 func rewrite(f File, from, to int64) error {
 	b := make([]byte, min(chunk, max(to-from, 0)))

@@ -24,8 +24,8 @@ type recorder struct {
 	*os.File
 	t       *testing.T
 	before  []byte
-	written []int // number of writes, by page
-	synced  []int // for each sync, the first page that was written since the sync before it
+	written []int // number of writes of each page
+	synced  []int // for each sync, the first page that was written since the previous sync
 	steps   int
 	fails   int // number of the operation that fails, from 1; 0 if none fails
 }
@@ -63,8 +63,8 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database and calls Settle with a recorder. The recorder's operation with the
-// number fails returns an error.
+// settled fills a database and calls Settle with a recorder whose operation number fails returns an
+// error.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}
@@ -112,8 +112,8 @@ func TestSettleRewritesFile(t *testing.T) {
 	}
 }
 
-// The test checks that Settle returns an error if any operation fails, and that the database is
-// then unchanged.
+// The test checks that Settle returns an error if any operation fails, and leaves the database
+// unchanged.
 func TestSettleReportsEveryFailure(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)

@@ -12,7 +12,7 @@ import (
 // implementations to inject faults.
 type Files interface {
 	Create(path string) (NewFile, error)
-	// Append opens a file to write at its end.
+	// Append opens a file for appending.
 	Append(path string) (NewFile, error)
 	Rename(from, to string) error
 	Remove(path string) error
@@ -29,25 +29,25 @@ type NewFile interface {
 // System is the file system of this machine.
 type System struct{}
 
-// Create makes a file that only its owner can access.
+// Create creates a file that only its owner can access.
 func (System) Create(path string) (NewFile, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Append opens an existing file to write at its end.
+// Append opens an existing file for appending.
 func (System) Append(path string) (NewFile, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 }
 
-// Rename moves a file to another path, and replaces a file there.
+// Rename moves a file to another path, replacing any file there.
 func (System) Rename(from, to string) error { return rename(from, to) }
 
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
 // SyncDir syncs a directory. It does nothing if [SyncsDirectories] is false, or if this user may
-// not read the directory. In the second case another user has created the directory, and the
-// directory's name is already durable.
+// not read the directory. In the second case another user created the directory, and its name is
+// already durable.
 func (System) SyncDir(dir string) error {
 	if !SyncsDirectories {
 		return nil
@@ -62,7 +62,7 @@ func (System) SyncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// files returns the field Files of a layer, or System if the field is not set.
+// files returns l.Files, or System if it is not set.
 func (l Layer) files() Files {
 	if l.Files != nil {
 		return l.Files
@@ -82,10 +82,10 @@ func (l Layer) Finish(f NewFile, from, to string) error {
 	return l.files().SyncDir(filepath.Dir(to))
 }
 
-// Create makes a new file that only its owner can access.
+// Create creates a file that only its owner can access.
 func (l Layer) Create(path string) (NewFile, error) { return l.files().Create(path) }
 
-// Append opens an existing file to write at its end.
+// Append opens an existing file for appending.
 func (l Layer) Append(path string) (NewFile, error) { return l.files().Append(path) }
 
 // Remove removes a file.

@@ -1,6 +1,6 @@
 // Package guard recovers from panics in computations on private records. A panic would end the
-// program, and the parties that wait for an answer of the program would notice this. They would
-// learn something about a record that no privacy cost covers.
+// program, and the parties that wait for an answer would notice. They would learn something about a
+// record that no privacy cost covers.
 package guard
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// A Panic is the error for a computation that panicked.
+// A Panic is the error of a computation that panicked.
 type Panic struct{ calls []uintptr }
 
 // Error lists the functions that were running, with file and line, innermost first. The value of
@@ -38,7 +38,7 @@ func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
 			Recovered.Add(1)
-			const depth, callers = 64, 2 // depth is the maximum length of the list, and callers is the number of innermost functions to omit
+			const depth, callers = 64, 2 // depth is the maximum length of the list, and callers is the number of innermost functions that it omits
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}
 		}
@@ -50,8 +50,8 @@ func Run(f func()) (err error) {
 // Batch computes and uses the contributions of a batch of records. It calls compute and then use
 // for all records together. If compute panics, Batch calls both functions for each record alone,
 // and does not use the records for which compute panics again. Such a record contributes nothing,
-// whatever the other records are. The function compute must not change the sums to which the
-// function use adds. Batch returns the first error of use.
+// whatever the other records are. compute must not change the sums to which use adds. Batch returns
+// the first error of use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

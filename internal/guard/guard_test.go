@@ -25,8 +25,8 @@ func TestPanicHidesItsValue(t *testing.T) {
 	}
 }
 
-// The test checks that a record that panics contributes nothing, and that the other records
-// contribute the same as without it.
+// The test checks that a record that panics contributes nothing, and that the contribution of the
+// other records is the same as without it.
 func TestBatch(t *testing.T) {
 	records := []int{3, 0, 5, 0, 7}
 	var computed int

@@ -17,14 +17,14 @@ func Exp(dst, x []float32) {
 }
 
 // Bernoulli sets element i of dst to 1 with probability chances[i]/255, and otherwise to 0. The
-// probability is exact to within 2⁻¹⁶. Each element uses 16 bits of the slice words, so a word
-// is enough for four elements. The lowest bits come first.
+// probability is exact to within 2⁻¹⁶. Each element uses 16 bits of words, lowest bits first, so a
+// word is enough for four elements.
 func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		// With this limit, which is compared with a random number u of 16 bits, the condition is
-		// true for every u if v = 255, and for no u if v = 0.
+		// u is a random number of 16 bits. The condition is true for every u if v = 255, and for no
+		// u if v = 0.
 		if u < uint32(v)*257+uint32(v>>7) {
 			dst[j] = 1
 		}
@@ -61,11 +61,11 @@ type Adam struct {
 	power1, power2        float64 // powers β₁ᵗ and β₂ᵗ of the decay rates after t steps
 }
 
-// adamStep contains the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the
-// factor by which gradients are multiplied.
+// adamStep contains the constants of a step: 1−β₁, 1−β₂, rate/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, and the factor
+// that multiplies gradients.
 type adamStep [6]float32
 
-// Next begins a step with the learning rate rate. In this step gradients are multiplied by scale.
+// Next begins a step with the learning rate rate. The step multiplies gradients by scale.
 func (a *Adam) Next(rate, scale float64) AdamStep {
 	if a.power1 == 0 && a.power2 == 0 {
 		a.power1, a.power2 = 1, 1
@@ -81,12 +81,12 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 // AdamStep is one step of [Adam]. It updates the pieces of a parameter vector one by one.
 type AdamStep struct{ constants adamStep }
 
-// Rates returns the factor rate/(1−β₁ᵗ) of the first moments and the factor 1/(1−β₂ᵗ) of the
-// second moments.
+// Rates returns the factors of the moments: rate/(1−β₁ᵗ) for the first ones and 1/(1−β₂ᵗ) for the
+// second ones.
 func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
 
-// Move moves w against the gradient, and updates the first and second moments, which are in the
-// slices first and second. All slices have the same length.
+// Move moves w against the gradient, and updates the moments in first and second. All slices have
+// the same length.
 func (s *AdamStep) Move(w, first, second, gradient []float32) {
 	whole := adam(&s.constants, w, first, second, gradient)
 	adamPlain(&s.constants, w[whole:], first[whole:], second[whole:], gradient[whole:])

@@ -28,8 +28,8 @@ func inLanes(constants [softplusConstants]float32) (lanes [softplusConstants][8]
 	return lanes
 }
 
-// softplus computes [Softplus] for the elements that fill whole vector registers. It returns the
-// number of these elements.
+// softplus computes [Softplus] for the elements that fill whole vector registers, and returns their
+// number.
 func softplus(dst, slope, x []float32) int {
 	n := len(x) &^ 7
 	if !hasLanes || n == 0 {
@@ -40,8 +40,8 @@ func softplus(dst, slope, x []float32) int {
 	return n
 }
 
-// adam computes [AdamStep.Move] for the elements that fill whole vector registers. It returns
-// the number of these elements.
+// adam computes [AdamStep.Move] for the elements that fill whole vector registers, and returns
+// their number.
 func adam(c *adamStep, w, first, second, gradient []float32) int {
 	n := len(gradient) &^ 7
 	if !hasLanes || n == 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// withoutLanes runs a test with vector instructions, if the CPU has them, and then without.
+// withoutLanes runs a test twice: with vector instructions, if the CPU has them, and without.
 func withoutLanes(t *testing.T, f func(t *testing.T)) {
 	t.Run("as it is", f)
 	if saved := hasLanes; saved {
@@ -63,7 +63,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// The test checks that the product for a row has the same bits in any position of the row.
+// The test checks that the product for a row has the same bits at any position of the row.
 func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -119,8 +119,8 @@ func TestTranspose(t *testing.T) {
 }
 
 // The test checks that Bernoulli draws the same pixels with and without vector instructions. For
-// each probability it uses the largest random number that must give 1 and the smallest that must
-// give 0.
+// each probability, it uses the largest random number that must give 1 and the smallest one that
+// must give 0.
 func TestBernoulli(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		for n := range 35 {
@@ -153,8 +153,8 @@ func TestBernoulli(t *testing.T) {
 	})
 }
 
-// The test compares the error of sums of outer products with SumError. Some sums have rounding
-// errors of the same sign. Their error must be within the bound and not far below it.
+// The test compares the error of sums of outer products with SumError. In some sums, all rounding
+// errors have the same sign. Their error must be within the bound and not far below it.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -163,7 +163,7 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				// There are more records than are added; the additional records must have no
+				// There are more records than the sum covers. The additional records must have no
 				// effect.
 				for i := range 208 {
 					a, b := random(rng, inputs), random(rng, outputs)
@@ -174,7 +174,7 @@ func TestSumError(t *testing.T) {
 						for j := range b {
 							b[j] = 1
 							if form == "growing" && i > 0 {
-								// This number rounds up to 2⁻²³ when it is added to 1.
+								// Added to 1, this number is rounded up to 2⁻²³.
 								b[j] = 0x1p-24 + 0x1p-30
 							}
 						}
@@ -217,8 +217,8 @@ func TestSumError(t *testing.T) {
 	})
 }
 
-// The test checks that a sum computed in pieces equals the sum computed at once. A cleared place
-// must add nothing.
+// The test checks that a sum computed in pieces equals the sum computed at once, and that a cleared
+// place adds nothing.
 func TestOuterPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const inputs, outputs, records = 50, 20, 9
@@ -263,8 +263,8 @@ func apart(got float32, want float64) float64 {
 	return math.Abs(float64(got)-want) / unit
 }
 
-// The test compares log(1 + eˣ) and its derivative with float64 arithmetic, to a few units in
-// the last place over the whole range. NaN must give NaN.
+// The test compares log(1 + eˣ) and its derivative with float64 arithmetic. They must agree to a
+// few units in the last place over the whole range. NaN must give NaN.
 func TestSoftplus(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		var x []float32

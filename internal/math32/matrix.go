@@ -1,8 +1,7 @@
 package math32
 
-// Panels is a matrix of Rows × Columns numbers. It is stored in panels of TileColumns columns,
-// one panel after the other, and row by row within a panel. The storage is padded to whole tiles
-// with zeros.
+// Panels is a matrix of Rows × Columns numbers. It is stored in panels of TileColumns columns, one
+// panel after the other, and row by row within a panel. Zeros pad the storage to whole tiles.
 type Panels struct {
 	Rows, Columns int
 	Data          []float32
@@ -21,14 +20,14 @@ func (p Panels) At(row, column int) int {
 	return (column/TileColumns*p.Height()+row)*TileColumns + column%TileColumns
 }
 
-// termsAtOnce is the number of terms that Multiply adds to all tiles before it goes on to the
-// next terms. The rows of a panel for this number of terms fit into the first-level cache.
+// termsAtOnce is the number of terms that Multiply adds to all tiles before it goes on to the next
+// terms. As many rows of a panel fit into the first-level cache.
 const termsAtOnce = 400
 
-// Multiply writes x·w to dst. The argument terms is the number of elements of a row of x, and rows
-// is the number of rows. The rows of x begin xStride apart. The rows of dst are padded to whole
-// tiles and begin dstStride apart. Multiply also reads and writes the padding rows of x and dst, up
-// to a whole tile. The number terms may be less than the number of rows of w.
+// Multiply writes x·w to dst. x has the given number of rows, each with terms elements, and the
+// rows begin xStride apart. The rows of dst are padded to whole tiles and begin dstStride apart.
+// Multiply also reads and writes the padding rows of x and dst, up to a whole tile. terms may be
+// less than the number of rows of w.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {

@@ -2,21 +2,20 @@ package math32
 
 import "fmt"
 
-// Outer computes a sum of outer products of two vectors, with one product for each record. The
-// gradient of a dense layer is such a sum: inputs of the layer times derivatives of the loss with
-// respect to the layer's outputs. Each record has a position, counted from 0. Several goroutines
-// may put records at different positions concurrently. Afterwards the sum is computed in pieces, by
-// a product of matrices.
+// Outer computes a sum of outer products of two vectors, one product for each record. The gradient
+// of a dense layer is such a sum: inputs of the layer times derivatives of the loss with respect to
+// the layer's outputs. Each record has a position, counted from 0. Several goroutines can put
+// records at different positions concurrently. Afterwards the sum is computed in pieces, by a
+// product of matrices.
 type Outer struct {
 	Inputs, Outputs int
 	most            int // maximum number of records
-	// a has the inputs in tiles, and b has the outputs in panels. Both have room for the maximum
-	// number of records.
+	// a has the inputs in tiles, and b has the outputs in panels. Both have room for most records.
 	a, b []float32
 }
 
-// NewOuter returns an empty sum for vectors of the given lengths. The argument most is the
-// maximum number of records.
+// NewOuter returns an empty sum for vectors of the given lengths. most is the maximum number of
+// records.
 func NewOuter(inputs, outputs, most int) *Outer {
 	return &Outer{
 		Inputs: inputs, Outputs: outputs, most: most,
@@ -28,7 +27,7 @@ func NewOuter(inputs, outputs, most int) *Outer {
 // Most returns the maximum number of records.
 func (o *Outer) Most() int { return o.most }
 
-// Put stores the two vectors of a record at a position. The outputs are multiplied by factor.
+// Put stores the two vectors of a record at position place. It multiplies the outputs by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
 		panic(fmt.Sprintf("math32: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
@@ -53,7 +52,7 @@ func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	}
 }
 
-// Clear sets both vectors at a position to zero.
+// Clear sets both vectors at position place to zero.
 func (o *Outer) Clear(place int) {
 	for at := place * TileRows; at < len(o.a); at += o.most * TileRows {
 		clear(o.a[at : at+TileRows])
@@ -63,10 +62,9 @@ func (o *Outer) Clear(place int) {
 	}
 }
 
-// Sum writes to dst the sum of the outer products at the positions 0 to records − 1. Only a part of
-// this sum is computed, the part that belongs to the inputs in the tiles [from, to). The result
-// consists of panels with TileRows·(to−from) rows of TileColumns numbers, one panel after the
-// other.
+// Sum adds up the outer products at positions 0 to records − 1, and writes the part of the sum for
+// the inputs in the tiles [from, to) to dst. This part consists of panels with TileRows·(to−from)
+// rows of TileColumns numbers, one panel after the other.
 func (o *Outer) Sum(dst []float32, from, to, records int) {
 	height := (to - from) * TileRows
 	panels := Tiles(o.Outputs, TileColumns)

@@ -18,7 +18,7 @@ func Padded(n, size int) int { return Tiles(n, size) * size }
 // element of a vector is a product of two numbers. The terms may be added in any order, with or
 // without fused operations. No product and no sum may underflow.
 //
-// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. This bound
+// An element of the sum goes through at most n roundings, each by a factor of 1 ± 2⁻²⁴. This bound
 // also holds if parts of the sum are added separately, as on a graphics card
 // (gpu/cuda/kernel/product.h). A term in a part of k terms is rounded at most k times in that part,
 // and then once for every other part that has a term. There are at most n − k such parts. Adding
@@ -37,7 +37,7 @@ func SumError(n int) float64 {
 	return nu/(1-nu)*float64(n)*(1+0x1p-40) + 0x1p-100
 }
 
-// tilePlain does the same as tile, without vector instructions.
+// tilePlain is like tile, without vector instructions.
 func tilePlain(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
 	var sum [TileRows][TileColumns]float32
 	for i := range k {

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// insiders are the trustees that may have access to a private file of Windows, in the security
-// descriptor definition language: the system, the administrators, and the rights of the owner. On
-// Unix, root and the owner have the same access.
+// insiders are the trustees that may have access to a private file on Windows, in the security
+// descriptor definition language: the system, the administrators, and the owner. On Unix, root and
+// the owner have the same access.
 var insiders = []string{"SY", "BA", "LA", "CO", "OW"}
 
-// outsiders returns the trustees to which an access control list grants access, other than the
-// trustees in insiders and self, this user. The argument list is the discretionary list as a text
-// in the security descriptor definition language, such as D:PAI(A;OICI;FA;;;SY). If outsiders
-// cannot read the text, it returns an error.
+// outsiders returns the trustees to which an access control list grants access, other than insiders
+// and self. list is the discretionary list in the security descriptor definition language, such as
+// D:PAI(A;OICI;FA;;;SY). outsiders returns an error if it cannot read list.
 func outsiders(list, self string) ([]string, error) {
 	flags, entries, _ := strings.Cut(list, "(")
 	if !strings.HasPrefix(flags, "D:") || strings.Contains(flags, "NO_ACCESS_CONTROL") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The lists are those that Windows prints for new files: in a home directory, in ProgramData, and
+// The lists are those that Windows prints for new files in a home directory, in ProgramData, and
 // after icacls.
 func TestOutsidersOfAccessLists(t *testing.T) {
 	const self = "S-1-5-21-1-2-3-1001"
@@ -21,7 +21,7 @@ func TestOutsidersOfAccessLists(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", list, got, err, want)
 		}
 	}
-	// An entry with a condition has parentheses of its own. The file is then refused.
+	// An entry with a condition contains further parentheses. A file with such an entry is refused.
 	for _, list := range []string{"D:(A;;FA)", `D:(XA;;FX;;;S-1-1-0;(@User.Title=="PM"))(A;;FA;;;SY)`} {
 		if got, err := outsiders(list, self); err == nil && len(got) == 0 {
 			t.Errorf("%s counts as private", list)

@@ -12,8 +12,8 @@ import (
 // others are the permissions of all users except the owner.
 const others = 0o077
 
-// Exposed describes the access of other users to a file or directory, and the remedy. If only the
-// owner has access, the results are "".
+// Exposed describes the access of other users to a file or directory, and the remedy. Both are ""
+// if only the owner has access.
 func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	if info.Mode().Perm()&others == 0 {
 		return "", "", nil
@@ -30,8 +30,8 @@ func command(path string, info fs.FileInfo) string {
 	return "chmod 600 " + path
 }
 
-// exposedGrant does the same as Exposed for a file that another user may have made for this user.
-// Here a group is allowed to read the file if root owns the file.
+// exposedGrant is like Exposed, for a file that another user may have made for this user. Here a
+// group may read the file if root owns it.
 func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
 	mode := info.Mode().Perm()
 	s, ok := info.Sys().(*syscall.Stat_t)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Exposed describes the access of other users to a file or directory, and the remedy. If only this
-// user, the system and the administrators have access, the results are "".
+// Exposed describes the access of other users to a file or directory, and the remedy. Both are ""
+// if only this user, the system and the administrators have access.
 func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	self, err := user()
 	if err != nil {
@@ -31,7 +31,7 @@ func Exposed(path string, info fs.FileInfo) (access, remedy string, err error) {
 	return "access for " + strings.Join(found, ", "), fmt.Sprintf(`icacls "%s" /inheritance:r /grant:r *%s:%sF`, path, self, inherit), nil
 }
 
-// exposedGrant does the same as Exposed. On Windows no group is allowed to read a private file.
+// exposedGrant is like Exposed. On Windows no group may read a private file.
 func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
 	return Exposed(path, info)
 }
@@ -46,9 +46,9 @@ func user() (string, error) {
 }
 
 // Mkdir makes a directory that only this user, the system and the administrators can enter. Files
-// in the directory inherit the access rules of the directory. If the directory exists, Mkdir
-// returns an error for which errors.Is(err, fs.ErrExist) is true. Until Mkdir has set the access
-// rules, the directory has the rules of its parent, but it is empty.
+// in the directory inherit its access rules. If the directory exists, Mkdir returns an error for
+// which errors.Is(err, fs.ErrExist) is true. Until Mkdir has set the access rules, the directory
+// has the rules of its parent, but it is empty.
 func Mkdir(dir string) error {
 	self, err := user()
 	if err != nil {

@@ -17,11 +17,12 @@ const (
 	fileMode = 0o600
 	dirMode  = 0o700
 
-	// Unfinished is the pattern of the names of temporary files that an interrupted write leaves.
+	// Unfinished is the pattern for the names of temporary files that an interrupted write leaves
+	// behind.
 	Unfinished = ".new-*"
 )
 
-// disk contains the operations of the file system. Tests replace each operation by one that fails.
+// disk contains the file system operations. Tests replace each operation by one that fails.
 type disk struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error
@@ -40,18 +41,18 @@ var system = disk{
 
 // Create writes a new file. If the directory of the file does not exist, Create makes the
 // directory. If the file exists, Create returns an error. Once Create has returned without error,
-// the file survives a power failure. If Create or the power fails, the path never holds a part of
-// the data.
+// the file survives a power failure. If Create or the power fails, the path never holds only a part
+// of the data.
 func Create(path string, data []byte) error {
 	return system.put(path, data, system.link)
 }
 
-// Replace writes a file as Create does, but it replaces an existing file.
+// Replace is like Create, but replaces an existing file.
 func Replace(path string, data []byte) error {
 	return system.put(path, data, system.rename)
 }
 
-// Exists reports whether there is a file at a path.
+// Exists reports whether there is a file at path.
 func Exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,8 +61,8 @@ func Exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// Remove removes a file, so that the file stays removed after a power failure. If the file does not
-// exist, Remove succeeds.
+// Remove removes a file. The file stays removed after a power failure. If the file does not exist,
+// Remove succeeds.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +86,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 		return err
 	}
 	defer func() {
-		_ = f.Close() // the file is closed already, or another error is returned
+		_ = f.Close() // the file is already closed, or another error is returned
 		if e := os.Remove(f.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
@@ -96,7 +97,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	if err := d.sync(f); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	if err := f.Close(); err != nil { // Windows moves no open file
+	if err := f.Close(); err != nil { // Windows cannot move an open file
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := publish(f.Name(), path); err != nil {
@@ -117,7 +118,7 @@ func MakeDirectory(dir string) error {
 // makeDirectory makes dir and its missing parents, and syncs each directory to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // The error is nil if dir exists. In that case checkDirectory examines dir later.
+		return err // err is nil if dir exists; checkDirectory then examines dir later
 	}
 	parent := filepath.Dir(dir)
 	if err := d.makeDirectory(parent); err != nil {
@@ -194,8 +195,8 @@ func Names(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// readAll reads at most limit bytes. If the file has more, it returns an error. The file may have
-// grown since Stat.
+// readAll reads at most limit bytes. It returns an error if there are more, because the file may
+// have grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
@@ -213,7 +214,7 @@ func readAll(f *os.File, path string, limit int) ([]byte, error) {
 //
 // There is one exception: a group may read a file of root, because systemd and administrators grant
 // files in this way. If a file of mode 0440 has an access control list, the group bits are the mask
-// of the list and not the rights of the group. Such a file is accepted as well, if root owns it.
+// of the list, not the rights of the group. Such a file is also accepted if root owns it.
 func ReadGranted(path string, limit int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -237,8 +238,8 @@ func ReadGranted(path string, limit int) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// CheckFile returns an error unless a file is a regular file that only its owner may read. The
-// argument info is the result of [os.Lstat] for the file.
+// CheckFile returns an error unless path is a regular file that only its owner may read. info is
+// the result of [os.Lstat] for the file.
 func CheckFile(path string, info fs.FileInfo) error {
 	if err := checkRegular(path, info); err != nil {
 		return err

@@ -74,7 +74,7 @@ func TestOrderOfWriting(t *testing.T) {
 func TestFailedWriteLeavesAWholeFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		breakIt func(d *disk)
-		written bool // whether the path has the new content although put returns an error
+		written bool // whether path has the new content even though put returns an error
 	}{
 		"a partial write": {func(d *disk) {
 			d.write = func(f *os.File, data []byte) error { f.Write(data[:1]); return errDisk }

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Width is the number of characters to which texts are wrapped. Texts are wrapped to fewer
-// characters only for a terminal that is narrower.
+// Width is the number of characters to which text is wrapped. Only a terminal can be narrower.
 const Width = 92
 
 // Wrap breaks text into lines of at most width characters, and ends the last line.
@@ -32,12 +31,12 @@ func Wrap(text string, width int) string {
 	return b.String()
 }
 
-// narrowest is the smallest width to which Reflow breaks the text after an indent.
+// narrowest is the smallest width that Reflow leaves for the text after an indent.
 const narrowest = 20
 
-// Reflow breaks the paragraphs of a text anew into lines of at most width characters. The text
-// was wrapped to [Width] characters. Rows of tables, whose columns are separated by several
-// spaces, keep their lines.
+// Reflow rewraps the paragraphs of a text, which was wrapped to [Width] characters, into lines of
+// at most width characters. Rows of tables, whose columns are separated by several spaces, keep
+// their lines.
 func Reflow(text string, width int) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -61,17 +60,17 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns the beginnings of the lines of a paragraph. The result first is the indent of the
-// line and, if the line has a bullet, the bullet. The result rest has the same number of spaces.
-// The other lines of the paragraph begin with rest.
+// indents returns the beginnings of the lines of a paragraph. first is the indent of line and its
+// bullet, if it has one. rest has the same number of spaces, and begins the other lines of the
+// paragraph.
 func indents(line string) (first, rest string) {
 	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
 	first = line[:len(line)-len(body)]
 	return first, strings.Repeat(" ", len(first))
 }
 
-// continues reports whether Wrap began the new line only because the first word of that line did
-// not fit into the line before. The argument indent has the length of the beginning of both lines.
+// continues reports whether Wrap began line only because its first word did not fit into the line
+// before. indent is as long as the beginning of both lines.
 func continues(before, line, indent string) bool {
 	body, ok := strings.CutPrefix(line, indent)
 	if !ok || body == "" || body[0] == ' ' || strings.HasPrefix(body, "- ") || strings.Contains(body, "  ") {

@@ -8,13 +8,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// bullet writes an item of a list, as texts of this project have it.
+// bullet formats text as an item of a list, as this project's output does.
 func bullet(text string, width int) string {
 	return "  - " + strings.ReplaceAll(strings.TrimSuffix(Wrap(text, width), "\n"), "\n", "\n    ") + "\n"
 }
 
-// The test wraps random paragraphs and items of lists to the usual width and breaks them anew. The
-// result must be equal to the same text wrapped to the smaller width directly.
+// The test wraps random paragraphs and list items to the usual width and then reflows them. The
+// result must equal the same text wrapped directly to the smaller width.
 func TestReflowIsWrappingToTheOtherWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(narrowest+4, Width-1).Draw(t, "width")

@@ -14,7 +14,7 @@ type Rule struct {
 	Weights []float64
 }
 
-// Maximum numbers of points in the rules that [New] returns.
+// These are the maximum numbers of points in the rules that [New] returns.
 const (
 	mostNodes   = 256 // maximum number of points of a product rule
 	mostAlone   = 32  // maximum number of points in one dimension
@@ -37,14 +37,14 @@ func New(dim int) *Rule {
 	return Product(dim, n)
 }
 
-// Numbers of points in the rules that [Rough] returns.
+// These are the numbers of points in the rules that [Rough] returns.
 const (
 	roughOfAxis = 5
 	roughRandom = 32
 )
 
-// Rough returns a rule of few points. For functions that are nearly quadratic within a few standard
-// deviations, the rule is as accurate as that of [New].
+// Rough returns a rule with few points. For functions that are nearly quadratic within a few
+// standard deviations, it is as accurate as the rule of [New].
 func Rough(dim int) *Rule {
 	if dim > 2 {
 		return QuasiRandom(dim, roughRandom)
@@ -52,7 +52,7 @@ func Rough(dim int) *Rule {
 	return Product(dim, roughOfAxis)
 }
 
-// Short returns a rule with about a fourth of the points of [New], which is as accurate for
+// Short returns a rule with about a quarter as many points as [New], which is just as accurate for
 // functions that are smooth over a few standard deviations. It returns nil if dim is above 2,
 // because quasi-random rules of few points are never as accurate.
 func Short(dim int) *Rule {

@@ -38,8 +38,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The test checks that Rough returns rules of few points. Their weights must add up to 1, and their
-// first and second moments must be those of a standard normal vector.
+// The test checks that Rough returns rules with few points, whose weights add up to 1 and whose
+// first and second moments are those of a standard normal vector.
 func TestRough(t *testing.T) {
 	for dim := 1; dim <= 9; dim++ {
 		r := Rough(dim)

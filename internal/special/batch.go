@@ -3,8 +3,8 @@ package special
 import "math"
 
 // The functions in this file compute many elements without calls or branches, so that the CPU can
-// overlap the computations. Exponentials and probabilities have the same bits on every machine. The
-// other functions have the same bits on all machines that do not fuse multiplications with
+// overlap the computations. Exponentials and probabilities are the same on every machine, bit for
+// bit. The other functions give the same bits on all machines that do not fuse multiplications and
 // additions.
 
 // ExpAll writes eˣ for every element of x to dst, which may be x. The relative error is below
@@ -32,7 +32,7 @@ func expOneByOne(dst, x []float64) {
 		}
 		shifted := float64(v*(64*math.Log2E)) + roundBits
 		n := shifted - roundBits
-		k := int64(math.Float64bits(shifted)) // the low bits of k are n, the rounded exponent
+		k := int64(math.Float64bits(shifted)) // the low bits of k are the rounded exponent n
 		r := v - float64(n*ln2High) - float64(n*ln2Low)
 		p := r * (1 + float64(r*(1./2+float64(r*(1./6+float64(r*(1./24+float64(r*(1./120)))))))))
 		t := exp2Table[k&63]
@@ -140,7 +140,7 @@ func TanhAll(dst, x []float64) {
 }
 
 // InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x. The results have
-// the same bits as the results of SoftplusAll.
+// the same bits as those of SoftplusAll.
 func InvLogitAll(prob, x []float64) {
 	prob = prob[:len(x)]
 	for i, u := range x {

@@ -19,7 +19,7 @@ func LogFactorial(k float64) float64 {
 }
 
 // LogRising returns log Γ(x+k) − log Γ(x), and the derivative of this difference with respect to x,
-// for x > 0 and an integer k ≥ 0. For large x it avoids the cancellation in this difference.
+// for x > 0 and an integer k ≥ 0. It avoids the cancellation in this difference for large x.
 func LogRising(x, k float64) (value, slope float64) {
 	switch {
 	case k <= 16:
@@ -39,8 +39,8 @@ func LogRising(x, k float64) (value, slope float64) {
 	case x < 32:
 		return Lgamma(x+k) - Lgamma(x), Digamma(x+k) - Digamma(x)
 	}
-	// The result is the difference of Stirling's series at x+k and x, in which the leading terms of
-	// the two series are combined.
+	// The result is the difference of Stirling's series at x+k and at x, with the leading terms
+	// combined.
 	y, r := x+k, math.Log1p(k/x)
 	value = (x-.5)*r + k*math.Log(y) - k + stirling(y) - stirling(x)
 	return value, r + digammaTail(y) - digammaTail(x)

@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// The functions of this file return quantiles of a distribution. The argument z is a standard
-// normal number, and the probability of the quantile is Φ(z). If z is random, the quantile is a
-// draw from the distribution. The result is NaN if the arguments do not define a distribution.
+// The functions in this file return quantiles of a distribution. z is a standard normal number, and
+// the probability of the quantile is Φ(z). If z is random, the quantile is a draw from the
+// distribution. The result is NaN if the arguments do not define a distribution.
 
 // GammaQuantile returns a quantile of the gamma distribution with the given shape and the rate 1. For
 // a shape above 10⁸ it uses the approximation by Wilson and Hilferty (1931), whose relative error
@@ -25,7 +25,7 @@ func GammaQuantile(shape, z float64) float64 {
 	case shape > large:
 		return x
 	case z <= 0 && (shape < 1 || cube <= 0):
-		x = math.Exp((target + Lgamma(shape+1)) / shape) // this is the quantile of x^shape/Γ(shape+1), which is exact for small x
+		x = math.Exp((target + Lgamma(shape+1)) / shape) // the quantile of x^shape/Γ(shape+1), which is exact for small x
 	case cube <= 0:
 		x = shape
 	}
@@ -33,9 +33,8 @@ func GammaQuantile(shape, z float64) float64 {
 }
 
 // gammaNewton solves F(x) = target for x. F is the log of the gamma distribution function or, if
-// upper is true, the log of the probability of a number above x. The method is Newton's method in
-// log x, which begins at the argument x. F is a concave function of log x, so the method does not
-// oscillate.
+// upper is true, the log of the probability of a number above x. It uses Newton's method in log x,
+// starting from x. F is a concave function of log x, so the method does not oscillate.
 func gammaNewton(shape, x, target float64, upper bool) float64 {
 	of, sign := mathext.GammaIncReg, 1.0
 	if upper {
@@ -72,7 +71,7 @@ func PoissonQuantile(mean, z float64) float64 {
 }
 
 // BinomialQuantile returns a quantile of the binomial distribution with the given number of trials
-// and the probability p. The number of trials must be below 10⁹.
+// and probability p. The number of trials must be below 10⁹.
 func BinomialQuantile(trials, p, z float64) float64 {
 	const most = 1e9
 	switch {
@@ -90,9 +89,9 @@ func BinomialQuantile(trials, p, z float64) float64 {
 }
 
 // quantile returns the smallest k from 0 to last for which a random count is at most k with
-// probability Φ(z) or more. The function cdf returns two probabilities: that the random count is at
-// most k (below), and that it is larger (above). The search begins at the approximation by Cornish
-// and Fisher (1938), which uses the mean, the sd and the skewness.
+// probability Φ(z) or more. cdf returns the probability that the count is at most k (below), and
+// the probability that it is larger (above). The search begins at the approximation by Cornish and
+// Fisher (1938), which uses the mean, the sd and the skewness.
 func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
 	reached := func(k float64) bool {
 		if k >= last {
@@ -109,8 +108,8 @@ func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, a
 	for step := 1.0; !reached(k); step *= 2 {
 		k += step
 	}
-	// The number k is large enough. The first loop below finds a smaller number that is not large
-	// enough, and the second loop bisects between these two numbers.
+	// k is large enough. The first loop below finds a smaller number that is not large enough, and
+	// the second loop bisects between the two.
 	low := k - 1
 	for step := 1.0; low >= 0 && reached(low); step *= 2 {
 		k, low = low, low-step

@@ -31,8 +31,8 @@ func LogPhi(x float64) (value, slope float64) {
 		p := Phi(x)
 		return math.Log(p), math.Exp(-.5*x*x-logRoot2Pi) / p
 	}
-	// Here r is the Mills ratio Φ(x)/φ(x), which is 1/|x|·(1 − 1/x² + 3/x⁴ − 15/x⁶ + ...) for x
-	// far below zero.
+	// r is the Mills ratio Φ(x)/φ(x), which is 1/|x|·(1 − 1/x² + 3/x⁴ − 15/x⁶ + ...) for x far
+	// below zero.
 	r := mills(-x)
 	return -.5*x*x - logRoot2Pi + math.Log(r), 1 / r
 }

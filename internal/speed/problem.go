@@ -16,7 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Sizes of the problem, a logistic regression on generated records with Poisson sampling.
+// The problem is a logistic regression on generated records with Poisson sampling. These constants
+// are its sizes.
 const (
 	records = 10_000
 	dim     = 14
@@ -71,7 +72,7 @@ func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.Samp
 
 var schedule = gpu.LinearDecay{First: 0.1, Last: 0.005}
 
-// visit computes the given number of steps on the device d. If d is nil, the CPU computes them.
+// visit computes the given number of steps on the device d, or on the CPU if d is nil.
 func (p *problem) visit(steps int, d cuda.Device) error {
 	base := solver.Base{Mean: make([]float64, dim), SD: make([]float64, dim)}
 	natural := make([]float64, 2*dim)

@@ -1,5 +1,5 @@
-// Package speed measures the speed of a machine. It times private steps of a fixed regression on
-// generated records. It also times copies of memory. Both are timed on the CPU and on every GPU.
+// Package speed measures the speed of a machine. On the CPU and on every GPU, it times private
+// steps of a fixed regression on generated records, and copies of memory.
 package speed
 
 import (
@@ -13,7 +13,7 @@ import (
 
 // A Report describes the CPU and the GPUs of a machine and their speeds.
 type Report struct {
-	// Problem describes in words the regression whose steps are timed.
+	// Problem describes the regression whose steps are timed.
 	Problem   string    `json:"problem"`
 	Processor Processor `json:"processor"`
 	device.Found
@@ -25,30 +25,29 @@ type Processor struct {
 	Cores int `json:"cores"`
 	// Steps is the number of private steps per second of one thread.
 	Steps float64 `json:"steps_per_second"`
-	// Copy is the rate of a copy larger than the caches, in bytes per second. Each byte counts
-	// twice, because it is read and written.
+	// Copy is the speed of a copy that is larger than the caches, in bytes per second. Each byte
+	// counts twice, because it is read and written.
 	Copy float64 `json:"copy_bytes_per_second"`
 }
 
 // GPU describes the speed of a GPU. If Failed is not empty, all rates are zero.
 type GPU struct {
 	Name string `json:"name"`
-	// Failed is the reason why this program cannot use the GPU, or empty.
+	// Failed is the reason why this program cannot use the GPU; empty if it can.
 	Failed string `json:"failed,omitempty"`
 	// Steps is the number of private steps per second for one problem, including the upload of
 	// the records. Many is the total number of private steps per second for many problems at
 	// once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
-	// Within, To and From are rates of copies in bytes per second. Within is the rate of a copy in
-	// the GPU's memory, where each byte counts twice. To and From are rates of copies to and from
-	// the GPU.
+	// Within, To and From are copy speeds in bytes per second. Within is for copies in the GPU's
+	// memory, where each byte counts twice. To and From are for copies to and from the GPU.
 	Within float64 `json:"copy_within_bytes_per_second,omitempty"`
 	To     float64 `json:"copy_to_bytes_per_second,omitempty"`
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`
 }
 
-// Examine measures the CPU and every GPU that the program can use. It takes some seconds.
+// Examine measures the CPU and every GPU that the program can use. It takes a few seconds.
 func Examine() (*Report, error) {
 	r := &Report{Problem: words, Found: device.Find()}
 	r.Processor.Cores = runtime.NumCPU()
@@ -72,8 +71,7 @@ func Examine() (*Report, error) {
 	return r, nil
 }
 
-// measure opens the GPU with the number ordinal and measures the GPU's speed. The GPU is also
-// tested when it is opened.
+// measure opens and tests the GPU with the given ordinal, and measures its speed.
 func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {
@@ -98,9 +96,9 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 }
 
 // A measurement begins with calls of the function for fewSteps steps. The number of steps grows
-// until a call takes at least the time fill or has mostSteps steps. Calls of this length are then
-// repeated, at most as often as tries says and for at most the time enough in all. The fastest call
-// gives the result, because other programs have slowed this call least.
+// until a call takes at least the time fill or has mostSteps steps. Such calls are then repeated,
+// at most tries times and for at most the time enough in total. The result is that of the fastest
+// call, because other programs slowed it least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -109,8 +107,8 @@ const (
 	enough    = 3 * time.Second
 )
 
-// Rate returns the number of steps per second of the function work. It calls work many times,
-// with various numbers of steps.
+// Rate returns the number of steps per second of work, which it calls many times with various
+// numbers of steps.
 func Rate(work func(steps int) error) (best float64, err error) {
 	steps := fewSteps
 	var spent time.Duration
@@ -131,7 +129,7 @@ func Rate(work func(steps int) error) (best float64, err error) {
 	return best, nil
 }
 
-// copies returns the best rate of several copies by the CPU, in bytes per second.
+// copies returns the highest speed of several copies by the CPU, in bytes per second.
 func copies() (most float64) {
 	const size = 64 << 20
 	a, b := make([]byte, size), make([]byte, size)
@@ -146,14 +144,14 @@ func copies() (most float64) {
 	return most
 }
 
-// A Line is one line of the report in words.
+// A Line is one line of the readable report.
 type Line struct {
 	Check, Found string
-	// Fix is the remedy. If nothing is wrong, Fix is empty.
+	// Fix is the remedy, or empty if nothing is wrong.
 	Fix string
 }
 
-// Lines returns the report as lines of text for people.
+// Lines returns the report as readable lines.
 func (r *Report) Lines() []Line {
 	built := "no: make cuda builds a program that can use GPUs"
 	if r.Built {

@@ -15,7 +15,7 @@ type Format struct {
 	Header    bool // whether the first line names the columns
 	Separator rune // separator of fields
 	Trim      bool // whether to ignore blanks before a field in quotes
-	Comma     bool // whether numbers are spelled with a decimal comma
+	Comma     bool // whether numbers are written with a decimal comma
 	Columns   int  // number of columns of a file without a header
 }
 
@@ -27,10 +27,9 @@ type csvReader struct {
 	cells  []Cell
 }
 
-// NewCSV returns a reader of a text file in UTF-8. A byte order mark at the beginning is skipped. A
+// NewCSV returns a reader of a text file in UTF-8. It skips a byte order mark at the beginning. A
 // row is a line of the file, so a field in quotes cannot contain a line break. If format.Header is
-// true, the first line of the file must exist and be text in UTF-8. Otherwise NewCSV returns an
-// error.
+// true, NewCSV returns an error unless the first line exists and is text in UTF-8.
 func NewCSV(r io.Reader, format Format) (Reader, error) {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)
@@ -61,12 +60,12 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 	if err := legible(header); err != nil {
 		return nil, err
 	}
-	c.names = append(c.names, header...) // in later lines encoding/csv requires as many fields as in the header
+	c.names = append(c.names, header...) // for later lines, encoding/csv requires as many fields as the header has
 	return c, nil
 }
 
-// legible returns an error if a header is not text in UTF-8 with line ends that encoding/csv reads. A
-// header names columns and is no record, so the error depends on no record.
+// legible returns an error unless a header is text in UTF-8 with line ends that encoding/csv reads.
+// A header names columns and is no record, so the error depends on no record.
 func legible(header []string) error {
 	line := strings.Join(header, "")
 	switch {

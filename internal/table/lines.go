@@ -8,10 +8,10 @@ import (
 
 // lines reads the lines of a file for encoding/csv, which continues a quoted field on the next
 // line. If a record lacked a closing quote, encoding/csv would join the record with the following
-// records up to the next closing quote. All of these records would then be left out, so one record
-// would influence whether others are read. To prevent this, lines treats each line as a record. It
-// replaces a line that ends within a quoted field by a line that encoding/csv refuses without
-// reading further.
+// records up to the next closing quote. One record would then determine whether others are read,
+// because all of these records would be left out. To prevent this, lines treats each line as a
+// record. It replaces a line that ends within a quoted field by a line that encoding/csv refuses
+// without reading further.
 //
 // A line that ends within a quoted field has an odd number of quotes: the first quote opens the
 // field, two quotes within the field mean one quote, and encoding/csv refuses a line with a quote
@@ -24,8 +24,8 @@ type lines struct {
 	broken []byte // line that replaces a line that is too long or has an odd number of quotes
 
 	line []byte // present line
-	rest []byte // part of line that was not read yet
-	err  error  // read error of the source of the bytes; Read returns this error after the present line
+	rest []byte // part of line that is not read yet
+	err  error  // read error of the source of the bytes; Read returns it after the current line
 }
 
 // maxLine is the largest length in bytes of a line that is read.

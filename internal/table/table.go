@@ -5,16 +5,16 @@ import "fmt"
 
 // A Reader reads the rows of a table, one after the other.
 type Reader interface {
-	// Columns returns the names of the columns, in the order of the cells of a row. If the table
-	// has no names of columns, it returns nil.
+	// Columns returns the names of the columns, in the order of the cells of a row, or nil if the
+	// table does not name its columns.
 	Columns() []string
 
 	// Next returns the cells of the next row, one for each column. The cells are valid until the
-	// next call. After the last row, Next returns io.EOF. If a row is not divided into cells, Next
-	// returns a [Malformed]. After such an error Next can be called again.
+	// next call. After the last row, Next returns io.EOF. If a row cannot be divided into cells,
+	// Next returns a [Malformed]. After such an error, Next can be called again.
 	Next() ([]Cell, error)
 
-	// Row returns the number of the row that Next returned, from 1. In a text file this number is
+	// Row returns the number of the row that Next returned, counted from 1. In a text file, it is
 	// the number of the line.
 	Row() int
 
@@ -25,7 +25,7 @@ type Reader interface {
 // A Wanted is a column that a caller wants to read.
 type Wanted struct {
 	Name string
-	Date bool // whether the values must be dates or texts
+	Date bool // whether the values must be dates or text
 }
 
 // A Cell is one value of a table. The kind of the cell determines which field holds the value.
@@ -39,13 +39,13 @@ type Cell struct {
 type Kind uint8
 
 const (
-	Text      Kind = iota // the cell has a text, which may spell a number
-	CommaText             // the cell has a text in which a number is spelled with a decimal comma
+	Text      Kind = iota // the cell has text, which may be a number
+	CommaText             // the cell has text, in which a number has a decimal comma
 	Number                // the cell has a number
 	Missing               // the cell has no value
 )
 
-// A Malformed error reports a row that is not divided into cells.
+// A Malformed error reports a row that cannot be divided into cells.
 type Malformed struct {
 	Row     int // number of the row, from 1
 	Message string

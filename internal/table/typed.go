@@ -9,8 +9,8 @@ import (
 // below this bound exactly.
 const exact = 1 << 53
 
-// Whole returns the cell of a whole number. The cell has a number or, if a float64 may not
-// represent the number exactly, a text.
+// Whole returns a cell with the whole number x: a number or, if a float64 may not represent x
+// exactly, text.
 func Whole(x int64) Cell {
 	if -exact < x && x < exact {
 		return Cell{Kind: Number, Number: float64(x)}
@@ -26,7 +26,8 @@ func Unreadable(column, kind string) error {
 	return fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts, and write a time as the number of days or years that the study asks for", column, kind)
 }
 
-// NoDates returns the error for a column that the study declares as a column of dates.
+// NoDates returns the error for a column that the study declares as dates but that has another
+// type.
 func NoDates(column, kind string) error {
 	return fmt.Errorf("column %s: the study reads dates, and these values have the type %s: write dates, times or texts such as 2020-12-31", column, kind)
 }

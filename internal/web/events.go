@@ -13,8 +13,7 @@ const (
 )
 
 // events sends an event when the stream opens, and whenever the state changes. On an event, the
-// page loads again those of its parts that change while it is open. The stream ends with the
-// session and with the site.
+// page reloads its live parts. The stream ends with the session and with the site.
 func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) {
 	select {
 	case s.streams <- struct{}{}:
@@ -24,7 +23,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // without this header nginx would collect events and send them later
+	w.Header().Set("X-Accel-Buffering", "no") // otherwise nginx would collect events and send them later
 	ticker := time.NewTicker(s.look)
 	defer ticker.Stop()
 	shown, quiet, first := "", 0, true
@@ -52,8 +51,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 	}
 }
 
-// notify sends a text to a stream of events. If the text could not be written within toNotify, the
-// result is false.
+// notify sends text to a stream of events. It returns false if the text could not be written within
+// toNotify.
 func notify(w http.ResponseWriter, text string) bool {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {

@@ -19,9 +19,9 @@ import (
 	"testing"
 )
 
-// serveNginx starts an nginx that passes requests on to an address, with the location in the
-// documentation. It returns a browser for which every host is that nginx. The test is skipped
-// without nginx.
+// serveNginx starts an nginx that passes requests on to an address, with the location from the
+// documentation. It returns a browser for which every host is that nginx. It skips the test if
+// nginx is missing.
 func serveNginx(t *testing.T, address string) *http.Client {
 	t.Helper()
 	nginx, err := exec.LookPath("nginx")
@@ -76,9 +76,9 @@ location / {%[3]s} } }`, dir, temporary, strings.Replace(location, "127.0.0.1:84
 	return browser
 }
 
-// The test signs in behind an nginx with the documented configuration. The cookie is sent over TLS,
-// forms with the token of the session are accepted, and forms of another site are refused. An event
-// arrives when the state changes, although nginx buffers other answers.
+// The test signs in behind an nginx with the documented configuration. The cookie must be sent over
+// TLS only, forms with the session's token must be accepted, and forms of another site must be
+// refused. An event must arrive when the state changes, although nginx buffers other answers.
 func TestSiteBehindNginx(t *testing.T) {
 	d := open(t, "https://example.com")
 	served := make(chan error, 1)
@@ -132,7 +132,7 @@ func TestSiteBehindNginx(t *testing.T) {
 	t.Error("nginx keeps the events back")
 }
 
-// events returns when the number of events has arrived.
+// events returns when it has received the given number of events.
 func events(ctx context.Context, browser *http.Client, number int) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://example.com/events", nil)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	tokenSize = 32             // bytes of the random tokens
+	tokenSize = 32             // size of the random tokens in bytes
 	lifetime  = 12 * time.Hour // of a session
 )
 
@@ -23,7 +23,7 @@ type entry struct {
 	// name of the cookie; it contains the port of the site, because browsers send a cookie to all
 	// ports of a host
 	cookie string
-	secure bool // whether the cookie is sent over TLS alone
+	secure bool // whether the cookie is sent only over TLS
 
 	mu       sync.Mutex
 	link     secret.Secret         // token of the valid login link
@@ -39,14 +39,14 @@ type session struct {
 
 func newToken() string { return hex.EncodeToString(secret.Random(tokenSize).Reveal()) }
 
-// newLink replaces the login link. It writes the new link to the file of the login link.
+// newLink replaces the login link and writes the new link to the link file.
 func (s *Site) newLink() (link string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.replaceLink()
 }
 
-// replaceLink does the same as [Site.newLink] for callers that hold the lock s.mu.
+// replaceLink is like [Site.newLink], for callers that hold s.mu.
 func (s *Site) replaceLink() (string, error) {
 	token := newToken()
 	link := s.base + "/login?token=" + token
@@ -65,14 +65,14 @@ func (s *Site) forgetLink() error {
 	return private.Remove(s.o.LinkFile)
 }
 
-// errLink returns the error for a browser that is not signed in. The error states where the user
-// finds a login link.
+// errLink returns the error for a browser that is not signed in. The error tells the user where to
+// find a login link.
 func (s *Site) errLink(why string) error {
 	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
 }
 
-// askLogin shows a form that signs in. A link alone does not sign a browser in, because programs
-// that open links in advance, such as mail scanners, would use the link up.
+// askLogin shows a form that signs in. Opening the link does not sign a browser in, because
+// programs that open links in advance, such as mail scanners, would use up the link.
 func (s *Site) askLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
 	if !s.validLink(token) {
@@ -128,8 +128,8 @@ func (s *Site) begin(token string) (cookie string, err error) {
 	return cookie, nil
 }
 
-// session returns the session of a request. If the browser that made the request is not signed in,
-// it returns nil.
+// session returns the session of the browser that made a request, or nil if that browser is not
+// signed in.
 func (s *Site) session(r *http.Request) *session {
 	cookie, err := r.Cookie(s.cookie)
 	if err != nil {
@@ -151,8 +151,8 @@ func (s *Site) logout(w http.ResponseWriter, _ *http.Request, browser *session) 
 	s.render(w, http.StatusOK, nil, &frame{Title: "Signed out", Problem: "This browser is signed out"})
 }
 
-// signedIn returns a handler that calls f for signed-in browsers. A form without the token of the
-// session is refused.
+// signedIn returns a handler that calls f for signed-in browsers. It refuses a form without the
+// token of the session.
 func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		browser := s.session(r)
@@ -177,7 +177,7 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 // readForm reads the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	// an error means that the response writer of a test has no deadlines
+	// an error means that the response writer belongs to a test and has no deadlines
 	_ = control.SetReadDeadline(time.Now().Add(toRead))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -198,15 +198,15 @@ func (s *Site) protect(h http.Header) {
 }
 
 // trusted returns an error for a request that is addressed to another host name, as after DNS
-// rebinding. It also returns an error for a request that another site has made.
+// rebinding, and for a request that another site has made.
 func (s *Site) trusted(r *http.Request) error {
 	if !s.hosts[r.Host] {
 		return &Error{http.StatusMisdirectedRequest, fmt.Errorf("this site is not %q: open %s, or name the origin of a proxy with --web-origin", r.Host, s.base)}
 	}
 	foreign := &Error{http.StatusForbidden, errors.New("another site has made this request: open the page yourself")}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		// Another site may contain a link to a page, which a browser follows by navigation. Another
-		// site has no reason to make any other request.
+		// Another site may link to a page, and a browser follows the link by navigation. Other
+		// requests from another site are refused.
 		if at := r.Header.Get("Sec-Fetch-Site"); (at == "cross-site" || at == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return foreign
 		}

@@ -1,9 +1,9 @@
-// Package web serves the pages of a daemon to the people who run it. The pages are rendered on the
-// server and work without script. They load nothing from other servers. A browser signs in with a
-// link that is valid once.
+// Package web serves the pages of a daemon to the people who run it. The server renders the pages.
+// They work without scripts and load nothing from other servers. A browser signs in with a link
+// that is valid once.
 //
-// A [Site] listens only at an address of this machine. Browsers on other machines reach the site
-// through a proxy that speaks TLS, or through a tunnel, such as an ssh tunnel.
+// A [Site] listens only at an address of this machine. Browsers on other machines reach it through
+// a proxy that speaks TLS, or through a tunnel, such as an ssh tunnel.
 package web
 
 import (
@@ -30,8 +30,8 @@ const LinkFile = "login.url"
 
 // Options configure [Open].
 type Options struct {
-	Address string // host:port of this machine to listen at
-	// Origin is the origin at which browsers reach the site through a proxy, such as
+	Address string // host:port of this machine on which to listen
+	// Origin is the origin under which browsers reach the site through a proxy, such as
 	// https://fedpvi.example.org. It is empty if there is no proxy.
 	Origin string
 	Title  string             // name of the site
@@ -43,9 +43,9 @@ type Options struct {
 	LinkFile string
 	// Announce, unless nil, is called with the first login link.
 	Announce func(link string)
-	// State returns a text that changes whenever the content of a live part changes. A live part is
-	// a part of a page that is updated while the page is open. State is called every second while a
-	// page is open.
+	// State returns a string that changes whenever the content of a live part changes. A live part
+	// is a part of a page that is updated while the page is open. State is called every second
+	// while a page is open.
 	State func(ctx context.Context) (string, error)
 	Now   func() time.Time // nil for time.Now
 }
@@ -60,7 +60,7 @@ type Page struct {
 	Of    any    // content of the page; the template reads it as .Of
 }
 
-// A View is the value with which the template of a page is executed.
+// A View is the value that the template of a page receives.
 type View struct {
 	Of    any
 	Token string // token against forged requests, for the field "token" of each form
@@ -78,8 +78,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Missing returns the error for a page that does not exist.
 func Missing(what string) error { return &Error{http.StatusNotFound, errors.New(what)} }
 
-// A Site serves pages. Its methods may be called concurrently. The exceptions are Get and Post,
-// which are called before Serve.
+// A Site serves pages. Its methods may be called concurrently, except Get and Post, which are
+// called before Serve.
 type Site struct {
 	o        Options
 	listener net.Listener
@@ -91,15 +91,15 @@ type Site struct {
 	streams  chan struct{}   // contains one value for each open stream of events
 	closing  chan struct{}   // closed when the site ends
 	close    func()          // closes closing, once
-	look     time.Duration   // interval at which the state is read for an open stream
+	look     time.Duration   // interval between two reads of the state for an open stream
 	entry
 }
 
 const (
 	maxConnections = 128
-	maxStreams     = 32       // open streams of events
-	maxHeader      = 8 << 10  // bytes of a request's header
-	maxForm        = 16 << 10 // bytes of a form
+	maxStreams     = 32       // maximum number of open event streams
+	maxHeader      = 8 << 10  // maximum size of a request's header in bytes
+	maxForm        = 16 << 10 // maximum size of a form in bytes
 
 	toRead  = 10 * time.Second // time limit for reading the header or the form of a request
 	toWrite = 30 * time.Second // for a page
@@ -111,8 +111,8 @@ var sources embed.FS
 
 var layout = template.Must(template.ParseFS(sources, "layout.html"))
 
-// Open listens at the address in o, and makes the first login link. If other machines can reach the
-// address, Open returns an error.
+// Open listens at the address in o, and makes the first login link. It returns an error if other
+// machines can reach the address.
 func Open(ctx context.Context, o Options) (*Site, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -146,8 +146,7 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 	return s, nil
 }
 
-// local returns an error unless an address is a loopback address, which only this machine can
-// reach.
+// local returns an error unless address is a loopback address, which only this machine can reach.
 func local(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -174,7 +173,7 @@ func checkOrigin(origin string) error {
 	return nil
 }
 
-// name sets the names under which browsers may address the site.
+// name sets the host names under which browsers may address the site.
 func (s *Site) name(at *net.TCPAddr) {
 	s.hosts, s.origins = map[string]bool{}, map[string]bool{}
 	for _, host := range []string{at.IP.String(), "localhost", "127.0.0.1", "::1"} {
@@ -204,8 +203,8 @@ func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	}))
 }
 
-// Post handles a form that signed-in browsers send to a path. The function order carries out the
-// order in the form, and returns the path of the page to show next.
+// Post handles a form that signed-in browsers send to a path. order carries out the order in the
+// form, and returns the path of the page to show next.
 func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
 	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		next, err := order(r)
@@ -233,7 +232,7 @@ func (s *Site) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.listenerClose(), s.forgetLink())
 }
 
-// listenerClose closes the listener of a site that was not served.
+// listenerClose closes the listener of a site that never served.
 func (s *Site) listenerClose() error {
 	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
@@ -274,29 +273,29 @@ func (s *Site) routes() {
 	}))
 }
 
-// frame has the values for the layout, the template of everything on a page outside of its own
-// content.
+// frame has the values for the layout, which is the template for everything on a page except its
+// own content.
 type frame struct {
 	Site, Title string
 	Links       []Link
 	Token       string // empty unless signed in
 	Content     template.HTML
 	Problem     string // error to show instead of a page
-	Login       string // token of a login link; if not empty, the page shows the form that signs in
+	Login       string // token of a login link; if it is not empty, the page shows the login form
 }
 
-// write renders a page. The argument browser is the session of the browser.
+// write renders a page. browser is the session of the browser.
 func (s *Site) write(w http.ResponseWriter, status int, browser *session, p *Page) {
 	var b bytes.Buffer
 	if err := s.o.Pages.ExecuteTemplate(&b, p.Name, View{p.Of, browser.token}); err != nil {
 		s.fail(w, browser, &Error{http.StatusInternalServerError, err})
 		return
 	}
-	// The template has escaped all texts in the content.
+	// The template has escaped all text in the content.
 	s.render(w, status, browser, &frame{Title: p.Title, Content: template.HTML(b.String())})
 }
 
-// fail shows an error. The argument browser is nil if the browser is not signed in.
+// fail shows an error. browser is nil if the browser is not signed in.
 func (s *Site) fail(w http.ResponseWriter, browser *session, err error) {
 	status := http.StatusUnprocessableEntity
 	var e *Error
@@ -320,9 +319,9 @@ func (s *Site) render(w http.ResponseWriter, status int, browser *session, f *fr
 }
 
 func send(w http.ResponseWriter, status int, kind string, text []byte) {
-	// an error means that the response writer of a test has no deadlines
+	// an error means that the response writer belongs to a test and has no deadlines
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite))
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // the browser went away
+	_, _ = w.Write(text) // an error means that the browser went away
 }

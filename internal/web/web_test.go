@@ -18,14 +18,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A desk is a site with one page and one form, and the browser of a person.
+// A desk is a site with one page and one form, and the browser of one person.
 type desk struct {
 	t      *testing.T
 	site   *Site
 	now    time.Time
-	state  chan string // states that the site reads, one for each look
+	state  chan string // states that the site reads, one at a time
 	cookie *http.Cookie
-	given  []string // notes that the form has given
+	given  []string // notes that arrived through the form
 }
 
 func open(t *testing.T, origin string) *desk {
@@ -87,7 +87,7 @@ func (d *desk) do(method, path string, form url.Values, change func(*http.Reques
 	return w
 }
 
-// signIn signs the browser in, and returns the answer.
+// signIn signs the browser in and returns the response.
 func (d *desk) signIn(token string) *httptest.ResponseRecorder {
 	d.t.Helper()
 	w := d.do(http.MethodPost, "/login", url.Values{"token": {token}}, nil)
@@ -115,8 +115,8 @@ func (d *desk) want(w *httptest.ResponseRecorder, status int, text string) {
 	}
 }
 
-// A login link signs in once. The next link is in the file, which only its owner may read. A look at
-// the link does not use it up.
+// The test checks that a login link signs in only once. The next link must be in the file, which
+// only its owner may read. Opening the link must not use it up.
 func TestLoginLinkIsValidOnce(t *testing.T) {
 	d := open(t, "")
 	link := d.link()
@@ -137,7 +137,8 @@ func TestLoginLinkIsValidOnce(t *testing.T) {
 	}
 }
 
-// A link that cannot be written signs nobody in: the next link would be lost.
+// The test checks that nobody is signed in if the next link cannot be written, because that link
+// would be lost.
 func TestLinkThatCannotBeWritten(t *testing.T) {
 	d := open(t, "")
 	link := d.link()
@@ -146,7 +147,7 @@ func TestLinkThatCannotBeWritten(t *testing.T) {
 	d.want(d.signIn(link), http.StatusUnprocessableEntity, "cannot be written")
 }
 
-// A session ends after its time, and when the person signs out.
+// The test checks that a session ends when its time is over, and when the person signs out.
 func TestSessionEnds(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -166,7 +167,8 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// Requests of other sites, requests to other names and forms without the token give no order.
+// The test checks that no order is carried out for requests from other sites, requests to other
+// host names, or forms without the token.
 func TestForgedRequestsAreRefused(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -205,7 +207,8 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// Behind a proxy the origin of the proxy is accepted, and the cookie is sent over TLS alone.
+// The test checks that, behind a proxy, the proxy's origin is accepted and the cookie is sent only
+// over TLS.
 func TestOriginOfAProxy(t *testing.T) {
 	d := open(t, "https://fedpvi.example.org")
 	proxied := func(r *http.Request) {
@@ -221,7 +224,8 @@ func TestOriginOfAProxy(t *testing.T) {
 	d.want(d.do(http.MethodPost, "/note", url.Values{"token": {d.token()}}, proxied), http.StatusSeeOther, "")
 }
 
-// Every answer has the headers that protect it, and no page uses inline script or style.
+// The test checks that every answer has the protective headers, and that no page uses inline script
+// or style.
 func TestHeaders(t *testing.T) {
 	d := open(t, "")
 	answers := []*httptest.ResponseRecorder{d.do(http.MethodGet, "/login?token="+d.link(), nil, nil), d.do(http.MethodGet, "/", nil, nil)}
@@ -243,7 +247,8 @@ func TestHeaders(t *testing.T) {
 	d.want(answers[3], http.StatusNotFound, "there is no page /nowhere")
 }
 
-// A page that panics is an error of that page alone, and its message shows nothing of the value.
+// The test checks that a panic affects only its own page, and that the message shows nothing of the
+// value.
 func TestPanicShowsNothing(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -255,7 +260,8 @@ func TestPanicShowsNothing(t *testing.T) {
 	d.want(d.do(http.MethodGet, "/", nil, nil), http.StatusOK, "alert")
 }
 
-// A site listens only at an address of this machine, and behind a proxy with TLS.
+// The test checks that a site listens only at an address of this machine, and that a proxy must use
+// TLS.
 func TestAddressesOfOtherMachinesAreRefused(t *testing.T) {
 	for _, o := range []Options{
 		{Address: "0.0.0.0:0"},
@@ -279,10 +285,10 @@ func TestAddressesOfOtherMachinesAreRefused(t *testing.T) {
 	}
 }
 
-// A reader takes events until it is slow: then its deadline passes, and a write fails.
+// A reader takes a number of events and is then too slow: its deadline passes, and a write fails.
 type reader struct {
 	*httptest.ResponseRecorder
-	takes    int // number of events that it takes
+	takes    int // number of events that it takes before it is too slow
 	deadline time.Time
 	taken    chan struct{}
 }
@@ -311,8 +317,8 @@ func (d *desk) stream(r *reader) (ended chan struct{}) {
 	return ended
 }
 
-// A stream has an event at its beginning and after each change. It ends with a slow reader, and with
-// the site.
+// The test checks that a stream has an event at the beginning and after each change. It must end
+// when the reader is slow, and when the site ends.
 func TestEvents(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -339,7 +345,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// More open pages than a site allows get no stream.
+// The test checks that no further stream opens once the site has as many as it allows.
 func TestTooManyStreams(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())

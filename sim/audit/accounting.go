@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accountedSamples tests one step of a sampled sum. For two inputs the distribution of the step
-// is known exactly. The accounted δ must be at least the exact δ.
+// accountedSamples tests one step of a sampled sum. For two inputs, the exact distribution of the
+// step is known. The accounted δ must be at least the exact δ.
 func accountedSamples(context.Context, task) (Check, error) {
 	const rate, records, sigma = 0.25, 12, 1.5
 	poisson, fixed := dpmech.Poisson{Rate: rate}, dpmech.WithoutReplacement{Batch: rate * records}
@@ -30,9 +30,9 @@ func accountedSamples(context.Context, task) (Check, error) {
 		// vectors of all other records are the negative of the protected record's vector.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
-		// In a batch of a fixed size, another record takes the place of the record that is absent
-		// from one of the two data sets. The vector of that other record is the negative of the
-		// protected record's vector, so the two sums differ by twice the vector.
+		// In a batch of fixed size, another record takes the place of the record that is absent
+		// from one of the two data sets. Its vector is the negative of the protected record's
+		// vector, so the two sums differ by twice the vector.
 		{fixed, accountant.AddRemove, 2, 0},
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {

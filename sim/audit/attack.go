@@ -92,7 +92,7 @@ func (a attack) run(ctx context.Context, task task) (Check, error) {
 	return profile.verdict(), nil
 }
 
-// play observes n runs in each world. The number of the first run is the argument first.
+// play observes n runs in each world, numbered from first.
 func (a attack) play(ctx context.Context, seed uint64, first, n int) ([2][][]float64, error) {
 	var worlds [2][][]float64
 	for world := range worlds {
@@ -119,12 +119,12 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule decides to which of the two worlds a run belongs, by a threshold on a statistic. The threshold
-// is chosen for one ε.
+// A rule decides to which of the two worlds a run belongs, by comparing a statistic with a
+// threshold. The threshold is chosen for one ε.
 type rule struct {
 	statistic statistic
 	at        int // index in Epsilons of the ε for which the threshold was chosen
-	world     int // 0 for the null world, 1 for the other world: the world for which the rule decides
+	world     int // the world for which the rule decides: 0 is the null world, 1 is the other world
 	threshold float64
 }
 
@@ -167,7 +167,7 @@ func descending(scores []float64, sign float64) []float64 {
 	return out
 }
 
-// recognises counts the runs for which the rule decides for its world.
+// recognises returns the number of runs for which the rule decides for its world.
 func (r rule) recognises(runs [][]float64) int {
 	sign := 1.0
 	if r.world == 0 {
@@ -199,8 +199,9 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict returns the result for one point. If a lower bound exceeds its claim, the point is the
-// one with the largest excess. Otherwise it is the point whose lower bound is nearest to its claim.
+// verdict returns the result for one point. If some lower bounds exceed their claims, it is the
+// point with the largest excess. Otherwise it is the point whose lower bound is nearest to its
+// claim.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted returns an attack on Gaussian releases. The two worlds differ by the shift actual, and
-// the claim is computed from the shift claimed.
+// shifted returns an attack on Gaussian releases. The two worlds differ by actual, and the claim is
+// computed for a difference of claimed.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{
@@ -67,8 +67,8 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// The test compares the statistics that are log likelihood ratios with explicit ratios of
-// densities.
+// The test compares the statistics that are log likelihood ratios with ratios of densities that it
+// computes directly.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}

@@ -15,21 +15,21 @@ type Options struct {
 	Runs    int  // number of runs of each attack in each world; [DefaultRuns] if 0
 	First   bool // stop after the first check that fails
 
-	// Ahead, if not empty, is the case whose checks run first. The order of the checks changes no
-	// result, unless the audit stops at the first finding.
+	// Ahead, if not empty, is the case whose checks run first. The order does not affect the
+	// results, unless the audit stops at the first finding.
 	Ahead string
 
 	// Progress, if not nil, is called after every check. The calls are not concurrent.
 	Progress func(done, of int, c Check)
 }
 
-// DefaultRuns is the number of runs of an attack in each world. This number is enough to refute
-// noise of half the claimed size in nearly every case, and noise that is a fifth too small in
-// some cases. The direct checks of the noise find both faults.
+// DefaultRuns is the number of runs of an attack in each world. It is enough to refute noise of
+// half the claimed size in nearly every case, and noise that is a fifth too small in some cases.
+// The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// pilotShare is the ratio of all runs to pilot runs. An attack learns its statistics from the pilot
-// runs.
+// pilotShare is the number of runs for each pilot run. An attack learns its statistics from the
+// pilot runs.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.
@@ -154,8 +154,8 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	return slices.Concat(checks...), first
 }
 
-// late returns a sort key: 0 for a question about the case with the name ahead, so that such a
-// question comes first, and 1 for any other question.
+// late returns the sort key of a question: 0 if it is about the case ahead, so that it comes first,
+// and 1 otherwise.
 func late(q question, ahead string) int {
 	if q.about == ahead {
 		return 0

@@ -36,7 +36,8 @@ func TestAuditHasNoFindings(t *testing.T) {
 		t.Errorf("%d of %d checks, passed %t", len(r.Checks), a.checks(), r.Passed)
 	}
 
-	// A part of the audit shows that the report does not depend on the number of goroutines.
+	// The test runs a part of the audit to show that the report does not depend on the number of
+	// goroutines.
 	part := &Auditor{}
 	for i := 0; i < len(a.questions); i += 6 {
 		part.questions = append(part.questions, a.questions[i])
@@ -54,8 +55,8 @@ func TestAuditHasNoFindings(t *testing.T) {
 	}
 }
 
-// The checks of one case can run before those of the others. The report lists the checks in the
-// usual order.
+// The test checks that the checks of one case can run before the others, and that the report still
+// lists all checks in the usual order.
 func TestOneCaseComesFirst(t *testing.T) {
 	var ran []string
 	ask := func(about string) question {

@@ -14,8 +14,8 @@ func binomialLower(hits, n int, alpha float64) float64 {
 	if hits == 0 {
 		return 0
 	}
-	// The probability of at least hits, for a success probability p, is the regularised incomplete
-	// beta function I_p(hits, n−hits+1), which increases with p.
+	// For success probability p, the probability of at least hits successes is the regularised
+	// incomplete beta function I_p(hits, n−hits+1), which increases with p.
 	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
 }
 
@@ -23,9 +23,9 @@ func binomialLower(hits, n int, alpha float64) float64 {
 // hits in n trials. The upper end is below the true probability with probability at most alpha.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
-// bisect returns the smallest p in [0, 1] for which the function beyond returns true, to the
-// resolution of float64. The function must return false below some p and true above it. The result
-// is never above the exact value.
+// bisect returns the smallest p in [0, 1] for which beyond returns true, to the resolution of
+// float64. beyond must return false below some p and true above it. The result is never above the
+// exact value.
 func bisect(beyond func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -41,8 +41,8 @@ func bisect(beyond func(p float64) bool) float64 {
 // twoSided returns a two-sided p-value from the probabilities of the two tails.
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
 
-// varianceP returns the p-value of a claimed variance for n normal variates. The argument sum is
-// the sum of their squares in units of the claimed variance.
+// varianceP returns the p-value of a claimed variance for n normal variates. sum is the sum of
+// their squares, in units of the claimed variance.
 func varianceP(sum float64, n int) float64 {
 	k := float64(n) / 2
 	return twoSided(mathext.GammaIncReg(k, sum/2), mathext.GammaIncRegComp(k, sum/2))
@@ -76,10 +76,9 @@ func binomialP(count float64, n int, p float64) float64 {
 	return twoSided(lower, upper)
 }
 
-// chiSquareP returns the p-value of Pearson's χ² test of observed counts against expected
-// counts. A cell with an expectation below leastExpected is merged with the next cells, and at
-// the end with the last merged cell. An observation that has probability zero yields a p-value
-// of zero.
+// chiSquareP returns the p-value of Pearson's χ² test of observed counts against expected counts.
+// It merges a cell whose expected count is below leastExpected with the next cells, and at the end
+// with the last merged cell. An observation with probability zero yields a p-value of zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell
@@ -106,12 +105,12 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected is the minimum expected count of a cell. An audit uses p-values down to 1e-10, and
-// the χ² distribution is accurate at such p-values only if the expected counts are large. An expected
-// count of 10 in one of three cells is too small: the statistic exceeds the χ² bound for the
-// probability 3e-10 with probability 8e-8, which is 270 times as often as it should. An expected
-// count of 100 is large enough: the statistic exceeds the bound twice as often as it should if there
-// are three cells, and less often than it should if there are five.
+// leastExpected is the minimum expected count of a cell. An audit uses p-values down to 1e-10, for
+// which the χ² distribution is accurate only if the expected counts are large. An expected count of
+// 10 in one of three cells is too small: the statistic exceeds the χ² bound for the probability
+// 3e-10 with probability 8e-8, which is 270 times as often as it should. An expected count of 100
+// is large enough: the statistic exceeds the bound twice as often as it should if there are three
+// cells, and less often than it should if there are five.
 const leastExpected = 100
 
 // uniformP returns the result of chiSquareP for cells of equal probability.

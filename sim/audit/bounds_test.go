@@ -19,8 +19,8 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// At the end of a confidence interval, the probability of at least the observed number of hits
-// is alpha. The test computes this probability as a sum over all terms.
+// The test checks that, at the end of a confidence interval, the probability of at least the
+// observed number of hits is alpha. It computes this probability as a sum over all terms.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int
@@ -57,9 +57,9 @@ func TestBinomialP(t *testing.T) {
 	}
 }
 
-// The test checks that p-values under the null hypothesis are uniform. Of 4000 p-values, the
-// share below .05 has a standard error of .0035, so [.033, .067] is five standard errors to
-// either side.
+// The test checks that p-values are uniform under the null hypothesis. Of 4000 p-values, the share
+// below .05 has a standard error of .0035, so the limits [.033, .067] are five standard errors
+// away.
 func TestPValuesAreUniform(t *testing.T) {
 	const repeats, n = 4000, 40
 	r := rand.New(rand.NewPCG(1, 1))
@@ -77,7 +77,7 @@ func TestPValuesAreUniform(t *testing.T) {
 		}
 		for name, p := range map[string]float64{
 			"variance": varianceP(squares, n),
-			// The means are known, so there is one more degree of freedom, and n + 1 is passed.
+			// The means are known, which adds a degree of freedom, so the test passes n + 1.
 			"correlation": correlationP(sab/math.Sqrt(saa*sbb), n+1),
 			"cells":       uniformP(cells),
 		} {

@@ -17,11 +17,11 @@ type Check struct {
 	Passed bool   `json:"passed"`
 	Detail string `json:"detail"` // description of the observation
 
-	// P is the probability that correct code gives an observation at least as unusual, over all
-	// tests of the check. It is nil if the check involves no chance.
+	// P is the probability, over all tests of the check, that correct code gives an observation at
+	// least as unusual. It is nil if the check involves no chance.
 	P *float64 `json:"p,omitempty"`
 
-	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil if the check is no attack
+	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil if the check is not an attack
 }
 
 // A task has the parameters that all checks of an audit use.
@@ -33,7 +33,7 @@ type task struct {
 	alpha float64
 }
 
-// A question is a part of an audit that produces one or several checks in one run.
+// A question is a part of an audit that produces one or more checks in one run.
 type question struct {
 	about string   // the Case of the checks
 	names []string // the names of the checks

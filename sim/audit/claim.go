@@ -11,13 +11,13 @@ import (
 // Epsilons are the values of ε at which claimed profiles are tested.
 var Epsilons = []float64{0, 0.5, 1, 2}
 
-// drawnEpsilons are values of ε for plots alone. No test uses them. They make the claimed trade-off
-// curves in plots more precise.
+// drawnEpsilons are values of ε that only plots use. They make the claimed trade-off curves in
+// plots more precise.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
-// A claim is the accountant's privacy bound for all data that an observer sees in one run.
+// A claim is the accountant's privacy bound for everything that an observer sees in one run.
 type claim struct {
-	// profile returns upper bounds on δ at all of claimedEpsilons. It computes them at the first
+	// profile returns upper bounds on δ at all of claimedEpsilons. It computes them in the first
 	// call only.
 	profile func() ([]float64, error)
 }

@@ -13,8 +13,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A federation is a small study whose privacy unit is the client. The observer sees the opened
-// sums.
+// A federation is a small study whose privacy unit is the client. The observer sees the sums that
+// are opened.
 type federation struct {
 	name      string
 	adjacency accountant.Adjacency
@@ -50,8 +50,8 @@ func newFederation(factors, coordinates string, adjacency accountant.Adjacency) 
 // insiders is the number of clients of a study in which one of them is the observer.
 const insiders = 3
 
-// newInsider returns a federation in which one client attacks another client. The study assumes the
-// given number of colluders, 0 or 1.
+// newInsider returns a federation in which one client attacks another. The study assumes the given
+// number of colluders, 0 or 1.
 func newInsider(colluders int) (*federation, error) {
 	p, err := newProtocol(clientStudy, insiders, set("inference.rounds", federationRounds), set("privacy.noise_multiplier", 2.0), set("federation.colluders", colluders),
 		set("inference.factors", "exact"), set("privacy.coordinates", "raw"))
@@ -77,7 +77,7 @@ func (f *federation) claimFor(view string) accountant.Event {
 			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: f.protocol.Releases()}
 		}
 	}
-	// unreachable, because every study of clients has the views that callers pass
+	// unreachable, because every study of clients has the views that callers name
 	panic("audit: a study of clients has no view " + view)
 }
 
@@ -117,8 +117,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play sets up the federation. The argument first is the solver of the first client. The argument
-// others, if not nil, is the solver of the other clients.
+// play sets up the federation. first is the solver of the first client. others, if not nil, is the
+// solver of the other clients.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, len(f.protocol.Roster()))
 	for m := range records {
@@ -156,8 +156,8 @@ func (proposes) State() []byte { return nil }
 func (proposes) Restore([]byte) error { return nil }
 
 // quiet returns a solver that proposes no change. If clients store their factors without noise, a
-// factor starts at zero and stays zero. If all clients share one tied factor, the factor of a
-// client depends on λ, and the solver computes that factor from the cavity.
+// factor starts at zero and stays zero. If factors are tied, the factor of a client depends on λ,
+// and the solver computes it from the cavity.
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1 / float64(len(f.protocol.Roster())), prior: f.protocol.Prior()}
@@ -165,8 +165,8 @@ func (f *federation) quiet() solver.Solver {
 	return proposes(make([]float64, f.protocol.Family().Size()))
 }
 
-// stays is a solver that always proposes the client's current factor λ_m, in a study whose clients
-// share one tied factor. With the weight w and the cavity c = λ − λ_m, this factor is
+// stays is a solver that always proposes the client's current factor λ_m, in a study with tied
+// factors. With the weight w and the cavity c = λ − λ_m, this factor is
 //
 //	λ_m = w·(λ − λ_prior) = w·(c − λ_prior)/(1 − w)
 type stays struct {

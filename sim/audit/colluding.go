@@ -9,11 +9,11 @@ import (
 	"fedpvi/sim"
 )
 
-// A colluding is a test case of a study that aggregates securely. The observer controls the
-// coordinator and as many clients as the study tolerates, which is one: the last of three clients.
-// The observer sees the sum that is opened, and subtracts the vector of its client. The claim is
-// the privacy cost that a client's ledger charges for this observer. One plan adds up the answers
-// of many runs as parts of one vector, which saves most of the signatures.
+// A colluding is a test case of a study with secure sums. The observer controls the coordinator and
+// as many clients as the study tolerates, which is one: the last of three clients. The observer
+// sees the sum that is opened, and subtracts the vector of its client. The claim is the privacy
+// cost that a client's ledger charges for this observer. One plan adds up the answers of many runs
+// as parts of one vector, which saves most of the signatures.
 type colluding struct {
 	*federation
 
@@ -44,8 +44,8 @@ func newColluding() (*colluding, error) {
 	return &colluding{federation: &federation{name, accountant.ZeroOut, p, true}}, err
 }
 
-// profile attacks the first client. The change of this client's factor is far longer than the clip in
-// one world, and zero in the other world.
+// profile attacks the first client. In one world, the change of this client's factor is far longer
+// than the clip. In the other world, it is zero.
 func (c *colluding) profile(ctx context.Context, t task) (Check, error) {
 	t.runs *= colludingRuns
 	a := attack{claim: newClaim(c.claim()), learn: linearOnly, observe: func(seed uint64, world, run int) ([]float64, error) {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A combination describes a study for the comparison of outcomes. It has a likelihood, a mode of
+// A combination describes a study whose outcomes are compared. It has a likelihood, a mode of
 // release, and options that the study language allows with them.
 type combination struct {
 	family    study.Family
@@ -23,8 +23,8 @@ type combination struct {
 	schedule  study.Schedule
 }
 
-// A mode is a kind of release. The fields inference and others contain the text of the study file
-// that selects the kind of release.
+// A mode is a kind of release. inference and others contain the text of the study file that selects
+// it.
 type mode struct {
 	name      string
 	unit      study.Unit
@@ -33,7 +33,7 @@ type mode struct {
 	// whether the accounted sensitivity does not bound the difference of two messages: a message is
 	// computed from several releases, or the study has a scale phase
 	derived   bool
-	allocated bool // whether no bound on the cost of the sampling is known under replace-one adjacency
+	allocated bool // whether the cost of the sampling has no known bound under replace-one adjacency
 	// whether the state that a client saves depends on its rows, so that another file does not fit
 	// the state
 	keepsRows bool
@@ -65,8 +65,8 @@ var outcomeModes = []mode{
 	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
 }
 
-// privateScale is the text of the tables of a study that finds the scale of its columns under
-// noise. The text replaces the setting that takes the scale from the bounds.
+// privateScale is the part of a study file that makes the study find the scale of its columns under
+// noise. It replaces the setting that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
 // heldOut is the text of a table with which a study scores held-out records.
@@ -74,8 +74,8 @@ const heldOut = "[compare]\nheld_out = 0.5\nclip = [-6, 3]"
 
 var outcomeFamilies = append(study.Families(), study.ByProgram)
 
-// notNumbers are texts that a file has in place of a missing number. The studies declare these
-// texts as missing values. A record with any other text instead of a number is left out.
+// notNumbers lists strings that a file has in place of a missing number. The studies declare them
+// as missing values. A record with any other string in place of a number is left out.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.
@@ -85,8 +85,8 @@ func (c combination) String() string {
 	return fmt.Sprintf("%s, %s, %s q, %s, %s factors, %s", c.family, c.mode.name, c.q, c.adjacency, c.factors, c.schedule)
 }
 
-// source returns the study document. The study accepts every value that a file can have: numbers out
-// of bounds are clamped, records with undeclared levels are dropped, and missing values are replaced.
+// source returns the study document. The study accepts every value that a file can have: it clamps
+// numbers out of bounds, drops records with undeclared levels, and replaces missing values.
 func (c combination) source() string {
 	tables := map[string][]string{}
 	add := func(text string) {
@@ -143,7 +143,7 @@ func (c combination) source() string {
 	return b.String()
 }
 
-// lastOfEach returns, for each key, the last of the lines with this key. The lines stay in order.
+// lastOfEach returns the last line for each key, in the order of the lines.
 func lastOfEach(lines []string) (kept []string) {
 	at := map[string]int{}
 	for _, line := range lines {
@@ -158,7 +158,7 @@ func lastOfEach(lines []string) (kept []string) {
 	return kept
 }
 
-// model returns the text of the table [model] in the study file.
+// model returns the table [model] of the study file.
 func (c combination) model() string {
 	regression := "outcome = \"y\"\nterms = [\"x\", \"g\"]\n"
 	switch c.family {
@@ -177,14 +177,14 @@ func (c combination) model() string {
 	return regression
 }
 
-// outcomesProgram is a program with effects of the levels of g.
+// outcomesProgram is a program with an effect for each level of g.
 const outcomesProgram = `data { int N; int K; vector[N] x; array[N] int<lower=1, upper=K> g; vector[N] y; }
 parameters { real b; real<lower=0> spread; vector[K] a; real<lower=0> s; }
 model { b ~ normal(0, 1); spread ~ normal(0, 1); a ~ normal(0, spread); s ~ exponential(1); y ~ normal(a[g] + b * x, s); }`
 
 func (c combination) kind() study.OutcomeKind { return (&study.Model{Family: c.family}).Kind() }
 
-// outcome returns the text of the study file that declares the type of the outcome's column.
+// outcome returns the part of the study file that declares the type of the outcome's column.
 func (c combination) outcome() string {
 	switch c.kind() {
 	case study.Count:
@@ -199,8 +199,8 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows of a file. The rows have values at the ends of the declared bounds, and one
-// row has each text of notNumbers.
+// corners returns rows of a file: rows with values at the ends of the declared bounds, and a row
+// with each string in notNumbers.
 func (c combination) corners() []string {
 	highest := "1"
 	switch c.kind() {
@@ -223,7 +223,7 @@ func (c combination) corners() []string {
 	return append(rows, "1,"+longLevel+","+highest, "0.5,undeclared,0", "0.5,,0", "0.5,a,")
 }
 
-// rowsOfAll are rows that both neighbouring files contain.
+// rowsOfAll lists the rows that both neighbouring files contain.
 var rowsOfAll = []string{"0.5,a,1", "-0.25,b,0", "0.1,a,1", "-0.9,b,0", "0.3,a,0", "0.7,b,1"}
 
 func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") + "\n" }
@@ -233,8 +233,8 @@ func (c combination) shared() string { return file(rowsOfAll...) }
 
 // neighbours returns two files, without and with the given rows. Under replace-one the given rows
 // take the place of other rows. If clients are protected, all rows but one are replaced. If records
-// are divided into parts, the given rows come last. If they came earlier, the random draws for the
-// other records would be shifted by one record, and these records could get into other parts.
+// are divided into parts, the given rows come last. Earlier in the file, they would shift the
+// random draws for the other records, which could then get into other parts.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {
@@ -248,8 +248,8 @@ func (c combination) neighbours(rows ...string) [2]string {
 	return [2]string{file(rowsOfAll...), with}
 }
 
-// hasFactors reports whether the clients of a study keep factors. The file of such a study states
-// the kind of the factors.
+// hasFactors reports whether the clients of a study have factors. If they do, the study file must
+// state the kind of the factors.
 func (m mode) hasFactors() bool {
 	return !strings.Contains(m.others, "opens") && !m.scores()
 }
@@ -271,8 +271,8 @@ func (m mode) adjacencies() []accountant.Adjacency {
 const mostFamilies = 3
 
 // sample returns a sample of all combinations. Every mode occurs with several of the families that
-// the mode allows, and every family occurs with several modes. The values of the other options
-// change from combination to combination. The sample is computed once.
+// it allows, and every family occurs with several modes. The other options vary from combination to
+// combination. The sample is computed only once.
 var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
@@ -293,8 +293,8 @@ var sample = sync.OnceValue(func() (all []combination) {
 	return all
 })
 
-// with returns a combination of a mode and a family, if there is one. If the other options can have
-// several values, the number turn selects among them.
+// with returns a valid combination of the mode and the family; ok is false if there is none.
+// Different values of turn choose different values of the other options.
 func (m mode) with(family study.Family, turn int) (combination, bool) {
 	var options []combination
 	adjacencies := m.adjacencies()

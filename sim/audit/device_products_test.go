@@ -16,7 +16,7 @@ import (
 
 // A substitute is a device on which chosen vectors replace the gradients of a network before the
 // clip. The audit then tests the clip, the product of matrices, the noise and the release. The
-// fields of a substitute can add a fault.
+// fields can add faults.
 type substitute struct {
 	*emulator.Device
 	vector func(v []float64, record uint32)
@@ -38,8 +38,8 @@ const (
 	productSlots = 2 * 8 * 4
 )
 
-// slots describes each element of a vector: the weight through which it is released, and the
-// layer and column of the derivatives that produce it.
+// slots describes the elements of a vector: for each one, the weight through which it is released,
+// and the layer and column of the derivatives that produce it.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
 func (s *substitute) Write(memory uint64, words []uint64) error {
@@ -143,7 +143,7 @@ func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vect
 	return nil
 }
 
-// auditProducts runs the program's checks on a device, and describes the checks that fail.
+// auditProducts runs the program's checks on a device and describes those that fail.
 func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -189,7 +189,7 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 	}
 }
 
-// The test checks that the audit finds faults of a device that does not follow its plan.
+// The test checks that the audit finds a device that does not follow its plan.
 func TestAuditFindsTamperingCard(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
 	var key []uint64 // noise key of the first plan

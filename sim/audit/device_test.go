@@ -54,15 +54,15 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps is a mechanism that computes its steps on a device. The gradient of a record is
-// its row, because the slope of a linear model is 1 at an outcome of 1 and a predictor of 0, and
-// q hardly moves.
+// deviceSteps is a mechanism that computes its steps on a device. The gradient of a record is its
+// row, because the slope of a linear model is 1 for an outcome of 1 and a predictor of 0, and q
+// hardly moves.
 type deviceSteps struct {
 	*dpmech.SampledSum
 	device *tamperer
 }
 
-// on returns the same case with sums of gradients that the given device computes.
+// on returns the case d with gradients that the given device adds up.
 func (d descent) on(device *tamperer) descent {
 	d.adds = func(d descent, records int) (steps, error) {
 		m, err := newIntegers(d, records)
@@ -165,7 +165,7 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 	}, nil
 }
 
-// audit runs the program's checks on a device, and describes the checks that fail.
+// audit runs the program's checks on a device and describes those that fail.
 func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -212,7 +212,7 @@ func TestAuditOfTheDevice(t *testing.T) {
 	}
 }
 
-// The test checks that the audit finds faults of a device that does not follow its plan.
+// The test checks that the audit finds a device that does not follow its plan.
 func TestAuditFindsTamperingDevice(t *testing.T) {
 	d := deviceCases[0]
 	var key []uint64 // noise key of the first plan

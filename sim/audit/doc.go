@@ -10,9 +10,8 @@
 // because a test of ε at a single small δ would find hardly any fault.
 //
 // Direct tests cover properties whose faults an attack can hardly detect. These are the variance
-// and the shape of the noise in real messages, the correlation of the noise across rounds,
-// coordinates, clients and runs, the frequencies of sampling, and the norms of the vectors in a
-// sum.
+// and shape of the noise in real messages, its correlation across rounds, coordinates, clients and
+// runs, the frequencies of sampling, and the norms of the vectors in a sum.
 //
 // All tests of an audit together raise a false alarm with probability at most [FalseAlarm]. An
 // audit without findings proves nothing. The proofs are in docs/prove/privacy.md, and the audit
@@ -21,9 +20,8 @@
 // # Adding a mechanism
 //
 // The audit tests sums with the noise of every family in [fedpvi/dpmech.Families] (noisy.go). A
-// mechanism that is not a [fedpvi/dpmech.Sum] needs a file with a direct test of the norms of vectors
-// in a sum, and an attack on the release, as in scores.go. In the function suite (suite.go),
-// append the test to the list quick with the function single, and the attack to the list long with
-// the function lazily. If the noise is not Gaussian, map it to normal variates for the tests of
-// aboutNoise, as the function normalScore does.
+// mechanism that is not a [fedpvi/dpmech.Sum] needs a file with a direct test of the norms of
+// vectors in a sum, and an attack on the release, as in scores.go. In suite (suite.go), append the
+// test to the list quick, with single, and the attack to the list long, with lazily. If the noise
+// is not Gaussian, map it to normal variates for the tests of aboutNoise, as normalScore does.
 package audit

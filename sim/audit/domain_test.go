@@ -17,9 +17,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// No record of the declared domain makes a computation panic, and every answer to a plan exists
-// and can be added up, for every likelihood and mode of release. If FEDPVI_LONG is set, each of
-// them computes with a million records, and otherwise some of them with a few.
+// The test checks, for the likelihoods and modes of release, that no record of the declared domain
+// makes a computation panic, and that every plan gets an answer that can be added up. If
+// FEDPVI_LONG is set, it tests all of them with a million records each, and otherwise some of them
+// with a few records.
 func TestRecordsOfTheWholeDomain(t *testing.T) {
 	const file = 5000
 	many := os.Getenv("FEDPVI_LONG") != ""
@@ -58,7 +59,7 @@ func TestRecordsOfTheWholeDomain(t *testing.T) {
 }
 
 // answers plays a study in which the first client has a file of random rows. It returns the number
-// of its records times the number of its answers.
+// of that client's records times the number of its answers.
 func (c combination) answers(rows int, seed uint64) (int, error) {
 	if c.mode.keepsRows && !c.mode.scores() {
 		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // parts differ in their releases, and other modes play the other solvers
@@ -96,7 +97,7 @@ func (c combination) answers(rows int, seed uint64) (int, error) {
 	return answerAll(server, sites, files[0].Len(), seed)
 }
 
-// answerAll lets all sites answer all plans. It returns the number of answers of the first one
+// answerAll lets all sites answer all plans. It returns the number of the first site's answers,
 // times its records.
 func answerAll(server *session.Server, sites []*session.Site, records int, seed uint64) (done int, err error) {
 	tell := func(e session.Entry) (err error) {
@@ -137,7 +138,7 @@ func answerAll(server *session.Server, sites []*session.Site, records int, seed 
 	return done, nil
 }
 
-// anyRow returns a row of a file with values of every size.
+// anyRow returns a row of a file, with values of any size.
 func (c combination) anyRow(r *rand.Rand) string {
 	one := func(texts ...string) string { return texts[r.IntN(len(texts))] }
 	number := func(low, high float64) string {
@@ -157,7 +158,7 @@ func (c combination) anyRow(r *rand.Rand) string {
 	outcome := number(0, 1)
 	switch c.kind() {
 	case study.Count:
-		outcome = one(append(notNumbers, "", "Inf", "-inf", "1e300", "-0", "400", strconv.Itoa(r.IntN(1001)))...) // a client refuses a file with a part of a count
+		outcome = one(append(notNumbers, "", "Inf", "-inf", "1e300", "-0", "400", strconv.Itoa(r.IntN(1001)))...) // a client refuses a file with a fractional count
 		if r.IntN(2) == 0 {
 			outcome = strconv.Itoa(r.IntN(1001))
 		}

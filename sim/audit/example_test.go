@@ -7,7 +7,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// The example runs an audit of the program, which should have no finding. It takes some ten
+// This example runs an audit of the program, which should have no finding. It takes about ten
 // seconds, so tests do not run it.
 func ExampleAuditor_Run() {
 	auditor, err := audit.New()

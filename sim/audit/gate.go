@@ -12,8 +12,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// gateDim is the dimension of the vectors in the tests of the gate. The dimension is even, because
-// some vectors have one half that is zero.
+// gateDim is the dimension of the vectors in the tests of the gate. It is even, because in some
+// vectors one half is zero.
 const gateDim = 6
 
 // gateClip is the clip of the sums in the tests of the gate.
@@ -22,8 +22,8 @@ const gateClip = 1.7
 // clipSteps returns the clip of a sum in lattice steps.
 func clipSteps(m *dpmech.Sum) float64 { return math.Floor(m.Clip() / m.Lattice().Step()) }
 
-// norms tests that no vector adds more than the clip to a sum. It also tests that a vector with an
-// element that is not finite adds nothing.
+// norms tests that no vector adds more than the clip to a sum, and that a vector with an element
+// that is not finite adds nothing.
 func (f noisy) norms(_ context.Context, t task) (Check, error) {
 	const vectors = 4000
 	gate, err := f.sum(accountant.AddRemove)
@@ -62,7 +62,7 @@ func (f noisy) norms(_ context.Context, t task) (Check, error) {
 }
 
 // hostileVector returns a random vector with elements of any size that a float can have. In some
-// vectors one half is zero, all elements are equal, or an element is not finite.
+// vectors, one half is zero, all elements are equal, or an element is not finite.
 func hostileVector(r *rand.Rand) []float64 {
 	v := make([]float64, gateDim)
 	scale := math.Pow(10, 4*r.NormFloat64())
@@ -89,7 +89,7 @@ func hostileVector(r *rand.Rand) []float64 {
 	return v
 }
 
-// oblivious tests that noise does not depend on the value that it hides, and is never used
+// oblivious tests that noise does not depend on the value that it hides, and that no noise is used
 // twice.
 func (f noisy) oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := f.sum(accountant.AddRemove)

@@ -33,8 +33,8 @@ max_records = 100
 nominal_records = 20
 `
 
-// A gradients is a test case of a client that takes private gradient steps. The client may have
-// the protected record, and other records whose gradient is zero.
+// A gradients is a test case of a client that takes private gradient steps. The client may have the
+// protected record, and it has other records whose gradient is zero.
 type gradients struct {
 	mode      string // kind of gradients
 	draws     int
@@ -106,7 +106,7 @@ var quietCases = []gradients{
 }
 
 // quiet collects the noise of steps from the client's messages. Each round has one step. The noise
-// of the step is the change of q minus the change that the prior causes.
+// of the step is the change of q minus the change due to the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))
@@ -123,8 +123,8 @@ func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 }
 
 // steps runs the study and returns the noise of every step, in units of the claimed standard
-// deviation. Each step has one value for the mean of q and, if the log sd has noise of its own, one
-// for the log sd.
+// deviation. Each step has one value for the mean of q, and another for the log sd if the log sd
+// has separate noise.
 func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises holds the noise of releases in units of the claimed standard deviation. The noise is the
-// release minus the number that the noise hides. The indices are the run, the release within the
-// run, the sender and the coordinate.
+// noises holds the noise of releases, which is the release minus the number that the noise hides,
+// in units of the claimed standard deviation. The indices are the run, the release within the run,
+// the sender and the coordinate.
 type noises [][][][]float64
 
 // variances tests whether the noise has the claimed variance, for every sender, coordinate and
@@ -86,8 +86,8 @@ func (z noises) shapes() []trial {
 
 // correlations tests whether draws of noise are independent. It compares draws between releases of
 // a run, between senders, between coordinates at any distance, and between neighbouring runs. It
-// also compares draws that differ in release and sender at once, because a faulty program might
-// reuse the noise of another sender's release. Each draw is in at most one pair of a trial.
+// also compares draws that differ in both release and sender, because a faulty program might reuse
+// the noise of another sender's release. Each draw is in at most one pair of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])

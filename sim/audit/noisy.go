@@ -14,7 +14,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A noisy tests sums with the noise of one family.
+// A noisy is a family of noise whose sums are tested.
 type noisy dpmech.Family
 
 func (f noisy) name() string { return "sums with " + f.Name + " noise" }
@@ -39,12 +39,12 @@ func (f noisy) questions() []question {
 	return all
 }
 
-// cells contains the probabilities of cells of equal width, in the order of their values. The middle
-// of the slice is at zero.
+// cells contains the probabilities of cells of equal width, in the order of their values. Zero is
+// in the middle of the slice.
 type cells []float64
 
-// cellsOf returns the probabilities of n cells under the law. It takes the mass at the midpoint of a
-// cell for the whole cell, so a mass that jumps should do so between cells.
+// cellsOf returns the probabilities of n cells under the law. It takes the mass at the midpoint of
+// a cell for the whole cell, so jumps of the mass should be between cells.
 func cellsOf(law dpmech.Law, width float64, n int) cells {
 	p := make(cells, n)
 	for i := range p {
@@ -53,8 +53,8 @@ func cellsOf(law dpmech.Law, width float64, n int) cells {
 	return p
 }
 
-// shared returns the probabilities for the sum of the given number of samples. The cells must have
-// room for the sum.
+// shared returns the probabilities for the sum of the given number of samples. The cells must be
+// wide enough for the sum.
 func (p cells) shared(shares int) cells {
 	fft := fourier.NewFFT(len(p))
 	c := fft.Coefficients(nil, p)
@@ -116,8 +116,8 @@ func (f noisy) accounted(context.Context, task) (Check, error) {
 	return certain(true, "δ(ε) covers two inputs of a release, with %d settings: for every adjacency, for one share and for three, for records and for sums of many records", at), nil
 }
 
-// undercharged describes a δ(ε) of the accounted cost that is below the exact δ(ε) of two inputs. It
-// returns an empty text if there is none.
+// undercharged describes a δ(ε) of the accounted cost that is below the exact δ(ε) of two inputs,
+// or returns "" if there is none.
 func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 	m, err := dpmech.NewSum(cfg, dpmech.Family(f))
 	if err != nil {
@@ -146,8 +146,8 @@ func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 	return "", nil
 }
 
-// inputs returns the probabilities of an element for two inputs of a sum. The inputs differ by the
-// clip times the factor, in one element or by equal parts in two elements.
+// inputs returns the probabilities of an element for two inputs of a sum. The inputs differ by
+// factor times the clip, in one element or by equal parts in two elements.
 func inputs(m *dpmech.Sum, factor int) (p, q cells) {
 	distance, n := 512, 1<<15 // of one element, in cells
 	if m.Dim() == 2 {

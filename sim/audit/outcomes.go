@@ -26,8 +26,8 @@ import (
 // An outcome is everything about an answer, besides its numbers, that others may see and that must
 // not depend on one record: whether the file is read, whether there is an answer, the error, the
 // size of the answer, its charges, whether the state can be saved, and lines of logs. An outcome
-// does not include the size of the state, which depends on the digits of numbers and which others
-// never see.
+// does not include the size of the state, which depends on the digits of numbers but is never
+// visible to others.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool
@@ -54,7 +54,7 @@ func (o outcome) differs(from outcome) string {
 	return ""
 }
 
-// logging serialises the audits that listen to the log of the whole program.
+// logging makes audits that read the log of the whole program run one at a time.
 var logging sync.Mutex
 
 // listen calls f, and returns the lines that the program logs while f runs, without the time of
@@ -75,10 +75,10 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare simulates a study in which one client has two files. At every plan the client answers
-// twice from the same state and with the same noise. One answer uses the client's own file, and the
-// other uses a file that also has the given rows. The function describes the first difference
-// between the two answers that others may see, or returns "".
+// compare simulates a study in which one client has two files. At every plan, the client answers
+// twice from the same state and with the same noise: once with its own file, and once with a file
+// that also has the given rows. compare describes the first difference between the two answers that
+// others could see, or returns "".
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {

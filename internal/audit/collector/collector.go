@@ -1,4 +1,4 @@
-// Package collector sends audit logs to collectors of OpenTelemetry logs, by OTLP over HTTP.
+// Package collector sends audit logs to OpenTelemetry collectors, by OTLP over HTTP.
 package collector
 
 import (
@@ -23,7 +23,7 @@ const flush = 5 * time.Second
 
 // Open divides the destinations of an audit log. For each destination that is a collector, such as
 // otlp+http://127.0.0.1:4318, it returns a sink. It also returns the other destinations, which are
-// for [audit.Open]. The argument program is the name of the program in the log.
+// for [audit.Open]. program is the name of the program in the log.
 func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
 	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")
@@ -40,9 +40,9 @@ func Open(ctx context.Context, program string, all []string) (destinations []str
 	return destinations, sinks, nil
 }
 
-// A collector is a sink that sends the audit log to a collector of logs, by OTLP over HTTP. It
-// sends a batch every second. If the collector of logs cannot be reached for a minute, the lines of
-// that time are lost.
+// A collector is a sink that sends the audit log to an OpenTelemetry collector, by OTLP over HTTP.
+// It sends a batch every second. If it cannot reach the collector for a minute, the lines of that
+// time are lost.
 type collector struct {
 	provider *sdk.LoggerProvider
 	logger   log.Logger
@@ -75,7 +75,7 @@ func (c *collector) Write(l audit.Line) error {
 	r.SetTimestamp(l.Time)
 	r.SetEventName(l.Event)
 	r.SetBody(attribute.StringValue(l.Event))
-	r.SetSeverity(log.Severity(l.Level + 9)) // the levels of slog have the same spacing as the severities
+	r.SetSeverity(log.Severity(l.Level + 9)) // the levels of slog are spaced like the severities
 	r.SetSeverityText(l.Level.String())
 	for _, a := range l.Attrs {
 		r.AddAttributes(attribute.KeyValue{Key: attribute.Key(a.Key), Value: valueOf(a.Value)})

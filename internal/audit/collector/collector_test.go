@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// The test sends an audit log to a server that reads requests with OpenTelemetry's own definition of
-// the protocol (ExportLogsServiceRequest of OTLP over HTTP), and compares the records.
+// The test sends an audit log to a server that decodes requests with OpenTelemetry's own definition
+// of the protocol (ExportLogsServiceRequest of OTLP over HTTP), and compares the records.
 func TestCollectorReadsTheAuditLog(t *testing.T) {
 	var mu sync.Mutex
 	var got []*logspb.LogRecord

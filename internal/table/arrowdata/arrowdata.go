@@ -28,8 +28,8 @@ import (
 const maxBatch = 1 << 30
 
 // limit returns the largest allowed size of a batch or a column, for data of the given size in
-// bytes. The argument is 0 if the size of the data is not known. The limit of a small file is at
-// least 64 MiB, because a column with few different values is much smaller when it is compressed.
+// bytes, or 0 if that is not known. The limit of a small file is at least 64 MiB, because
+// compression makes a column with few different values much smaller.
 func limit(size int64) int64 {
 	const small, compression = 64 << 20, 256
 	if size == 0 || size > maxBatch/compression {
@@ -38,7 +38,7 @@ func limit(size int64) int64 {
 	return max(small, compression*size)
 }
 
-// bounded allocates memory, and panics if more than max bytes are wanted at once.
+// bounded allocates memory, and panics at a request for more than max bytes.
 type bounded struct {
 	memory.Allocator
 	max int64
@@ -65,7 +65,7 @@ func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted
 	fault := guard.Run(func() {
 		var from *ipc.Reader
 		if from, err = open(data, size); err != nil {
-			err = errors.Join(ctx.Err(), errDamaged) // the error of the package may contain bytes of the file
+			err = errors.Join(ctx.Err(), errDamaged) // an error of the package may contain bytes of the file
 			return
 		}
 		rows := &reader{ctx: ctx, from: from}
@@ -103,7 +103,7 @@ type reader struct {
 	ctx   context.Context
 	from  *ipc.Reader
 	names []string
-	dates []bool // whether each column must have dates
+	dates []bool // whether the values of each column must be dates
 	at    []int  // index of each column in a batch
 	cell  []func(row int) table.Cell
 	cells []table.Cell
@@ -136,7 +136,7 @@ func (a *reader) find(wanted []table.Wanted) error {
 	return nil
 }
 
-// isText reports whether values of a type are texts.
+// isText reports whether values of a type are text.
 func isText(kind arrow.Type) bool {
 	return kind == arrow.STRING || kind == arrow.LARGE_STRING || kind == arrow.STRING_VIEW
 }
@@ -146,7 +146,7 @@ func isDay(kind arrow.Type) bool {
 	return isText(kind) || kind == arrow.DATE32 || kind == arrow.DATE64 || kind == arrow.TIMESTAMP
 }
 
-// isValue reports whether values of a type are numbers, texts, booleans or dates.
+// isValue reports whether values of a type are numbers, text, booleans or dates.
 func isValue(kind arrow.Type) bool {
 	return kind != arrow.TIMESTAMP && isDay(kind) || kind == arrow.BOOL || kind == arrow.NULL || arrow.IsPrimitive(kind) && (arrow.IsInteger(kind) || arrow.IsFloating(kind)) || kind == arrow.DECIMAL128
 }
@@ -185,8 +185,8 @@ func (a *reader) Next() ([]table.Cell, error) {
 	return a.cells, nil
 }
 
-// plausible reports whether a batch can have as many rows as it states. A value takes at least one bit.
-// The type without values takes none, so the rows of a few batches may have no values at all.
+// plausible reports whether a batch can have as many rows as it states. A value takes at least one
+// bit. Columns of the null type take no space, so a few rows may have no bits at all.
 func plausible(b arrow.RecordBatch) bool {
 	const empty = 1 << 16 // largest number of rows of a batch without values
 	var size uint64
@@ -258,5 +258,5 @@ func decoder(values arrow.Array) func(row int) table.Cell {
 	case array.StringLike:
 		return func(row int) table.Cell { return table.Cell{Text: v.Value(row)} }
 	}
-	return func(int) table.Cell { return table.Cell{Kind: table.Missing} } // the type without values
+	return func(int) table.Cell { return table.Cell{Kind: table.Missing} } // the null type
 }

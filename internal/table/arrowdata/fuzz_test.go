@@ -20,7 +20,7 @@ var wanted = []table.Wanted{{Name: "n"}, {Name: "t"}, {Name: "d", Date: true}}
 // maxRows is the number of rows after which count stops. Damaged data can state any number.
 const maxRows = 1000
 
-// count reads Arrow data, and returns the number of rows, which is −1 if use was not called.
+// count reads Arrow data and returns the number of rows, or −1 if use was not called.
 func count(t *testing.T, data io.Reader, size int) (rows int, err error) {
 	rows = -1
 	err = arrowdata.Read(t.Context(), data, int64(size), wanted, func(r table.Reader) error {
@@ -41,7 +41,7 @@ func count(t *testing.T, data io.Reader, size int) (rows int, err error) {
 	return rows, err
 }
 
-// sample returns two rows as an Arrow file and as an Arrow stream.
+// sample returns two rows, as an Arrow file and as an Arrow stream.
 func sample(f testing.TB, o ...ipc.Option) (file, stream []byte) {
 	texts := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	schema := arrow.NewSchema([]arrow.Field{
@@ -74,8 +74,8 @@ func sample(f testing.TB, o ...ipc.Option) (file, stream []byte) {
 	return whole.Bytes(), parts.Bytes()
 }
 
-// A file that was cut off between two batches is refused, because it lacks the mark after the last one.
-// A stream may end without this mark.
+// The test checks that a file that was cut off between two batches is refused, because it lacks the
+// mark after the last batch. A stream may end without this mark.
 func TestCutBetweenBatches(t *testing.T) {
 	mark := []byte("\xff\xff\xff\xff\x00\x00\x00\x00")
 	file, stream := sample(t)
@@ -90,8 +90,9 @@ func TestCutBetweenBatches(t *testing.T) {
 	}
 }
 
-// A small stream can state any number of rows of a column without values. A batch may state a few, which
-// is not enough to fill memory with the values that a study has in place of missing ones.
+// A small stream can state any number of rows for a column without values. The test checks that a
+// batch may state only a few, too few to fill memory with the values that a study substitutes for
+// missing ones.
 func TestRowsWithoutValues(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true}}, nil)
 	for _, c := range []struct {
@@ -110,7 +111,8 @@ func TestRowsWithoutValues(t *testing.T) {
 	}
 }
 
-// Whatever the bytes of Arrow data are, reading ends with rows of all columns or with an error.
+// The fuzzer checks that, for any bytes of Arrow data, reading ends with rows of all columns or
+// with an error.
 func FuzzRead(f *testing.F) {
 	for _, o := range [][]ipc.Option{nil, {ipc.WithLZ4()}, {ipc.WithZstd()}} {
 		file, stream := sample(f, o...)

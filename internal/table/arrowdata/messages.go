@@ -13,8 +13,9 @@ import (
 // fileMagic has the first bytes of an Arrow file. The messages of a stream follow them.
 const fileMagic = "ARROW1\x00\x00"
 
-// messages reads the messages of an Arrow stream, or of an Arrow file after its first bytes. Package ipc
-// has a reader of messages too, but both it and the decoder trust the sizes in a message.
+// messages reads the messages of an Arrow stream, or of an Arrow file after its first bytes.
+// Package ipc can also read messages, but both its reader and its decoder trust the sizes in a
+// message.
 type messages struct {
 	from io.Reader
 	mem  memory.Allocator
@@ -52,7 +53,7 @@ func (m *messages) Message() (*ipc.Message, error) {
 
 // size returns the size of the description of the next message, or io.EOF if there is none.
 func (m *messages) size() (int32, error) {
-	const begins = -1 // a message begins with this number, except in data that Arrow wrote before version 0.15
+	const begins = -1 // a message begins with this number, except in data from Arrow before version 0.15
 	var size int32
 	err := binary.Read(m.from, binary.LittleEndian, &size)
 	if errors.Is(err, io.EOF) && !m.file {
@@ -70,10 +71,10 @@ func (m *messages) size() (int32, error) {
 	return size, nil
 }
 
-// examine returns the length of the body of a message. It returns false if the description of the
-// message states more parts than can be in it. The decoder would allocate memory for all of them. The
-// description is a FlatBuffer, whose tables the file Message.fbs of Arrow's documentation declares.
-// examine panics if a part is outside the description.
+// examine returns the length of the body of a message. ok is false if the description of the
+// message states more parts than it can contain, because the decoder would allocate memory for all
+// of them. The description is a FlatBuffer, whose tables the file Message.fbs of Arrow's
+// documentation declares. examine panics if a part is outside the description.
 func examine(description []byte) (body int64, ok bool) {
 	c := &checker{left: shared * len(description)}
 	message := flatbuffers.Table{Bytes: description, Pos: flatbuffers.GetUOffsetT(description)}
@@ -90,8 +91,8 @@ func examine(description []byte) (body int64, ok bool) {
 }
 
 const (
-	shared   = 4  // a description is refused if its parts together have more than so many times its size
-	maxDepth = 64 // greatest depth of nested tables
+	shared   = 4  // a description is refused if its parts together are more than this many times its size
+	maxDepth = 64 // maximum depth of nested tables
 )
 
 // A checker adds up the sizes of the parts of a description.
@@ -171,12 +172,13 @@ func (c *checker) enter(t flatbuffers.Table, check func(flatbuffers.Table)) {
 	c.depth--
 }
 
-// field returns the place of the field with the given number in a table, or 0 if the table lacks it.
+// field returns the place of a field in a table, by the number of the field, or 0 if the table
+// lacks it.
 func field(t flatbuffers.Table, number int) flatbuffers.UOffsetT {
 	return flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*number)))
 }
 
-// valueOf returns the byte in the field with the given number, or 0 if the table lacks it.
+// valueOf returns the byte in a field, by the number of the field, or 0 if the table lacks it.
 func valueOf(t flatbuffers.Table, number int) byte {
 	if o := field(t, number); o != 0 {
 		return t.GetByte(t.Pos + o)

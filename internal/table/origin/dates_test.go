@@ -16,7 +16,7 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// days reads the first column of a source as dates.
+// days reads a column of a source as dates.
 func days(t *testing.T, s origin.Source, column string) (all []string, err error) {
 	t.Helper()
 	err = s.Read(t.Context(), format, []table.Wanted{{Name: column, Date: true}}, io.Discard, func(r table.Reader) error {
@@ -34,7 +34,7 @@ func days(t *testing.T, s origin.Source, column string) (all []string, err error
 	return all, err
 }
 
-// Dates and times of a Parquet file are days in UTC, also before 1970.
+// The test checks that dates and times in a Parquet file are read as days in UTC, also before 1970.
 func TestDaysOfParquet(t *testing.T) {
 	type row struct {
 		Day   int32     `parquet:"day,date"`
@@ -75,7 +75,7 @@ func TestDaysOfParquet(t *testing.T) {
 	}
 }
 
-// Dates and times of files that pyarrow wrote are days.
+// The test reads the dates and times in files from pyarrow as days.
 func TestDaysOfPyarrow(t *testing.T) {
 	for _, name := range []string{"patients.parquet", "patients.arrow", "patients.arrows"} {
 		s := origin.Source{From: filepath.Join("testdata", name)}

@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// First bytes of compressed files.
+// These are the first bytes of compressed files.
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
@@ -36,8 +36,8 @@ var foreign = []struct{ magic, is, do string }{
 	{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
 }
 
-// known checks the first bytes of a file. If they belong to a known format that the program cannot
-// read, known returns an error that describes how to convert the file.
+// known returns an error if the first bytes of a file belong to a known format that the program
+// cannot read. The error describes how to convert the file.
 func known(start []byte) error {
 	for _, other := range foreign {
 		if bytes.HasPrefix(start, []byte(other.magic)) {
@@ -47,9 +47,9 @@ func known(start []byte) error {
 	return nil
 }
 
-// text returns a reader of the text of a file. The argument start has the first bytes of the file.
-// A compressed file is decompressed. If the file, or the content of a compressed file, has a format
-// that cannot be read, text returns an error.
+// text returns a reader of the text of a file, decompressed if necessary. start has the first bytes
+// of the file. text returns an error if the file, or the content of a compressed file, has a format
+// that cannot be read.
 func text(start []byte, r io.Reader) (io.Reader, error) {
 	if err := known(start); err != nil {
 		return nil, err
@@ -72,8 +72,7 @@ func text(start []byte, r io.Reader) (io.Reader, error) {
 	return buffered, nil
 }
 
-// decompress returns a reader of a compressed file. If the file is not compressed, the reader is
-// nil.
+// decompress returns a reader of a compressed file, or nil if the file is not compressed.
 func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(start, gzipMagic):
@@ -101,7 +100,7 @@ func (u unpacked) Read(p []byte) (int, error) {
 	return n, told(err, u.by)
 }
 
-// told adds to a decoder's error that the file may end too early. It returns io.EOF and nil
+// told adds to a decoder's error that the file may have been cut off. It returns io.EOF and nil
 // unchanged.
 func told(err error, by string) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // a reader of the standard library returns io.EOF itself

@@ -1,5 +1,5 @@
-// Package origin opens tables of records: text files, compressed or not, and Parquet files. It also opens
-// Arrow files and queries to databases, by the readers that a program registers.
+// Package origin opens tables of records: text files, which may be compressed, and Parquet files.
+// With readers that a program registers, it also opens Arrow files and queries to databases.
 package origin
 
 import (
@@ -14,7 +14,7 @@ import (
 	"fedpvi/internal/table"
 )
 
-// A Source describes the location and the form of a table of records.
+// A Source describes the location and the format of a table of records.
 type Source struct {
 	// From is the path of a file, which may be an SQLite database, or the address of a PostgreSQL
 	// database, such as postgres://reader@localhost/cohort. The address must not contain a password.
@@ -23,15 +23,15 @@ type Source struct {
 	Query string // path of a file with the SQL query; empty unless From is a database
 
 	Separator rune // separator of the fields of a text file; 0 means the separator of the format
-	Comma     bool // whether numbers of a text file are spelled with a decimal comma
+	Comma     bool // whether numbers in a text file are written with a decimal comma
 
-	// Progress, if set, is called from time to time with the number of units that were read and
-	// the total number of units. A unit is a byte of a text file, or a row of another source. The
-	// total number is 0 if it is not known.
+	// Progress, if set, is called from time to time with the number of units read so far and the
+	// total number, which is 0 if it is not known. A unit is a byte of a text file, or a row of
+	// another source.
 	Progress func(read, all int64)
 
-	// Wait, if set, is called before a pipe is opened, which lasts until another program opens it for
-	// writing. The function that Wait returns is called when the wait is over.
+	// Wait, if set, is called before a pipe is opened, because opening a pipe blocks until another
+	// program opens it for writing. The function that Wait returns is called when the wait is over.
 	Wait func() (over func())
 }
 
@@ -40,11 +40,11 @@ func (s Source) Database() bool {
 	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
 }
 
-// Read opens the table and calls the function use with a reader of the table. The argument format
-// is the format of text files. Settings of the source override this format. In a Parquet file, Read
-// reads only the wanted columns. It writes bytes that identify the table to the writer named. These
-// bytes are the content of a file, or all values of a query in order. Read returns an error if the
-// table cannot be opened or read, if use returns an error, or if ctx is done.
+// Read opens the table and calls use with a reader of the table. format is the format of text
+// files, and settings of the source override it. In a Parquet file, Read reads only the wanted
+// columns. It writes bytes that identify the table to named: the content of a file, or all values
+// of a query in order. Read returns an error if the table cannot be opened or read, if use returns
+// an error, or if ctx is done.
 func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Database() {
 		return queries(ctx, s, wanted, named, use)
@@ -54,14 +54,14 @@ func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wa
 		return err
 	}
 	defer f.Close()
-	defer context.AfterFunc(ctx, func() { f.Close() })() // ends the wait for a pipe to which nobody writes
+	defer context.AfterFunc(ctx, func() { f.Close() })() // ends the wait for data in a pipe
 	if s.Separator != 0 {
 		format.Separator = s.Separator
 	}
 	format.Comma = s.Comma
 	if err := s.readFile(ctx, f, format, wanted, named, use); err != nil {
 		var path *os.PathError
-		located := strings.HasPrefix(err.Error(), s.From) // an error of the function use may already name the file
+		located := strings.HasPrefix(err.Error(), s.From) // an error from use may already name the file
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -115,8 +115,8 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return errors.Join(err, rest(buffered, err))
 }
 
-// rest reads the rest of a file, unless the rows of the file could not be read. The name of a table
-// depends on the whole file, also on bytes that belong to no row.
+// rest reads the rest of a file, unless its rows could not be read. The name of a table depends on
+// the whole file, including bytes that belong to no row.
 func rest(r io.Reader, err error) error {
 	if err != nil {
 		return nil
@@ -125,8 +125,8 @@ func rest(r io.Reader, err error) error {
 	return err
 }
 
-// readable returns an error for a directory or a device. A pipe can be read. An example is the
-// output of a program that decrypts the records.
+// readable returns an error for a directory or a device. It accepts a pipe, such as the output of a
+// program that decrypts the records.
 func readable(mode os.FileMode) error {
 	switch {
 	case mode.IsDir():
@@ -146,7 +146,7 @@ func beginning(r *bufio.Reader) ([]byte, error) {
 	return start, err
 }
 
-// counted counts the bytes that were read. When its context is done, it stops reading.
+// counted counts the bytes that were read. It stops reading when its context is done.
 type counted struct {
 	ctx       context.Context
 	r         io.Reader

@@ -26,7 +26,7 @@ var (
 	wanted = columns("age", "count", "pressure", "dose", "treated", "born", "site")
 )
 
-// columns returns columns of any values.
+// columns returns wanted columns that may have any values.
 func columns(names ...string) (all []table.Wanted) {
 	for _, name := range names {
 		all = append(all, table.Wanted{Name: name})
@@ -37,7 +37,7 @@ func columns(names ...string) (all []table.Wanted) {
 // maxRows is the number of rows after which rows stops. A damaged Parquet file can state any number.
 const maxRows = 1000
 
-// rows reads a source, and returns its rows as texts and the bytes that name it.
+// rows reads a source, and returns its rows as strings and the bytes that name it.
 func rows(t *testing.T, s origin.Source) (all [][]string, named []byte, err error) {
 	t.Helper()
 	var name bytes.Buffer
@@ -61,7 +61,7 @@ func rows(t *testing.T, s origin.Source) (all [][]string, named []byte, err erro
 	return all, name.Bytes(), err
 }
 
-// textOf returns a cell as a text. Equal numbers have equal texts, however they are spelled.
+// textOf returns a cell as a string. Equal numbers have equal strings, however they are written.
 func textOf(c table.Cell) string {
 	if c.Kind == table.Missing {
 		return ""
@@ -102,8 +102,9 @@ func compress(t *testing.T, w io.WriteCloser, of *bytes.Buffer, text []byte) []b
 	return of.Bytes()
 }
 
-// A Parquet file of pyarrow with small pages and groups, Arrow data of pyarrow with small compressed
-// batches, and the same table as compressed CSV, have the rows of the CSV file. The bytes that name a file are its content.
+// The test checks that three kinds of files have the rows of the CSV file: a Parquet file from
+// pyarrow with small pages and groups, Arrow data from pyarrow with small compressed batches, and
+// compressed CSV. The bytes that name a file are its content.
 func TestFormatsAgree(t *testing.T) {
 	text := content(t, "patients.csv")
 	var gz, zst bytes.Buffer
@@ -137,7 +138,8 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// The name of a file also covers the bytes after the last row that was read.
+// The test checks that the name of a file also depends on the bytes after the last row that was
+// read.
 func TestNameCoversTheWholeFile(t *testing.T) {
 	text := []byte(strings.Repeat("a,b\n", 1<<17))
 	var name bytes.Buffer
@@ -150,8 +152,8 @@ func TestNameCoversTheWholeFile(t *testing.T) {
 	}
 }
 
-// The error for a file that cannot be read names the file and the problem, and the way to convert
-// it if there is one.
+// The test checks that the error for a file that cannot be read names the file, the problem, and
+// the way to convert it if there is one.
 func TestRefusedFiles(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"book.xlsx", "PK\x03\x04rest", "save the sheet as CSV"},
@@ -185,7 +187,8 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// A small Arrow stream that states a large size is refused before memory of this size is allocated.
+// The test checks that a small Arrow stream that states a large size is refused before that much
+// memory is allocated.
 func TestStatedSizeOfArrow(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -196,7 +199,7 @@ func TestStatedSizeOfArrow(t *testing.T) {
 	}
 }
 
-// A column that the study wants is refused if it has lists or times.
+// The test checks that a wanted column of lists or times is refused.
 func TestColumnsWithoutNumbers(t *testing.T) {
 	for _, name := range []string{"patients.parquet", "patients.arrow", "patients.arrows"} {
 		for _, column := range []string{"visits", "seen"} {
@@ -208,7 +211,7 @@ func TestColumnsWithoutNumbers(t *testing.T) {
 	}
 }
 
-// Reading a file ends with an error once its context is done.
+// The test checks that reading a file ends with an error once the context is done.
 func TestReadingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -223,7 +226,7 @@ func TestReadingEnds(t *testing.T) {
 	}
 }
 
-// Whatever the bytes of a file are, reading ends with rows or with an error.
+// The fuzzer checks that, for any bytes of a file, reading ends with rows or with an error.
 func FuzzFile(f *testing.F) {
 	for _, name := range []string{"patients.csv", "patients.parquet", "patients.arrow", "patients.arrows", "patients.sqlite"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))

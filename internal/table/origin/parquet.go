@@ -23,9 +23,9 @@ func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")
 
 var errParquet = errors.New("this Parquet file ends early, is damaged, or is of a kind that cannot be read: " + table.Again)
 
-// damaged returns the error for a Parquet file that could not be read. The error of the Parquet package
-// is left out, because it may contain bytes of the file. It may also be io.EOF, for a column that has
-// fewer values than its file states, and the file would seem to have ended.
+// damaged returns the error for a Parquet file that could not be read. It leaves out the error of
+// the Parquet package, which may contain bytes of the file. That error can also be io.EOF, if a
+// column has fewer values than the file states, and the file would then seem to have ended.
 func damaged(err error) error {
 	var reading *os.PathError
 	if errors.As(err, &reading) {
@@ -34,8 +34,7 @@ func damaged(err error) error {
 	return errParquet
 }
 
-// guarded reads a Parquet file as the method parquet does. If the decoder panics, guarded returns
-// an error.
+// guarded is like parquet, but returns an error if the decoder panics.
 func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []table.Wanted, use func(table.Reader) error) error {
 	var err error
 	if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
@@ -44,7 +43,7 @@ func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wante
 	return err
 }
 
-// parquet calls the function use with a reader of the wanted columns of a Parquet file.
+// parquet calls use with a reader of the wanted columns of a Parquet file.
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []table.Wanted, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
@@ -74,8 +73,8 @@ type parquetReader struct {
 	names   []string
 	columns []*column
 	groups  []parquet.RowGroup // groups of rows that have not been read yet
-	left    int64              // rows of the current group that were not read
-	read    int64              // rows that were read
+	left    int64              // rows of the current group that are not read yet
+	read    int64              // rows read so far
 	all     int64
 	cells   []table.Cell
 }
@@ -135,7 +134,7 @@ const batch = 1024
 // column decodes the values of one column of a Parquet file.
 type column struct {
 	index  int
-	decode func(parquet.Value) table.Cell // function that decodes a value that is not null
+	decode func(parquet.Value) table.Cell // decodes a value that is not null
 	pages  parquet.Pages                  // pages of the current group of rows; nil before the first group
 	page   parquet.ValueReader            // values of the current page; nil before the first page
 	values []parquet.Value                // decoded values that were not yet returned
@@ -143,8 +142,8 @@ type column struct {
 	texts  map[string]string // one copy of each text
 }
 
-// maxTexts is the maximum number of different texts that a column keeps. Rows with the same
-// kept text share one copy of the text.
+// maxTexts is the maximum number of different strings that a column stores. Rows with the same
+// string share one copy of it.
 const maxTexts = 1 << 12
 
 func newColumn(field *parquet.Column, date bool) (*column, error) {
@@ -162,8 +161,7 @@ func newColumn(field *parquet.Column, date bool) (*column, error) {
 	return c, nil
 }
 
-// day returns a function that decodes values of a type as days. For a type that has no days, it
-// returns nil.
+// day returns a function that decodes values of a type as days, or nil if the type has no days.
 func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	logical := t.LogicalType()
 	if logical == nil {
@@ -191,8 +189,7 @@ func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decoder returns a function that decodes values of a type. For a type that cannot be read, it
-// returns nil.
+// decoder returns a function that decodes values of a type, or nil if the type cannot be read.
 func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	if logical := t.LogicalType(); logical != nil {
 		switch of := logical.Value.(type) {
@@ -224,8 +221,8 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decimal returns a decoder of decimal numbers. A number is stored as a whole number, the number of
-// units of 10^−scale.
+// decimal returns a decoder of decimal numbers, which are stored as whole numbers of units of
+// 10^−scale.
 func decimal(kind parquet.Kind, scale int) func(parquet.Value) table.Cell {
 	if kind != parquet.Int32 && kind != parquet.Int64 {
 		return nil
@@ -257,7 +254,7 @@ func unsigned(v parquet.Value) table.Cell {
 	return table.Whole(int64(x))
 }
 
-// text returns b as a string. Equal texts share one copy, up to maxTexts different texts.
+// text returns b as a string. Equal strings share one copy, up to maxTexts different strings.
 func (c *column) text(b []byte) string {
 	if s, ok := c.texts[string(b)]; ok {
 		return s

@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// The rows that another program writes to a pipe are read. The wait for a program that does not open
-// the pipe, or opens it and writes nothing, ends with the context.
+// The test reads the rows that another program writes to a pipe. If the program does not open the
+// pipe, or opens it and writes nothing, the wait must end with the context.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

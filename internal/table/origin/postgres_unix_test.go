@@ -16,9 +16,9 @@ import (
 	"fedpvi/internal/testing/postgres"
 )
 
-// The test copies a CSV file into a database and compares the rows of a query with those of the
-// file. The name of the source depends on its values alone, and no error contains a value or the
-// password.
+// The test copies a CSV file into a database and compares the rows of a query with the rows of the
+// file. The name of the source must depend only on its values, and no error may contain a value or
+// the password.
 func TestDatabase(t *testing.T) {
 	server := postgres.Start(t)
 	server.Table("patients", "age int, count numeric, pressure float8, dose numeric, treated text, born date, site text", content(t, "patients.csv"))
@@ -59,7 +59,7 @@ func TestDatabase(t *testing.T) {
 			t.Errorf("%s: got %v, want SQLSTATE %s", c.sql, err, c.want)
 		}
 	}
-	t.Setenv("PGTZ", "Asia/Tokyo") // settings that would change the text of a date
+	t.Setenv("PGTZ", "Asia/Tokyo") // settings that would change the format of a date
 	t.Setenv("PGOPTIONS", "-c datestyle=German")
 	const values = `(values ('2020-02-29 23:30:00'::timestamp), ('1969-12-31 00:00:00'), (null)) as seen(at)`
 	for _, column := range []string{"at", "at::date", "at at time zone 'UTC'", "to_char(at, 'YYYY-MM-DD HH24:MI')"} {

@@ -10,24 +10,24 @@ import (
 	"fedpvi/internal/table"
 )
 
-// An Arrow function reads Arrow data, as the function Read of package arrowdata does.
+// An Arrow function reads Arrow data, as [fedpvi/internal/table/arrowdata.Read] does.
 type Arrow func(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) error
 
-// A Query function calls the function use with a reader of the rows of a query to a database. If
-// s.Database() is false, the database is the SQLite database in the file s.From. A Query function
-// writes the values of the rows to the writer named. It returns an error if the query cannot be
-// read, if use returns an error, or if ctx is done.
+// A Query function calls use with a reader of the rows of a query to a database. If s.Database() is
+// false, the database is the SQLite database in the file s.From. A Query function writes the values
+// of the rows to named. It returns an error if the query cannot be read, if use returns an error,
+// or if ctx is done.
 type Query func(ctx context.Context, s Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error
 
-// The readers of this program for Arrow data and for databases.
+// These are this program's readers of Arrow data and of databases.
 var (
 	arrowData Arrow = noArrow
 	queries   Query = noQuery
 )
 
-// Register sets the readers of Arrow data and of databases. A program that needs these readers
-// calls Register before it reads any table. This package does not import the readers, because they
-// take long to compile.
+// Register sets the readers of Arrow data and of databases. A program that needs them calls
+// Register before it reads any table. This package does not import them, because they take long to
+// compile.
 func Register(a Arrow, q Query) { arrowData, queries = a, q }
 
 // noArrow refuses Arrow data.
@@ -40,7 +40,7 @@ func noQuery(context.Context, Source, []table.Wanted, io.Writer, func(table.Read
 	return errors.New("this program reads no databases, as client does: write the rows to a CSV or Parquet file")
 }
 
-// First bytes of the files that the registered readers can read.
+// These are the first bytes of the files that the registered readers can read.
 var (
 	arrowMagic  = []byte("ARROW1")
 	streamMagic = []byte("\xff\xff\xff\xff")

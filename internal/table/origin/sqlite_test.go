@@ -16,9 +16,9 @@ import (
 
 func init() { origin.Register(arrowdata.Read, sqldata.Read) }
 
-// The rows of a query to an SQLite database, which sqlite3 of Python wrote, are those of the CSV
-// file. The name of the source depends on the values alone. A query cannot change the database, and
-// no error contains a value.
+// The test queries an SQLite database that Python's sqlite3 wrote, and compares the rows with those
+// of the CSV file. The name of the source must depend only on the values. A query must not be able
+// to change the database, and no error may contain a value.
 func TestSQLite(t *testing.T) {
 	before := content(t, "patients.sqlite")
 	base := file(t, "a base? 100 %.sqlite", before)

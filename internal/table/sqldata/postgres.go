@@ -17,9 +17,9 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// postgres calls the function use with a reader of the rows of a query to a PostgreSQL database.
-// The query runs in one read-only transaction that sees one state of the database. No error
-// contains a value of the database.
+// postgres calls use with a reader of the rows of a query to a PostgreSQL database. The query runs
+// in one read-only transaction that sees one state of the database. No error contains a value of
+// the database.
 func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
 	config, err := pgx.ParseConfig(s.From)
 	if err != nil {
@@ -29,7 +29,7 @@ func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.W
 	if hasPassword(s.From) {
 		return fmt.Errorf("%s: leave the password out of the address, where other users of this machine can see it: put it into PGPASSWORD, or into a file that PGPASSFILE names", address)
 	}
-	config.RuntimeParams["datestyle"], config.RuntimeParams["timezone"] = "ISO", "UTC" // the text of a date must not depend on settings of the server
+	config.RuntimeParams["datestyle"], config.RuntimeParams["timezone"] = "ISO", "UTC" // the format of a date must not depend on settings of the server
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("%s: cannot connect%s", address, reason(err))
@@ -80,7 +80,7 @@ func hasPassword(address string) bool {
 	return in || u.Query().Has("password")
 }
 
-// states has the remedies for the errors of a database that are most frequent, by SQLSTATE.
+// states has remedies for the most frequent database errors, by SQLSTATE.
 var states = map[string]string{
 	"25006": "the query changes the database, and the program only reads: write one SELECT statement",
 	"28000": "the server does not let this user in from here: check the user and pg_hba.conf",
@@ -92,9 +92,9 @@ var states = map[string]string{
 	"42P01": "a table of the query does not exist: try the query with psql",
 }
 
-// reason returns the end of an error message. For an error of the database, it has the code of the
-// error and advice. For any other error, it has only advice. The text of the error is left out,
-// because it can contain values of the database.
+// reason returns the end of an error message: for an error of the database, its code and advice,
+// and for any other error, only advice. It leaves out the text of the error, which can contain
+// values of the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {

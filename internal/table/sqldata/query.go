@@ -15,11 +15,10 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// progressRows is the number of rows between two reports of progress.
+// progressRows is the number of rows between two progress reports.
 const progressRows = 1024
 
-// Read calls the function use with a reader of the rows of a query to a database, as the type
-// [origin.Query] describes.
+// Read calls use with a reader of the rows of a query to a database, as [origin.Query] describes.
 func Read(ctx context.Context, s origin.Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Query == "" {
 		kind := "an SQLite database"
@@ -44,8 +43,8 @@ type queryReader struct {
 		Next() bool
 		Err() error
 	}
-	cells  func(to []table.Cell) ([]table.Cell, error) // function that appends the cells of the current row to a slice
-	failed func(error) error                           // function that describes an error without values of the database
+	cells  func(to []table.Cell) ([]table.Cell, error) // appends the cells of the current row to a slice
+	failed func(error) error                           // describes an error without values of the database
 	names  []string
 	named  io.Writer
 	show   func(read, all int64)
@@ -82,8 +81,8 @@ func (q *queryReader) Next() ([]table.Cell, error) {
 	return q.row, nil
 }
 
-// name writes the bytes by which a value identifies the table: the length and the text of the
-// value. A missing value has the length −1.
+// name writes a cell to the bytes that name the table: the length of its text, which keeps values
+// apart, and then the text. A missing value has the length −1.
 func (q *queryReader) name(cell table.Cell) error {
 	text, length := cell.Text, int64(len(cell.Text))
 	switch cell.Kind {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// sqlite calls the function use with a reader of the rows of a query to an SQLite database. The
-// query runs in one read-only transaction. No error contains a value of the database.
+// sqlite calls use with a reader of the rows of a query to an SQLite database. The query runs in
+// one read-only transaction. No error contains a value of the database.
 func sqlite(ctx context.Context, s origin.Source, query string, named io.Writer, use func(table.Reader) error) (err error) {
 	path, err := filepath.Abs(s.From)
 	if err != nil {
@@ -56,8 +56,8 @@ func sqlite(ctx context.Context, s origin.Source, query string, named io.Writer,
 	return use(&queryReader{rows: rows, names: names, named: named, show: s.Progress, cells: scannedCells(rows, len(names)), failed: failed})
 }
 
-// compiles returns the error of the database for a query that the database cannot execute. It reads
-// no rows, so the error contains no value of a record.
+// compiles returns the error of the database if it cannot execute the query. It reads no rows, so
+// the error contains no value of a record.
 func compiles(ctx context.Context, tx *sql.Tx, query string) error {
 	rows, err := tx.QueryContext(ctx, "EXPLAIN "+query)
 	if err != nil {
@@ -66,8 +66,8 @@ func compiles(ctx context.Context, tx *sql.Tx, query string) error {
 	return rows.Close()
 }
 
-// failedSQLite returns the end of an error message, which is the code of the database's error. The
-// text of the error is left out, because it can contain values of the database.
+// failedSQLite returns the end of an error message: the code of the database's error. It leaves out
+// the text of the error, which can contain values of the database.
 func failedSQLite(err error) string {
 	const readOnly, notADatabase, damaged = 8, 26, 11
 	var told interface{ Code() int }
@@ -83,8 +83,8 @@ func failedSQLite(err error) string {
 	return fmt.Sprintf(" (SQLite error %d): run it with sqlite3 to see the reason", told.Code())
 }
 
-// scannedCells returns a function that appends the cells of the current row to a slice. A row has
-// the given number of columns.
+// scannedCells returns a function that appends the cells of the current row, which has the given
+// number of columns, to a slice.
 func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell, error) {
 	values, into := make([]any, columns), make([]any, columns)
 	for i := range values {
@@ -101,8 +101,8 @@ func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell,
 	}
 }
 
-// sqliteCell returns the cell of a value. If a column is declared as a date or as a time, the
-// driver returns a time for a text of the column.
+// sqliteCell returns the cell of a value. If a column is declared as a date or a time, the driver
+// converts text in the column to a time.
 func sqliteCell(value any) table.Cell {
 	switch v := value.(type) {
 	case nil:
