@@ -3,8 +3,8 @@ package sim
 import "math"
 
 // Coverage returns the share of the true coefficients that lie in the central 90 % intervals of
-// their marginals: plain for the posterior, and aware for the noise-aware posterior. The two shares
-// are equal if the study has no noise-aware posterior. The field Truth of p must not be nil.
+// their marginals: plain for the posterior, and aware for the noise-aware posterior. The two are
+// equal if the study has no noise-aware posterior. p.Truth must not be nil.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -26,8 +26,8 @@ func (p *Play) Coverage() (plain, aware float64, err error) {
 	return plain, p.covered(a.Mean, variance), nil
 }
 
-// NoiseAware returns the noise-aware posterior. It returns nil if the study requests none, or if
-// [Play.Adopt] has replaced the posterior.
+// NoiseAware returns the noise-aware posterior, or nil if the study requests none or [Play.Adopt]
+// has replaced the posterior.
 func (p *Play) NoiseAware() (*NoiseAware, error) {
 	if p.adopted != nil {
 		return nil, nil

@@ -25,10 +25,9 @@ func dataFolder() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// FindData returns the path of a file of records that a study names. FindData first looks for a
-// relative path in the folder of the study, and then in the folder of public data sets. The
-// environment variable FEDPVI_DATA names the folder of public data sets, and its default is
-// ../shared/data.
+// FindData returns the path of a file of records that a study names. It looks for a relative path
+// in the folder of the study, and then in the folder of public data sets. This folder is the value
+// of the environment variable FEDPVI_DATA, or ../shared/data by default.
 func FindData(studyFile, data string) (string, error) {
 	tried := []string{data}
 	if !filepath.IsAbs(data) {
@@ -93,8 +92,7 @@ func Records(st *study.Study, o Options) (holders []Holder, test *shard.Records,
 	return c.holders, c.test, nil
 }
 
-// design returns the held-out records in the form that the model needs, or nil if there are
-// none.
+// design returns the held-out records in the form that the model needs, or nil if there are none.
 func (c *cast) design(st *study.Study) *shard.Shard {
 	if c.test == nil {
 		return nil
@@ -102,8 +100,8 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic generates records. Each client gets the records that were generated for it,
-// unless the study declares another partition.
+// castSynthetic generates records. Each client gets the records that were generated for it, unless
+// the study declares a different partition.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -127,7 +125,8 @@ func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error
 	return c, c.readTest(st, studyFile)
 }
 
-// holdOutOfEach holds out the last records of each client. The records of a person stay together.
+// holdOutOfEach holds out the last records of each client. It keeps the records of a person
+// together.
 func (c *cast) holdOutOfEach(st *study.Study) error {
 	c.test = new(shard.Records)
 	for m := range c.holders {
@@ -144,8 +143,8 @@ func (c *cast) holdOutOfEach(st *study.Study) error {
 	return nil
 }
 
-// readTest reads the held-out records from the files that the study names for them, if the study
-// names any.
+// readTest reads the held-out records from the files that the study names for them, if there are
+// any.
 func (c *cast) readTest(st *study.Study, studyFile string) error {
 	if len(st.Simulation.TestData) == 0 {
 		return nil
@@ -163,9 +162,9 @@ func noTest(st *study.Study, n int) error {
 	return fmt.Errorf("study %s: simulation.test = %g leaves none for the clients, or none for the test, of %d %s", st.Name, st.Simulation.Test, n, what)
 }
 
-// holdOut divides records into records for the clients and held-out records. As the study requires,
-// the held-out records are chosen at random or are the last records. If the records belong to
-// persons, whole persons are chosen, so that the records of a person stay together.
+// holdOut divides records into records for the clients and held-out records. The held-out records
+// are the last ones or, if the study says so, randomly chosen ones. It keeps the records of a
+// person together.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	people := records.People()
 	n := len(people)
@@ -180,9 +179,9 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 	return records.Select(rowsOf(people, order[out:])), records.Select(rowsOf(people, order[:out])), nil
 }
 
-// readFiles reads files of records into one table. The argument own is true if the user gave the
-// paths. The paths are then used unchanged. Otherwise the study gave the paths, and readFiles looks
-// for them with [FindData].
+// readFiles reads files of records into one table. If own is true, the user gave the paths, and
+// they are used unchanged. Otherwise the study gave the paths, and readFiles looks for them with
+// [FindData].
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records
 	report := shard.NewReport()
@@ -228,8 +227,8 @@ func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error
 	return records, report, nil
 }
 
-// rowsOf returns the rows of some of the persons. The argument people holds the rows of each
-// person, and some holds the indices of the persons.
+// rowsOf returns the rows of some of the persons. people holds the rows of each person, and some
+// holds the indices of the persons.
 func rowsOf(people [][]int, some []int) []int {
 	var rows []int
 	for _, i := range some {

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A defaultsCase is a data set with a study of experiments/defaults and a grid of settings. The
-// test compares the program's default settings with the best settings of the grid.
+// A defaultsCase is a data set with a study in experiments/defaults and a grid of settings. The
+// test compares the program's default settings with the best settings on the grid.
 type defaultsCase struct {
 	name    string
 	seeds   int
@@ -32,10 +32,10 @@ var defaultsCases = []defaultsCase{
 	{"adult", 2, 3.12, []float64{100, 200}, []float64{0.5, 0.75, 1}, []float64{10, 20, 40}},
 }
 
-// The test checks that the default settings lose at most 1.5 % of accuracy on any data set, and
-// 0.7 % on average, against the best settings of a grid. The best settings are chosen on the
-// held-out records. The variable DEFAULTS names the data sets to run; if it is empty, all are
-// run. The test prints the table in docs/use/defaults.md.
+// The test checks that the default settings lose at most 1.5 % of accuracy on any data set, and 0.7
+// % on average, against the best settings on a grid, which are chosen on the held-out records. The
+// variable DEFAULTS names the data sets to run; if it is empty, all are run. The test prints the
+// table in docs/use/defaults.md.
 func TestDefaultsAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: an hour")

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that ten clients at ε = 1 predict nearly as well as a fit of all records
-// without privacy, after a few rounds. The bounds are about twice the gaps seen over several
+// The test checks that ten clients at ε = 1 predict nearly as well as a fit of all records without
+// privacy, after a few rounds. The bounds are about twice the gaps that were observed with several
 // seeds.
 func TestPrivateAdult(t *testing.T) {
 	if testing.Short() {
@@ -30,8 +30,8 @@ func TestPrivateAdult(t *testing.T) {
 	}
 }
 
-// The test checks that the result of a federation with private gradient steps is bit for bit the
-// same with any number of goroutines.
+// The test checks that the result of a federation with private gradient steps is the same, bit for
+// bit, with any number of goroutines.
 func TestDescentWithAnyNumberOfWorkers(t *testing.T) {
 	source := []byte(`
 study = { version = 1, name = "workers" }

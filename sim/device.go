@@ -16,9 +16,10 @@ import (
 
 // UseDevices makes devices compute the private gradient steps of all clients. A device computes the
 // steps of its clients in a round in one launch, and keeps their records until [Federation.Run]
-// returns. UseDevices calls the function failed when a device fails (see [solver.Accelerator]). The
-// devices draw the batches with a Feistel network, which does not protect records and is only for
-// simulations. The stated privacy cost of the study is the same. For the same seed, a run with devices has other noise than a run without devices.
+// returns. UseDevices calls failed when a device fails (see [solver.Accelerator]). The devices draw
+// the batches with a Feistel network, which does not protect records and is only for simulations.
+// The stated privacy cost of the study is the same. For the same seed, the noise with devices
+// differs from the noise without devices.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -36,8 +37,8 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 	return nil
 }
 
-// Devices manages the devices that the user allows. The devices are opened for the first study that
-// can use them. The methods may be called concurrently.
+// Devices manages the devices that the user allows. They are opened for the first study that can
+// use them. The methods may be called concurrently.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -50,8 +51,7 @@ type Devices struct {
 	room      cuda.Room      // records of all federations that the devices have
 }
 
-// NewDevices returns the devices of a source. It passes each message for the user once to the
-// function notify.
+// NewDevices returns the devices of a source. It passes each message for the user to notify once.
 func NewDevices(from device.Source, notify func(string)) *Devices {
 	return &Devices{source: from, say: notify, told: map[string]bool{}}
 }
@@ -66,11 +66,12 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute the private steps of a federation if they can. Without the user's
-// choice of a device they do so only if that is likely to be faster ([cuda.Work.Faster]), where runs
-// is the number of federations that a machine with enough cores computes at the same time. The
-// argument first is the index of the device that computes the steps of the first client, and the
-// next clients use the next devices in turn. Use returns an error if the user requires a device and no device can compute the steps.
+// Use makes the devices compute the private steps of a federation if they can. If the user has not
+// chosen a device, they do so only if that is likely to be faster ([cuda.Work.Faster]). runs is the
+// number of federations that a machine with enough cores computes at the same time. first is the
+// index of the device that computes the steps of the first client, and the next clients use the
+// next devices in turn. Use returns an error if the user requires a device and none can compute the
+// steps.
 func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil
@@ -104,15 +105,14 @@ func (f *Federation) work(runs int) cuda.Work {
 	return w
 }
 
-// none reports whether no device may be used. The user has then turned off all devices, or has chosen
+// none reports whether no device may be used: the user has turned off all devices, or has chosen
 // none in a program that was built without them.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task, or none if the CPU must compute the task. If no device can
-// compute the task, why is an error with the reason. If the user requires a device, For returns
-// this reason as an error.
+// For returns the devices for a task, or none if the CPU must compute it. If no device can compute
+// the task, why is the reason, which For returns as an error if the user requires a device.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -143,7 +143,7 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed handles the failure of a device. If the user requires a device, it returns err. Otherwise
+// Failed handles the failure of a device. It returns err if the user requires a device. Otherwise
 // it returns nil, and the CPU computes the task.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {

@@ -31,8 +31,8 @@ func (c *counted) Launch(kernel string, blocks, threads, shared int, arguments .
 	return c.emulated.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The test checks that each device computes the steps of all its clients in a round with one
-// launch, with any number of workers.
+// The test checks that, with any number of workers, each device computes the steps of all its
+// clients in a round with one launch.
 func TestARoundIsOneLaunch(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		a, b := new(counted), new(counted)
@@ -83,8 +83,8 @@ func TestFederationsShareLaunches(t *testing.T) {
 	}
 }
 
-// The test runs a federation on devices with several numbers of workers. The posteriors must
-// agree up to rounding with a federation whose devices fail, so that the CPU computes the same
+// The test runs a federation on devices with several numbers of workers. The posteriors must agree,
+// up to rounding, with those of a federation whose devices fail, so that the CPU computes the same
 // steps.
 func TestFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {

@@ -36,8 +36,8 @@ func (c Client) Likelihood() (solver.Likelihood, error) {
 // A NewSolver makes the solver of a client.
 type NewSolver func(Client) (solver.Solver, error)
 
-// A Clip shortens the change of a client's factor, in natural parameters, before the mechanism of the
-// study clips and hides it.
+// A Clip shortens the change of a client's factor, in natural parameters. It runs before the
+// mechanism of the study clips and hides the change.
 type Clip func(change []float64)
 
 // A registry has the extensions of one kind, by name.
@@ -53,17 +53,17 @@ var (
 	ownClips      = &registry[Clip]{kind: "clip", all: map[string]Clip{}}
 )
 
-// RegisterPartition makes p available to studies under a name. A study selects it by the setting
+// RegisterPartition makes p available to studies under a name. A study selects it with the setting
 // simulation.partition = "own:NAME". RegisterPartition panics if the name is taken.
 func RegisterPartition(name string, p Partition) { ownPartitions.add(name, p) }
 
-// RegisterSolver makes s available to studies under a name. A study selects it by the setting
+// RegisterSolver makes s available to studies under a name. A study selects it with the setting
 // simulation.solver = "own:NAME". RegisterSolver panics if the name is taken. The study must have
 // the client as its privacy unit, because the mechanism then hides the result of any solver, or the
 // study must promise no privacy.
 func RegisterSolver(name string, s NewSolver) { ownSolvers.add(name, s) }
 
-// RegisterClip makes c available to studies under a name. A study selects it by the setting
+// RegisterClip makes c available to studies under a name. A study selects it with the setting
 // simulation.clip = "own:NAME". RegisterClip panics if the name is taken. As with [RegisterSolver],
 // the study must have the client as its privacy unit, or promise no privacy.
 func RegisterClip(name string, c Clip) { ownClips.add(name, c) }
@@ -88,7 +88,7 @@ func (r *registry[T]) find(text string) (T, error) {
 	return found, nil
 }
 
-// ownPartition divides records with a partition that [RegisterPartition] has registered.
+// ownPartition divides records with a partition registered by [RegisterPartition].
 func ownPartition(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	divide, err := ownPartitions.find(st.Simulation.Partition.Kind)
 	if err != nil {
@@ -111,8 +111,8 @@ func ownPartition(st *study.Study, records *shard.Records, seed uint64) ([][]int
 	return rows, nil
 }
 
-// newSite returns the site of a client. If the study names an extension for the solver or the clip,
-// the site uses the extension.
+// newSite returns the site of a client. If the study names an extension as the solver or the clip,
+// the site uses it.
 func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site, error) {
 	own := p.Study().Simulation
 	if own.Solver == "" && own.Clip == "" {
@@ -141,7 +141,7 @@ func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site,
 	return pvi.NewSolverSite(p, id, use)
 }
 
-// extensionNotes returns the notes of a result that extensions have computed.
+// extensionNotes returns the notes for a result that extensions have influenced.
 func extensionNotes(st *study.Study) (notes []string) {
 	for _, name := range []string{st.Simulation.Solver, st.Simulation.Clip} {
 		if name != "" {
@@ -162,7 +162,8 @@ type clipped struct {
 
 var errClip = errors.New("the clip made a change that is not finite")
 
-// Propose implements [solver.Solver]. The client's present factor is the quotient of q and the cavity.
+// Propose implements [solver.Solver]. The client's current factor is the quotient of q and the
+// cavity.
 func (c clipped) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	events, err := c.Solver.Propose(dst, p, src)
 	if err != nil {

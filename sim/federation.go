@@ -24,35 +24,34 @@ type Federation struct {
 
 	seed     uint64
 	workers  int
-	streams  []*dpmech.Stream // stream of random numbers for the noise of each site
+	streams  []*dpmech.Stream // stream for the noise of each site
 	mail     []pvi.Release    // last release of each site
 	post     post
 	verdicts map[pvi.Verdict]int
 
 	// LastOutcome is the outcome of the last round. It is nil until the last round has ended, and
-	// in a study that has no last round.
+	// in a study without a last round.
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
 	iterates    *iterates // nil unless the study requests the variance of the iterates
 	computedOn  string    // names of the devices; empty for the CPU
 
-	adder *Adder // adds up releases by secure sums; nil if the server adds up the releases
+	adder *Adder // adds up releases with secure sums; nil if the server adds up the releases
 
 	gathering *cuda.Gathering // combines the steps of several sites into one launch of a device; nil on the CPU
-	tables    cuda.Tables     // records of the sites that devices have
+	tables    cuda.Tables     // records of the sites that are on devices
 	failed    func(error) error
 }
 
 // New returns a federation of the given holders whose posterior is the prior. If the study requests
-// a standardisation, New runs the scale phase and standardises the columns. The argument workers is
-// the maximum number of goroutines that compute at a time. The number of goroutines does not change
-// any result.
+// it, New runs the scale phase and standardises the columns. workers is the maximum number of
+// goroutines that compute at a time. It does not affect the results.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	return newFederation(st, holders, seed, workers, nil)
 }
 
-// newFederation does the same as [New]. If clock is not nil, the federation also adds up securely
-// in all phases.
+// newFederation is like [New]. If clock is not nil, the federation also uses secure sums in all
+// phases.
 func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, clock func() float64) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -105,8 +104,8 @@ func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, 
 	return f, nil
 }
 
-// kept returns the holders with the records that clients use. If the study protects persons, these
-// are not all records, because a client keeps a limited number of rows of each person.
+// kept returns the holders with the records that clients use. In a study that protects persons, a
+// client uses only a limited number of rows of each person.
 func kept(st *study.Study, holders []Holder) []Holder {
 	out := make([]Holder, len(holders))
 	for m, h := range holders {
@@ -116,8 +115,8 @@ func kept(st *study.Study, holders []Holder) []Holder {
 }
 
 // checkHolders returns an error if a holder has no records, unless the privacy unit is the record
-// or the person. With these units the number of a holder's records is private, so a holder without
-// records takes part and releases noise.
+// or the person. With these units, the number of a holder's records is private, so even a holder
+// without records takes part and releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	if st.Privacy.Unit.OfRecords() {
 		return nil
@@ -163,8 +162,8 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 	return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
 }
 
-// collect passes answers to the server until the next outcome. It returns nil if no answer is on
-// the way.
+// collect passes answers to the server until the next outcome. It returns nil if no more answers
+// are on their way.
 func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	for outcome == nil && err == nil {
 		m, ok := f.post.next()
@@ -176,8 +175,8 @@ func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	return outcome, err
 }
 
-// propose computes the answers of the clients that a plan names, and passes the answers to the
-// post, which delivers them.
+// propose computes the answers of the clients that a plan names, and hands them to the post for
+// delivery.
 func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
@@ -204,8 +203,8 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the last release of site m. The release is valid until the next call of Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites calls do(i) for every i from 0 to n−1, where i is the index of a site. It uses several
-// goroutines if the work is large enough.
+// forSites calls do(i) for every site i from 0 to n−1. It uses several goroutines if the work is
+// large enough.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -216,9 +215,9 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 	return forEach(workers, n, do)
 }
 
-// forProposals calls do(i) for every i from 0 to n−1, where i is the index of a site that answers a
-// plan. With devices all calls run concurrently, so that a device can compute the steps of its
-// sites together.
+// forProposals calls do(i) for every i from 0 to n−1, where i numbers the sites that answer a plan.
+// With devices all calls run concurrently, so that a device can compute the steps of its sites
+// together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)
@@ -233,8 +232,8 @@ func (f *Federation) forProposals(n int, do func(i int) error) error {
 // Count returns the number of outcomes so far with the given verdict.
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
-// Run runs the study until the study ends or ctx is done. It calls observe after every outcome
-// except the outcome of the last round.
+// Run runs the study until it ends or ctx is done. It calls observe after every outcome except the
+// outcome of the last round.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) (err error) {
 	defer func() {
 		if free := f.tables.Free(); free != nil {

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// experiment loads a study of the folder experiments with the given settings.
+// experiment loads a study from the folder experiments with the given settings.
 func experiment(t testing.TB, name string, settings ...string) (*study.Study, string) {
 	t.Helper()
 	path := filepath.Join("..", "experiments", filepath.FromSlash(name))
@@ -74,7 +74,7 @@ var schedules = map[string][]string{
 	"asynchronous, decreasing": {"inference.schedule=asynchronous", "inference.damping=1.0", "inference.damping_schedule=harmonic"},
 }
 
-// The test checks that the federation without privacy finds the pooled posterior to 1e-9, with
+// The test checks that, without privacy, the federation finds the pooled posterior to 1e-9, with
 // every schedule and every partition.
 func TestNonPrivateIsPooled(t *testing.T) {
 	if testing.Short() {
@@ -97,8 +97,8 @@ func TestNonPrivateIsPooled(t *testing.T) {
 	}
 }
 
-// largestGap returns the largest relative difference between the means and sds of the posterior
-// and of the reference. The difference of a mean near zero is in units of the sd.
+// largestGap returns the largest relative difference between the means and sds of the posterior and
+// of the reference. Differences of means near zero are in units of the sd.
 func largestGap(r *Result) float64 {
 	var gap float64
 	for i, m := range r.Posterior {
@@ -125,7 +125,7 @@ func TestDiagonalIsMeanField(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := make([]float64, family.Size())
-		// Natural parameters with the exact mean, and with the diagonal of the exact precision.
+		// want has the exact mean and the diagonal of the exact precision.
 		family.ProjectLikelihood(want, play.Reference.Natural, mean)
 		for i, got := range play.Federation.Server.Posterior() {
 			if math.Abs(got-want[i]) > 1e-7*max(1, math.Abs(want[i])) {
@@ -228,15 +228,15 @@ func TestClaimedAndTrue(t *testing.T) {
 		if sound := factors != "published"; p.Sound != sound {
 			t.Errorf("%s: sound is %v", factors, p.Sound)
 		}
-		// The reported cost must be the proven one.
+		// The reported cost must be the proven cost.
 		if p.Epsilon != p.Proven.Epsilon || p.Mu != p.Proven.Mu || p.Views[0].Epsilon != p.Proven.Epsilon {
 			t.Errorf("%s: ε = %g is reported, %g in the table, %g can be proved", factors, p.Epsilon, p.Views[0].Epsilon, p.Proven.Epsilon)
 		}
 	}
 }
 
-// The test checks that the ε after the last outcome is the ε of the result. For published
-// factors this ε is 77, and not the claimed 10.
+// The test checks that the ε after the last outcome is the ε of the result. For published factors
+// it is 77, not the claimed 10.
 func TestRunningEpsilon(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -290,7 +290,7 @@ func TestForecast(t *testing.T) {
 		{"published", "0.1", "constant"},
 	} {
 		const seeds = 120
-		// The changes of λ stay below the clip, so only the noise matters.
+		// λ changes by less than the clip, so only the noise matters.
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
 			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
 		var forecast method.Forecast
@@ -302,8 +302,8 @@ func TestForecast(t *testing.T) {
 			}
 			run(t, play)
 			forecast = play.Federation.Protocol.Method().Forecast()
-			// This loop computes the share of the distance to the fixed point that 40 damped
-			// rounds without noise leave.
+			// The loop computes the fraction of the distance to the fixed point that remains after
+			// 40 damped rounds without noise.
 			rest := 1.0
 			for r := range 40 {
 				rest *= 1 - st.Inference.Damping.At(r+1)
@@ -361,9 +361,8 @@ func TestProtocolOfNoClients(t *testing.T) {
 	}
 }
 
-// The test checks that a client may have no records if the privacy unit is the record. If the
-// unit is the client, New must return an error that states the number of clients without
-// records.
+// The test checks that a client may have no records if the privacy unit is the record. If the unit
+// is the client, New must return an error that states how many clients have no records.
 func TestEmptyHolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records.csv")
 	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
@@ -412,8 +411,8 @@ func TestBadData(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdates measures client updates per second on one core, in the case study, with a
-// noise level that protects whole clients.
+// BenchmarkUpdates measures client updates per second on one core, in the case study, with noise
+// that protects whole clients.
 func BenchmarkUpdates(b *testing.B) {
 	st, path := experiment(b, "linear/one-parameter.toml")
 	b.ReportAllocs()

@@ -16,16 +16,16 @@ import (
 	"fedpvi/sim"
 )
 
-// hierarchical lists the formulas of pvi/formula/testdata with effects of groups, curves or steps.
+// hierarchical lists the formulas in pvi/formula/testdata with effects of groups, curves or steps.
 // Their posteriors are far from normal at the mode, so they are not compared here.
 var hierarchical = []string{"logit", "rate", "negbinomial", "cumulative-probit", "slopes", "correlated", "curve", "gamma"}
 
-// skewed lists formulas whose posteriors are skewed for the made-up records, so that their means
-// are further from the mode.
+// skewed lists formulas with skewed posteriors for the made-up records, so that the means are
+// further from the mode.
 var skewed = []string{"zero-inflated-negbinomial", "truncated"}
 
-// The fit without privacy of every other formula, to made-up records, is close to the normal
-// approximation at the mode.
+// The test checks, for every other formula, that the fit without privacy to made-up records is
+// close to the normal approximation at the mode.
 func TestFitsOfFormulas(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("takes minutes: set FEDPVI_LONG=1")
@@ -104,7 +104,7 @@ func TestFitsOfFormulas(t *testing.T) {
 	}
 }
 
-// studyOf returns a study of a formula without privacy.
+// studyOf returns a study without privacy for a formula.
 func studyOf(r formula.Request) string {
 	var b strings.Builder
 	b.WriteString("[study]\nversion = 2\nname = \"formula\"\n[privacy]\nunit = \"none\"\n[inference]\nrounds = 1\nintervals = \"none\"\n[simulation]\ndata = [\"data.csv\"]\nclients = 2\nseed = 1\n")
@@ -131,8 +131,8 @@ func studyOf(r formula.Request) string {
 	return b.String()
 }
 
-// madeUp returns a file of records whose numbers are independent. Counts and amounts are
-// skewed, and a third of the outcomes of models with extra zeros is 0.
+// madeUp returns a file of records whose numbers are independent. Counts and amounts are skewed. In
+// models with extra zeros, a third of the outcomes are 0.
 func madeUp(columns []formula.Column) string {
 	random := rand.New(rand.NewPCG(10_000, 1))
 	var b strings.Builder

@@ -16,7 +16,7 @@ import (
 	"fedpvi/sim"
 )
 
-// runFormula runs a study of experiments/programs without privacy.
+// runFormula runs a study from experiments/programs without privacy.
 func runFormula(t *testing.T, name string, settings ...string) *sim.Play {
 	t.Helper()
 	file := filepath.Join("..", "experiments", "programs", name+".toml")
@@ -121,9 +121,9 @@ func pain(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// Three clients with a formula find the posterior of the pooled records without privacy. Its means
-// and sds are close to those of the normal approximation at the mode of the density that is written by
-// hand from the formula.
+// The test runs a formula with three clients. Without privacy, they must find the posterior of the
+// pooled records. Its means and sds must be close to those of the normal approximation at the mode
+// of the density, which is written by hand from the formula.
 func TestFormulaOfThreeClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -165,12 +165,12 @@ func TestFormulaOfThreeClients(t *testing.T) {
 	}
 }
 
-// laplace returns the mode of a log density and the sds of the normal approximation there, by Newton's
-// method with derivatives by differences.
+// laplace returns the mode of a log density, and the sds of the normal approximation there. It uses
+// Newton's method with numerical derivatives.
 func laplace(density func([]float64) float64, start []float64) (mode, sds []float64) {
 	d, x := len(start), slices.Clone(start)
 	const h = 1e-3
-	at := func(moves ...int) float64 { // moves has coordinates from 1, with a sign
+	at := func(moves ...int) float64 { // moves has coordinates, counted from 1, with a sign
 		y := slices.Clone(x)
 		for _, m := range moves {
 			if m > 0 {

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawGeneral draws the outcomes of a neural network or the variables of a mixture at θ, and
+// drawGeneral draws the outcomes of a neural network, or the variables of a mixture, at θ and
 // stores them in records.
 func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) error {
 	if m.Study.Model.Family == study.Mixture {
@@ -40,7 +40,7 @@ func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 
 // drawMixture draws the variables of every record from the mixture at the unconstrained parameters
 // theta. The constrained parameters are the weights, and then for each variable the means and the
-// logarithms of the sds. If the study states the sd of the clusters, they are only the means, and
+// logarithms of the sds. If the study states the sd of the clusters, there are only the means, and
 // all weights are equal.
 func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	k := m.Study.Model.Components

@@ -12,13 +12,13 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a very large number of clients. Divided by this number, a prior that is not Gaussian
-	// adds almost nothing to a client's log likelihood.
+	// apart is a very large number of clients. A non-Gaussian prior that is divided among so many
+	// clients adds almost nothing to a client's log likelihood.
 	apart = 1 << 40
 )
 
 // GradientNorms draws θ and records from the study's model. It returns the norms of the records'
-// gradients of the log likelihood at θ. With these norms the user can choose a clip without
+// gradients of the log likelihood at θ. From these norms, the user can choose a clip without
 // reading private records.
 func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
 	if st.Simulation.Synthetic == nil {

@@ -50,8 +50,7 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows runs hostileStudy with the given overrides. The function of returns the record with
-// index i.
+// playRows runs hostileStudy with the given overrides. of returns the record with index i.
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -118,8 +117,8 @@ func finiteResult(t *testing.T, r *Result) {
 
 func replaced(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// The test runs private gradient steps on bad input. Each case must end with a clear error, or
-// with a finite posterior whose cost includes every release.
+// The test runs private gradient steps on bad input. Each case must end with a clear error, or with
+// a finite posterior and a cost that includes every release.
 func TestPrivateStepsOnBadInput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

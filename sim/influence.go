@@ -14,25 +14,25 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Influence is the change of the pooled posterior if one client is left out.
+// An Influence is the change of the pooled posterior when one client is left out.
 type Influence struct {
 	Client  pvi.ClientID `json:"client"`
 	Records int          `json:"records"`
 
-	// Coefficient is the name of the coefficient whose mean changes most. Shift is the change of
-	// this mean, positive or negative, in sds of the pooled posterior.
+	// Coefficient is the name of the coefficient whose mean changes most. Shift is the signed
+	// change of this mean, in sds of the pooled posterior.
 	Coefficient string  `json:"coefficient"`
 	Shift       float64 `json:"shift_in_pooled_sds"`
 }
 
-// widestInfluence is the largest number of parameters for which influences are computed. The
-// computation solves a system of up to this many linear equations for each client.
+// widestInfluence is the largest number of parameters for which influences are computed. For each
+// client, the computation solves a system with as many linear equations as there are parameters.
 const widestInfluence = 200
 
-// influences returns the influence of every client on the reference, the largest first. For each
-// client it takes one Newton step from the mean of the reference. The step is exact if the model is
-// conjugate. The result is nil if only sums are opened, if there is only one client, if the model
-// is not a regression or has too many parameters, or if the reference has no full covariance.
+// influences returns the influence of every client on the reference, largest first. For each client
+// it takes one Newton step from the mean of the reference, which is exact if the model is
+// conjugate. It returns nil if only sums are opened, if there is only one client, if the model is
+// not a regression or has too many parameters, or if the reference has no full covariance.
 func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
 	m := p.Model()
 	if p.Study().Federation.Opens == study.OpenSums || len(shards) < 2 || m.General() || m.Dim() > widestInfluence || reference.family.Name() != "full" {

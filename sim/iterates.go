@@ -10,8 +10,7 @@ import (
 )
 
 // iterates accumulates the mean and the variance of the means of q over the last outcomes of a
-// study, for studies whose intervals are [study.Iterates]. It reads only outcomes, which are
-// public.
+// study whose intervals are [study.Iterates]. It reads only outcomes, which are public.
 type iterates struct {
 	from    int // number of the first outcome that the mean and the variance include
 	means   func(dst, natural []float64) error
@@ -21,8 +20,8 @@ type iterates struct {
 	now     []float64
 }
 
-// newIterates returns an accumulator for a study. It returns nil if the study does not request
-// the variance of the iterates.
+// newIterates returns an accumulator for a study, or nil if the study does not request the variance
+// of the iterates.
 func newIterates(p *pvi.Protocol) *iterates {
 	in := p.Study().Inference
 	if in.NoiseAware != study.Iterates {
@@ -39,8 +38,7 @@ func newIterates(p *pvi.Protocol) *iterates {
 	}
 }
 
-// add adds the mean of the posterior after an outcome. The posterior has the given natural
-// parameters.
+// add adds the mean of the posterior with the given natural parameters, after an outcome.
 func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	if it == nil || o.Sequence < it.from {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// overdispersed is the log posterior density of overdispersed.stan, written by hand. The integral over
-// the latent of a patient is a sum over a fine grid.
+// overdispersed is the log posterior density of overdispersed.stan, written by hand. It integrates
+// over the latent of a patient by a sum over a fine grid.
 func overdispersed(all []patient) func(theta []float64) float64 {
 	const step, points = .15, 81
 	return func(theta []float64) float64 {
@@ -30,8 +30,9 @@ func overdispersed(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// Three clients with a program whose records have latents find the posterior of the pooled records
-// without privacy. Its means are close to the mode of the density that is written by hand.
+// The test runs a program whose records have latents with three clients. Without privacy, they must
+// find the posterior of the pooled records, and its means must be close to the mode of the density,
+// which is written by hand.
 func TestLatentsOfThreeClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -32,9 +32,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting adjusts the overrides of [NonPrivate] to a study. If the study's solver adds no noise, it
-// stays. Otherwise the default solver replaces it, because the number and the size of a private
-// solver's steps suit the noise. Overrides that keep the solver do not change.
+// fitting adjusts the overrides of [NonPrivate] to a study. A solver that adds no noise stays. The
+// default solver replaces a private solver, because the number and size of a private solver's steps
+// suit the noise. Overrides that keep the solver do not change.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -45,7 +45,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	}
 	doc, err := document.Parse(path, source)
 	if err != nil {
-		return overrides // the parser of the study reports the same error later
+		return overrides // the parser of the study will report the same error
 	}
 	solver, ok := doc.Root().Table("inference").String("solver")
 	if !ok || solver == string(study.ClippedAnalytical) {
@@ -54,8 +54,8 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes the keys that have one meaning for private gradient steps and another
-// meaning for other solvers.
+// descentAlone removes the keys that mean one thing for private gradient steps and another for
+// other solvers.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {

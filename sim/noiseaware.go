@@ -21,9 +21,8 @@ type NoiseAware struct {
 	Coefficients []Compared `json:"coefficients"`
 	Marginals    []Marginal `json:"marginals"` // marginals of the noise-aware posterior
 
-	// GradientNoise is the standard deviation of the noise in each element of the sum of all
-	// clients' gradients. CurvatureNoise is the standard deviation of the noise in each element of
-	// the sum of all clients' curvatures.
+	// GradientNoise and CurvatureNoise are the standard deviations of the noise in each element of
+	// the sum of all clients' gradients, and of the sum of all clients' curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 
@@ -58,8 +57,7 @@ func interval(p fit.Parameter, m, sd float64) Interval {
 	return Interval{of.Mean, of.SD, of.Lower, of.Upper, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
-// lastRound runs the last round of the study. If the study has no last round, or the last round was
-// run before, lastRound does nothing.
+// lastRound runs the last round of the study, unless the study has none or it was run before.
 func (f *Federation) lastRound() error {
 	if len(f.Protocol.After()) == 0 || f.last != nil {
 		return nil
@@ -95,7 +93,7 @@ func (f *Federation) lastRound() error {
 }
 
 // Releases returns the number of releases of client m that cost privacy, including the release in
-// the last round. [pvi.Protocol.Costs] returns the cost of a number of releases.
+// the last round. [pvi.Protocol.Costs] returns the cost of that many releases.
 func (f *Federation) Releases(m int) int {
 	n := f.Sites[m].Releases()
 	if f.last != nil {
@@ -104,8 +102,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the noise-aware posterior. The result is nil if the study requests none, and as
-// long as the outcomes that it needs are missing.
+// noiseAware returns the noise-aware posterior. It returns nil if the study requests none, or if
+// the outcomes that it needs are still missing.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	how := p.Study().Inference.NoiseAware

@@ -86,9 +86,9 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 }
 
-// The test checks that the closed form makes the interval of every coefficient wider and does
-// not change any mean. If the study requests no noise-aware posterior, or has not run to its
-// end, none may be reported.
+// The test checks that the closed form widens the interval of every coefficient and does not change
+// any mean. If the study requests no noise-aware posterior, or has not run to its end, none may be
+// reported.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}
@@ -129,7 +129,7 @@ func TestTruth(t *testing.T) {
 	}
 	for i, truth := range p.Truth {
 		// The sds of the mean-field approximation are more than half of the posterior's sds in this
-		// study. The bound of 8 of them is therefore at least 4 of the posterior's sds.
+		// study. A bound of 8 of them is therefore at least 4 of the posterior's sds.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}
@@ -149,9 +149,9 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// The test fits ten small data sets. The one-step intervals must contain the truth far more
-// often than the intervals of q. The test requires that at least 30 of the 50 intervals contain
-// the truth. With a coverage of 80 %, fewer do so with probability 10⁻³. The seeds are fixed.
+// The test fits ten small data sets. The one-step intervals must contain the truth far more often
+// than the intervals of q. At least 30 of the 50 intervals must contain the truth. With a coverage
+// of 80 %, fewer do so with probability 10⁻³. The seeds are fixed.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {

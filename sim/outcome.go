@@ -23,8 +23,8 @@ func drawOutcome(m *fit.Model, column *study.Column, design *shard.Shard, i int,
 	return min(max(y, column.Low), column.High)
 }
 
-// binaryValue returns a value of the column. The condition of the event holds for this value if
-// positive is true, and does not hold otherwise.
+// binaryValue returns a value of the column for which the event happens, or one for which it does
+// not if positive is false.
 func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.Low) == positive {
 		return column.Low
@@ -32,5 +32,5 @@ func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.High) == positive {
 		return column.High
 	}
-	return float64(e.Level) // a level for which the event is true, inside the column's bounds
+	return float64(e.Level) // a level for which the event happens, inside the column's bounds
 }

@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Holder is a client with its records.
+// A Holder is a client and its records.
 type Holder struct {
 	ID      pvi.ClientID
 	Records *shard.Records
 }
 
-// deal divides the records among the study's clients, as the study's partition defines. The records
-// of a person go to the same client. The exception is a partition by a column that names the
+// deal divides the records among the study's clients, as the study's partition defines. It gives
+// all records of a person to the same client, unless the partition is by a column that names the
 // client.
 func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
 	var rows [][]int
@@ -58,8 +58,7 @@ func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
 
-// balanced deals n records at random to clients. The numbers of records of two clients differ by at
-// most one.
+// balanced deals n records to clients at random. Two clients differ by at most one record.
 func balanced(n, clients int, seed uint64) [][]int {
 	rows := make([][]int, clients)
 	spread(rows, shuffled(n, variates(seed, purposePartition)))
@@ -74,7 +73,7 @@ func smallSize(n, clients int, skew float64) int {
 }
 
 // bySize deals records at random. The first half of the clients are small, with sizes from
-// [smallSize]. The last clients also get the records that are left after rounding.
+// [smallSize]. The last clients also get the records left over from rounding.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {
@@ -89,8 +88,8 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread divides the row numbers in order into contiguous parts, one for each client. The lengths
-// of the parts differ by at most one.
+// spread divides the row numbers in order into contiguous parts, one for each client, whose lengths
+// differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {

@@ -12,16 +12,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Options configure a Play.
+// Options configures a Play.
 type Options struct {
 	StudyFile string // path of the study file; relative paths of data files start in its folder
 	DataFile  string // file of records to use instead of the files that the study names
 	Seed      uint64 // seed; the study's simulation.seed by default
 	Workers   int    // number of goroutines; 1 if 0
 
-	// Secure, if not nil, makes the clients add up securely in all phases, as the daemons do in a
-	// study with secure aggregation. The function returns a time in seconds. The results are the
-	// same to the bit with and without Secure.
+	// Secure, if not nil, makes the clients add up with secure sums in all phases, as the daemons
+	// do in a study with secure sums. It returns a time in seconds. The results are the same, bit
+	// for bit, with and without Secure.
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
@@ -45,7 +45,7 @@ type Play struct {
 	adopted []float64 // natural parameters of another method's posterior; nil for the federation's posterior
 
 	test *shard.Shard // held-out records; nil if there are none
-	last []float64    // natural parameters of the posterior at the last call of the method moved
+	last []float64    // natural parameters of the posterior at the last call of moved
 }
 
 // NewPlay reads or generates the records, deals them to clients, and sets up the federation.
@@ -93,8 +93,8 @@ type Status struct {
 	Epsilon  *float64 // proven ε of a client so far; nil if the study has no privacy
 }
 
-// Run runs the study until the study ends or ctx is done, and returns the result. It calls observe
-// after every outcome.
+// Run runs the study until it ends or ctx is done, and returns the result. It calls observe after
+// every outcome.
 func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, error) {
 	if b := p.Federation.Protocol.Study().Simulation.Baseline; b != study.NoBaseline {
 		return nil, fmt.Errorf("simulation.baseline = %q is no federation: a sweep runs it beside one", b)
@@ -122,8 +122,8 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	return result, p.predict(result)
 }
 
-// predict adds the predictions of the held-out records to a result, by the posterior and by the
-// pooled fit.
+// predict adds predictions of the held-out records to a result, both from the posterior and from
+// the pooled fit.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
 	family, err := gaussian.New(r.Family, m.Dim())
@@ -140,8 +140,8 @@ func (p *Play) predict(r *Result) (err error) {
 }
 
 // Check adds posterior predictive checks to a result of [Play.Run]. The checks use the held-out
-// records, or the records of all clients if there are no held-out records. In version 1 of the
-// study language, and without a posterior, Check does nothing.
+// records, or the records of all clients if there are no held-out records. Check does nothing in
+// version 1 of the study language, or if there is no posterior.
 func (p *Play) Check(r *Result) error {
 	m := p.Federation.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {
@@ -159,8 +159,8 @@ func (p *Play) Check(r *Result) error {
 	return err
 }
 
-// Test measures how well the present posterior predicts the held-out records. It returns nil if
-// there are no held-out records.
+// Test measures how well the current posterior predicts the held-out records. It returns nil if
+// there are none.
 func (p *Play) Test() (*Predictions, error) {
 	if p.test == nil {
 		return nil, nil
@@ -171,7 +171,7 @@ func (p *Play) Test() (*Predictions, error) {
 }
 
 // PooledTest measures how well the fit of the pooled records predicts the held-out records. It
-// returns nil if there are no held-out records.
+// returns nil if there are none.
 func (p *Play) PooledTest() (*Predictions, error) {
 	if p.test == nil {
 		return nil, nil
@@ -180,8 +180,8 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that computes the proven ε of a client's releases so far, for an
-// observer that sees the public messages. The function returns nil if the study has no privacy. It
+// odometer returns a function that computes the proven ε of a client's releases so far, against an
+// observer of the public messages. That function returns nil if the study has no privacy. It
 // computes ε again only after a new release.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
@@ -218,12 +218,12 @@ func (p *Play) moved() float64 {
 	return math.Sqrt(step / way)
 }
 
-// KL returns the KL divergence of the present posterior from the reference.
+// KL returns the KL divergence of the current posterior from the reference.
 func (p *Play) KL() (float64, error) {
 	return p.Reference.KL(p.Federation.Protocol.Family(), p.Posterior())
 }
 
-// Posterior returns the natural parameters of the present posterior. The caller must not change
+// Posterior returns the natural parameters of the current posterior. The caller must not change
 // them.
 func (p *Play) Posterior() []float64 {
 	if p.adopted != nil {
@@ -232,14 +232,13 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of the federation by a posterior that another method has computed.
-// The argument contains the natural parameters of this posterior, in the layout of the study's
-// family.
+// Adopt replaces the posterior of the federation by one that another method has computed. natural
+// contains its natural parameters, in the layout of the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the present state of the simulation to a history. It adds nothing if the study has
-// no model. It also adds nothing if [History.Wants] is false for the outcome, unless the outcome is
-// the last planned one.
+// Observe adds the current state of the simulation to a history. It adds nothing if the study has
+// no model, or if [History.Wants] is false for the outcome, unless the outcome is the last planned
+// one.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
@@ -269,14 +268,13 @@ func (p *Play) ObserveLast(h *History, r *Result) {
 	h.Points = append(h.Points, last)
 }
 
-// Normals returns a generator of standard normal numbers, which produces the given chain of
-// draws from the posterior.
+// Normals returns a generator of standard normal numbers for one chain of draws from the posterior.
 func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for clients with invented names. If clients is 0, the
-// number of clients comes from the study's simulation. If the study requests a standardisation,
+// Protocol derives the protocol of a study for clients with invented names. If clients is 0, it
+// takes the number of clients from the study's simulation. If the study requests a standardisation,
 // Protocol uses the public bounds of the columns in place of estimated scales.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {

@@ -7,17 +7,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A post delivers the answers of clients to the server. It decides the order in which the answers
-// arrive.
+// A post delivers the answers of clients to the server, and decides in which order they arrive.
 type post interface {
 	send(client int)
-	// next returns the client whose answer arrives next. If no answer is on the way to the server,
-	// ok is false.
+	// next returns the client whose answer arrives next. ok is false if no answer is on its way.
 	next() (client int, ok bool)
 }
 
-// newPost returns the post for a schedule. In the asynchronous schedule answers arrive in the order
-// of a virtual clock. In other schedules answers arrive in the order in which they were sent.
+// newPost returns the post for a schedule. In the asynchronous schedule, answers arrive in the
+// order of a virtual clock. In the other schedules, they arrive in the order in which they were
+// sent.
 func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	if schedule != study.Asynchronous {
 		return new(queue)
@@ -29,7 +28,7 @@ func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	return c
 }
 
-// A queue is a [post] in which answers arrive in the order in which they were sent.
+// A queue is a [post] that delivers answers in the order in which they were sent.
 type queue struct {
 	clients []int
 	read    int

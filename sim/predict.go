@@ -18,8 +18,8 @@ type Predictions struct {
 	// unit of the outcome. For a discrete outcome it is the mean log predictive probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
-	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome was predicted as the most likely one
-	Majority *float64 `json:"majority,omitempty"` // accuracy of a prediction that is always the most frequent outcome
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome was predicted to be the most likely one
+	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
 	// probability that a record with the event gets a higher prediction than a record without the
 	// event; ties count half
 	AUC   *float64 `json:"auc,omitempty"`
@@ -44,8 +44,8 @@ type Bin struct {
 	Error     float64 `json:"standard_error"` // standard error of Observed
 }
 
-// predict predicts the outcomes of the records of a shard with a posterior. It returns measures
-// of all predictions, and the prediction for each record.
+// predict predicts the outcomes of the records of a shard from a posterior. It returns measures of
+// all predictions, and the prediction for each record.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -162,8 +162,8 @@ func byPrediction(pairs []pair) []pair {
 	return sorted
 }
 
-// Limits of a calibration table. The first is the maximum number of groups, and the second is the
-// minimum number of records in a group.
+// These are limits of a calibration table: the maximum number of groups, and the minimum number of
+// records in a group.
 const (
 	bins   = 10
 	fewest = 10
@@ -190,8 +190,7 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			// The added half record keeps the standard error positive if the observed share is
-			// zero.
+			// Adding half a record keeps the standard error positive if the observed share is zero.
 			share := (b.Observed*size + 0.5) / (size + 1)
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}

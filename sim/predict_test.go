@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The test compares the area under the curve with its definition: the share of pairs of records in
-// the right order, in which ties count half.
+// The test compares the area under the curve with its definition: the share of pairs of records
+// that are in the right order, where ties count half.
 func TestAreaUnderCurve(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {

@@ -8,13 +8,13 @@ import (
 	"fedpvi/sim"
 )
 
-// Without privacy, three clients with a program in the Stan language find the same posterior as a
-// fit of the pooled records. If the privacy unit is the record and the budget is large, they come
-// close to it.
+// The test runs a program in the Stan language with three clients. Without privacy, they must find
+// the same posterior as a fit of the pooled records. If the privacy unit is the record and the
+// budget is large, they must come close to it.
 func TestProgramOfThreeClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
-		within   float64 // largest distance of a mean in sds of the pooled fit
+		within   float64 // largest allowed distance of a mean, in sds of the pooled fit
 	}{
 		"none":   {sim.NonPrivate, .05},
 		"record": {[]string{"privacy.epsilon=500"}, 2.5},
@@ -53,8 +53,9 @@ func TestProgramOfThreeClients(t *testing.T) {
 	}
 }
 
-// LoadStudy refuses this study with each of these settings. A program needs version 2, states its own
-// priors, and dp-sep cannot fit it. Steps of gradients need a clip, and have no honest intervals.
+// The test checks that LoadStudy refuses this study with each of these settings. A program needs
+// version 2, states its own priors, and cannot be fitted by dp-sep. Gradient steps need a clip, and
+// have no honest intervals.
 func TestSettingsOfPrograms(t *testing.T) {
 	file := filepath.Join("..", "experiments", "programs", "visits.toml")
 	for _, setting := range []string{"privacy.clip=1.0", "study.version=1", "prior={sd = 1.0}", `inference.solver="dp-svi"`, `inference.solver="dp-sep"`} {

@@ -20,13 +20,13 @@ const (
 	purposeDraws     = "draws"     // draws from the posterior
 	purposeOneStep   = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the scale phase, by client and pass
-	purposeAside     = "aside"     // random choice of the records that a comparison of settings holds out, by client
+	purposeAside     = "aside"     // random choice of the records held out for a comparison of settings, by client
 	purposeCheck     = "check"     // draws of outcomes for predictive checks
-	purposeScore     = "score"     // noise of the scores by which settings are compared, by client
+	purposeScore     = "score"     // noise of the scores that compare settings, by client
 )
 
-// variates returns a generator of random numbers for a purpose. The numbers follow from the
-// seed, so they do not protect records.
+// variates returns a generator of random numbers for a purpose. They follow from the seed, so they
+// do not protect records.
 func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 	return rand.New(seeded.Stream(seed, purpose, index...))
 }
@@ -34,7 +34,7 @@ func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 // shuffled returns the numbers 0..n-1 in random order.
 func shuffled(n int, r *rand.Rand) []int { return r.Perm(n) }
 
-// noiseFor restarts stream with the noise of a client's answer to a plan.
+// noiseFor restarts stream for the noise of a client's answer to a plan.
 func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
 	seeded.Rekey(stream, seed, purposeNoise, uint64(client), uint64(plan))
 }

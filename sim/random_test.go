@@ -9,7 +9,7 @@ import (
 )
 
 // The test checks that all purposes have different names. Two purposes with the same name would
-// share a stream. A round could then reuse the noise of a scale pass, for example.
+// share a stream, and a round could, for example, reuse the noise of a scale pass.
 func TestPurposesDiffer(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "random.go", nil, 0)
 	if err != nil {

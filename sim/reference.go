@@ -21,10 +21,10 @@ import (
 
 // A Reference is a posterior that is computed from the pooled records without privacy. No
 // federation could compute it. The posterior is exact if the model is conjugate. Otherwise it is a
-// Gaussian approximation, which the field Method describes.
+// Gaussian approximation, which Method describes.
 type Reference struct {
 	family gaussian.Family
-	// Natural has the natural parameters, in the layout of family.
+	// Natural holds the natural parameters, in the layout of family.
 	Natural []float64
 	Exact   bool
 	Method  string // description of the method for people
@@ -34,9 +34,9 @@ type Reference struct {
 const ExactReference = "the exact posterior"
 
 // NewReference fits the pooled records of all shards. The fit ends when stop returns true, even if
-// the fit has not converged. If stop is nil, only the number of steps is limited. If the study
-// requests a Markov chain, NewReference starts the chain at the mean of this fit. It then returns
-// the normal distribution with the moments of the chain.
+// it has not converged. If stop is nil, only the number of steps is limited. If the study requests
+// a Markov chain, NewReference starts the chain at the mean of this fit, and returns the normal
+// distribution with the moments of the chain.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
 	r, err := newPooled(p, shards, stop)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -98,7 +98,7 @@ func widens(p *pvi.Protocol) bool {
 }
 
 // fit fits the pooled records. If the steps do not converge, the reference is the best q that they
-// found, or the prior. The description of the method then states that the steps did not converge.
+// found, or the prior, and the description of the method says so.
 func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, stop func() bool) {
 	err := solver.Pooled(r.Natural, prior, r.family, all, point, stop)
 	switch {
@@ -110,9 +110,9 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 	}
 }
 
-// stochastic reports whether the pooled fit uses stochastic gradients. There are two such cases:
-// the federation uses stochastic gradients and the model has no closed expectations, or the
-// federation uses private steps and the model has groups.
+// stochastic reports whether the pooled fit uses stochastic gradients. This is so if the federation
+// uses stochastic gradients and the model has no closed expectations, or if the federation uses
+// private steps and the model has groups.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -126,15 +126,15 @@ func stochastic(p *pvi.Protocol) bool {
 const (
 	mostScorings = 200
 	// near and scored are limits for the squared length of a step, in posterior sds. After a step
-	// below near, average keeps the region of spreads over which it integrates. A step below scored
-	// ends the search.
+	// below near, average no longer changes the region of spreads over which it integrates. A step
+	// below scored ends the search.
 	near, scored = 1e-3, 1e-10
 )
 
-// average searches for a point θ that is the mean of its own posterior. The score and the
-// information of the pooled records at θ define a normal likelihood. The posterior for this
-// likelihood must have the mean θ. For a linear regression with known noise the likelihood is
-// exactly normal. The only approximation is then the normal form of the result.
+// average searches for a point θ that is the mean of its own posterior: at θ, the score and the
+// information of the pooled records define a normal likelihood, and the posterior for this
+// likelihood must have the mean θ. For a linear regression with known noise, the likelihood is
+// exactly normal, and the only approximation is the normal form of the result.
 func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 	m := p.Model()
 	prior, order := m.Hierarchy()
@@ -166,8 +166,8 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 				}
 			}
 		}
-		// After a short step, the region of integration over the spreads stays the same. A new
-		// region would change the mean slightly after every step, and the search would not end.
+		// After a short step, the region of integration over the spreads stays the same. Otherwise
+		// the mean would change slightly after every step, and the search would not end.
 		if before > near {
 			var err error
 			if region, err = prior.Region(l); err != nil {
@@ -259,8 +259,8 @@ func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
 }
 
-// newChain returns the normal distribution with the moments of the posterior. A Markov chain
-// around the pooled fit estimates the moments.
+// newChain returns the normal distribution with the moments of the posterior, as estimated by a
+// Markov chain around the pooled fit.
 func newChain(p *pvi.Protocol, shards []*shard.Shard, pooled *Reference) (*Reference, error) {
 	if p.Model().General() || len(p.Study().Model.Groups) > 0 {
 		return nil, errors.New(`simulation.reference = "markov-chain" is for regressions without groups: remove it`)

@@ -17,11 +17,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions contains true coefficients for each family of regressions, for which most outcomes
+// regressions contains true coefficients for each family of regressions. With these, most outcomes
 // are within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
-	// Outcomes above threshold have label 1 in a skewed partition; 0 for an even partition.
+	// in a skewed partition, outcomes above threshold have label 1; 0 for an even partition
 	threshold float64
 	truth     string
 }{
@@ -103,8 +103,8 @@ func threshold(x float64) string {
 // long reports whether the tests run in their long versions.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// settle runs a study on generated records. It returns the largest relative difference between
-// its posterior and the pooled fit.
+// settle runs a study on generated records. It returns the largest relative difference between the
+// posterior and the pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	play, err := NewPlay(st, Options{Seed: 3})
@@ -146,7 +146,7 @@ func TestRegressionsArePooled(t *testing.T) {
 }
 
 // The test checks two slower cases in which natural-gradient steps also converge to pooled
-// variational inference: a diagonal q, and the sequential schedule.
+// variational inference: a diagonal q and the sequential schedule.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -164,9 +164,9 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 	}
 }
 
-// The test compares the posterior with the pooled fit for three clients with records sorted by
-// the outcome, so that the outcomes of each client span a narrow range. No partition of a study
-// gives three clients sorted records, so the test passes the records directly.
+// The test compares the posterior with the pooled fit for three clients. The records are sorted by
+// outcome, so that the outcomes of each client span a narrow range. No partition of a study does
+// this, so the test passes the records directly.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c, err := newCast(st, "", "", 3)
@@ -234,10 +234,10 @@ func TestLaplaceIsPooled(t *testing.T) {
 	}
 }
 
-// The test checks the coverage of 90 % intervals in data sets with truths drawn from the prior.
-// If the intervals are correct, the share of n data sets whose interval contains the truth is
-// outside 0.9 ± 4·√(0.09/n) with probability below 1e-4. The bounds allow 0.01 more, because the
-// posterior is not quite Gaussian.
+// The test checks the coverage of 90 % intervals in data sets with truths drawn from the prior. If
+// the intervals are correct, the share of n data sets whose interval contains the truth is outside
+// 0.9 ± 4·√(0.09/n) with probability below 1e-4. The bounds add 0.01, because the posterior is not
+// quite Gaussian.
 func TestRegressionsCover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -312,10 +312,10 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// The test fits the Adult data without privacy, pooled and over ten clients. It compares
-// accuracy and mean log likelihood on held-out records with the figures of the experiment notes.
-// With public bounds the accuracy is about .8457 and the log likelihood −.3265. With the moments
-// of the papers the accuracy is .8517.
+// The test fits the Adult data without privacy, pooled and with ten clients. It compares accuracy
+// and mean log likelihood on held-out records with the figures in the experiment notes. With public
+// bounds, the accuracy is about .8457 and the log likelihood −.3265. With the moments from the
+// papers, the accuracy is .8517.
 func TestAdult(t *testing.T) {
 	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
 	cases := map[string]struct {
@@ -356,7 +356,7 @@ func TestAdult(t *testing.T) {
 	}
 }
 
-// The test fits a model of the abalone data over four clients with a label skew. The outcome is
+// The test fits a model of the abalone data with four clients and a label skew. The outcome is
 // whether an abalone has ten or more rings.
 func TestAbaloneMature(t *testing.T) {
 	if testing.Short() {
@@ -372,7 +372,7 @@ func TestAbaloneMature(t *testing.T) {
 	}
 }
 
-// The test fits a logistic regression with the client as the privacy unit. With many clients the
+// The test fits a logistic regression with the client as the privacy unit. With many clients, the
 // noisy posterior must be near the posterior without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
 	if testing.Short() {
@@ -401,8 +401,8 @@ func TestPrivateClientsLogistic(t *testing.T) {
 	}
 }
 
-// The test checks that a neural network learns the exclusive or of the signs of two columns,
-// which no linear predictor can learn.
+// The test checks that a neural network learns the exclusive or of the signs of two columns, which
+// a linear predictor cannot learn.
 func TestNetworkLearns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -115,10 +115,9 @@ type play struct {
 	records [2]*shard.Records
 	seed    uint64
 	// sensitivity returns the largest possible distance between the numbers of two answers to a
-	// round. It returns 0 if the numbers do not come from one mechanism, because the largest
-	// distance is then not known.
+	// round, or 0 if it is not known because the numbers do not come from one mechanism.
 	sensitivity func(round int) float64
-	once        bool // whether only answers to the first plan are compared, because later states depend on the file
+	once        bool // whether to compare only answers to the first plan, because later states depend on the file
 
 	server *session.Server
 	sites  []*session.Site
@@ -128,8 +127,8 @@ type play struct {
 	found string
 }
 
-// run simulates the study until the study ends or a difference is found. It returns a description
-// of the difference, or "". The argument others is the file of the second client.
+// run simulates the study until it ends or a difference is found, and returns a description of the
+// difference, or "". others is the file of the second client.
 func (p *play) run(others string) (string, error) {
 	second, err := read(p.study, others)
 	if err != nil {
@@ -190,7 +189,7 @@ func (p *play) tell(e session.Entry) error {
 	return nil
 }
 
-// twin returns a site of the first client that has the other file, in the state of the site with
+// twin returns a site of the first client with the other file, in the same state as the site with
 // the first file.
 func (p *play) twin() (*session.Site, error) {
 	if len(p.fresh) > 0 {
@@ -205,8 +204,8 @@ func (p *play) twin() (*session.Site, error) {
 }
 
 // answer returns the answer of site m to a plan. For the first client it also computes the answer
-// with the other file. If others could see a difference between the two answers, the method stores
-// a description of the difference in p.found and returns nil.
+// with the other file. If others could see a difference between the two, answer stores a
+// description of it in p.found and returns nil.
 func (p *play) answer(m, plan int) (*session.Entry, error) {
 	var other []byte
 	var second outcome
@@ -250,8 +249,8 @@ func far(release, other []byte, clients int, sensitivity func(round int) float64
 	return ""
 }
 
-// sensitivityOf returns the function that becomes the field sensitivity of a [play]. The two files
-// of the first client differ in the given number of rows.
+// sensitivityOf returns the field sensitivity of a [play]. The two files of the first client differ
+// in the given number of rows.
 func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows int) (func(round int) float64, error) {
 	none := func(int) float64 { return 0 }
 	if c.mode.derived {
@@ -263,7 +262,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	times := float64(rows)
 	if c.mode.unit == study.Client {
-		times = 2 // The vectors of two data sets can differ by twice the clip, also under zero-out.
+		times = 2 // the vectors of two data sets can differ by twice the clip, also under zero-out
 		if c.adjacency == accountant.ReplaceOne {
 			times = 1
 		}
@@ -273,7 +272,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	switch m := p.Method().(type) {
 	case method.Stepped:
-		return none, nil // An answer is computed from several noisy sums, so it has no single sensitivity.
+		return none, nil // an answer is computed from several noisy sums, so it has no single sensitivity
 	case rounded:
 		return func(round int) float64 { return of(m.Mechanism(round)) }, nil
 	case method.Single:
@@ -282,8 +281,8 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	return none, nil
 }
 
-// observe returns the answer of a site, with the noise of client m, and everything else that others
-// can see of the answer.
+// observe returns the answer of a site, with the noise of client m, and everything else about the
+// answer that others can see.
 func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outcome) {
 	o.logged = listen(func() {
 		a, err := site.Answer(seeded.Stream(p.seed, "outcomes", uint64(m), uint64(plan)))
@@ -299,7 +298,7 @@ func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outco
 	return release, o
 }
 
-// outcomes returns a question that compares outcomes for a sample of all combinations.
+// outcomes returns a question that compares outcomes for the sample of combinations.
 func outcomes() question {
 	return single("clients", "outcomes", func(ctx context.Context, t task) (Check, error) {
 		n := 0

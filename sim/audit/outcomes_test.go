@@ -17,8 +17,9 @@ func mustStudy(t *testing.T, c combination) *study.Study {
 	return st
 }
 
-// Every combination that the study language accepts, with records at every corner of its domain,
-// if FEDPVI_LONG is set. Otherwise it plays two corners of every combination of the sample.
+// The test compares outcomes for every combination that the study language accepts, with records at
+// every corner of its domain, if FEDPVI_LONG is set. Otherwise it plays two corners of every
+// combination of the sample.
 func TestOutcomesOfNeighbours(t *testing.T) {
 	began := time.Now()
 	pairs, combinations, skipped := 0, 0, map[string]string{}
@@ -65,7 +66,7 @@ func grid(f func(c combination)) {
 						for _, schedule := range []study.Schedule{study.Synchronous, study.Sequential, study.Asynchronous} {
 							c := combination{family, m, q, adjacency, factors, schedule}
 							if !m.hasFactors() && factors == study.Exact {
-								continue // the setting does not exist there
+								continue // this combination does not have the setting
 							}
 							if _, err := c.study(); err == nil {
 								f(c)

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Pair is a study of two clients, with two neighbouring files of the first client. The outcomes for
-// the two files are compared by running the programs as processes.
+// A Pair is a study of two clients, with two neighbouring files of the first client. Running the
+// programs as processes shows whether the outcomes for the two files differ.
 type Pair struct {
 	Name   string
 	Study  string    // study document
@@ -22,9 +22,9 @@ type Pair struct {
 }
 
 // Pairs returns pairs whose files differ by records with values at the ends of the declared bounds.
-// There is a pair for each mode, which is a kind of release. The likelihood and the other options
-// of a pair are chosen so that as many options as possible did not occur in earlier pairs. If all
-// is true, there is a pair for each combination that an audit simulates.
+// There is a pair for each mode, which is a kind of release. Each pair has a likelihood and other
+// options of which as many as possible did not occur in earlier pairs. If all is true, there is a
+// pair for each combination that an audit simulates.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {
@@ -43,8 +43,8 @@ func Pairs(all bool) (pairs []Pair) {
 	return pairs
 }
 
-// newest returns the combination with the largest number of options that the map seen does not
-// have, and adds the options of this combination to seen.
+// newest returns the combination with the most options that are not in seen, and adds its options
+// to seen.
 func newest(candidates []combination, seen map[string]bool) (best combination) {
 	most := -1
 	for _, c := range candidates {
@@ -72,8 +72,8 @@ func (c combination) options() []string {
 	}
 }
 
-// Far compares the first answers of the first client for the two files. It describes the answers if
-// their numbers are further apart than the sensitivity, and otherwise returns "".
+// Far compares the first client's first answers for the two files. It describes them if their
+// numbers are further apart than the sensitivity, and otherwise returns "".
 func (p Pair) Far(release, other []byte) (string, error) {
 	st, err := study.Parse("outcomes.toml", []byte(p.Study))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The pairs for processes have every option of the grid.
+// The test checks that the pairs for processes cover every option of the grid.
 func TestPairsCoverTheGrid(t *testing.T) {
 	want := []string{"full q", "diagonal q", "tied factors", "exact factors", string(study.Synchronous), string(study.Sequential), string(study.Asynchronous)}
 	for _, f := range outcomeFamilies {

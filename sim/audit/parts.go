@@ -27,8 +27,8 @@ clip = 0.7
 max_records = 100
 `
 
-// A partsCase is a test case of a client that divides its records into parts, with one kind of
-// factors under one adjacency.
+// A partsCase is a test case of a client that divides its records into parts, for one kind of
+// factors and one adjacency.
 type partsCase struct {
 	partitioned, factors string
 	adjacency            accountant.Adjacency
@@ -45,11 +45,11 @@ func (c partsCase) name() string {
 	return fmt.Sprintf("%s parts, %s factors, %s", c.partitioned, c.factors, c.adjacency)
 }
 
-// attack returns an attack that tests whether a client, which divides its records into parts, has
-// one more record. Without the record, the change of the part's factor has the norm of the clip
-// along the first coordinate. With the record, the change has the same norm in the opposite
-// direction. Under replace-one, the client has a replacement record in the null world, and the
-// replacement does not affect the change.
+// attack returns an attack that tests whether a client that divides its records into parts has one
+// more record. Without the record, the change of the part's factor has the norm of the clip along
+// the first coordinate. With the record, the change has the same norm in the opposite direction.
+// Under replace-one, the client has a replacement record in the null world, which does not affect
+// the change.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {

@@ -30,8 +30,8 @@ func person(r *shard.Records, name string, rows int, row ...float64) *shard.Reco
 }
 
 // personPair returns two data sets of a client that differ by all rows of a person. These rows come
-// first in the data set. If a faulty choice of rows depends on the rows before, the two data sets
-// keep different rows of the other persons.
+// first, so that a faulty choice of rows that depends on earlier rows selects different rows of the
+// other persons in the two data sets.
 func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	worlds = [2]*shard.Records{new(shard.Records), new(shard.Records)}
 	victim, alike := row(), r.IntN(2) == 0
@@ -53,8 +53,8 @@ func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 }
 
 // A personCase is a test case of one client. In the other world the client has all rows of a
-// person. The vectors of these rows have the same direction, and the largest norm after clipping.
-// In the null world the client has no rows of that person.
+// person, whose vectors have the same direction and, after clipping, the largest norm. In the null
+// world the client has no rows of that person.
 type personCase struct {
 	study    string
 	sampling float64          // sampling rate of the steps; 0 if the client releases statistics
@@ -77,8 +77,7 @@ func (c personCase) name() string {
 	return "sampled gradients of a person"
 }
 
-// protocol returns the protocol of a case. If the argument ofPersons is false, the study protects
-// single rows.
+// protocol returns the protocol of a case. If ofPersons is false, the study protects single rows.
 func (c personCase) protocol(ofPersons bool, more ...study.Override) (*pvi.Protocol, error) {
 	settings := c.settings
 	if ofPersons {

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The attack tests whether all four rows of a person are present. At ε = 0.5, 1 and 3, its
-// success is below the claim of a study that protects persons. It is above the claim of a study
-// that protects single rows.
+// The test attacks by guessing whether all four rows of a person are present. At ε = 0.5, 1 and 3,
+// the success must be below the claim of a study that protects persons, and above the claim of a
+// study that protects single rows.
 func TestPersonIsHidden(t *testing.T) {
 	for _, c := range []personCase{{recordStudy, 0, nil}, {gradientStudy, 1, nil}} {
 		for _, epsilon := range []string{"0.5", "1.0", "3.0"} {
@@ -19,7 +19,8 @@ func TestPersonIsHidden(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Every run derives its protocol again, which is slow if it calibrates the noise.
+				// Every run derives its protocol again, which would be slow if it calibrated the
+				// noise.
 				multiplier := strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)
 				if p, err = c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier", Value: multiplier}); err != nil {
 					t.Fatal(err)

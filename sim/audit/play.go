@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// columns declares the two columns of every study of this package, except for the bounds of the
-// outcome.
+// columns declares the two columns that every study of this package has, except for the bounds of
+// the outcome.
 const columns = `
 [study]
 version = 1
@@ -81,7 +81,7 @@ func newProtocol(text string, clients int, settings ...study.Override) (*pvi.Pro
 
 func clientID(m int) pvi.ClientID { return pvi.ClientID(fmt.Sprintf("client-%d", m+1)) }
 
-// newPlay begins a run. The argument records holds the records of each client.
+// newPlay begins a run. records holds the records of each client.
 func newPlay(p *pvi.Protocol, seed uint64, records ...*shard.Records) (*sim.Federation, error) {
 	holders := make([]sim.Holder, len(records))
 	for m, r := range records {
@@ -111,17 +111,17 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of a study with a binary outcome. The argument others is the number
-// of records without a gradient. The last record is the protected record in the other world. In the
-// null world it is the replacement, with the opposite outcome, under replace-one; otherwise there
-// is none.
+// binaryRecords returns records of a study with a binary outcome. others is the number of records
+// without a gradient. The last record is the protected record in the other world. In the null
+// world, it is the replacement with the opposite outcome under replace-one, and otherwise there is
+// none.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
-// playAttack returns an attack on federations that run to their end. The function see returns the
-// features of one outcome, which are the numbers that the observer sees. If the study has a last
-// round, the observer also sees the sums of the last round.
+// playAttack returns an attack on federations that run to their end. see returns the features of
+// one outcome, which are the numbers that the observer sees. If the study has a last round, the
+// observer also sees the sums of the last round.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),
@@ -174,8 +174,8 @@ func collect(ctx context.Context, runs int, seed uint64, purpose string, play fu
 	return z, nil
 }
 
-// messages runs a federation to its end. It returns every client's message in every round, in
-// the given unit.
+// messages runs a federation to its end. It returns every client's message in every round, divided
+// by unit.
 func messages(play *sim.Federation, unit float64) (rounds [][][]float64, err error) {
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {
 		round := make([][]float64, len(play.Sites))

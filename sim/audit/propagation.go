@@ -45,7 +45,7 @@ func (c propagation) name() string {
 	return fmt.Sprintf("sites, %s %g, %d others, %s", c.sampling, c.rate, c.others, c.adjacency)
 }
 
-// propagationCases are cases with so few records that the protected record matters.
+// propagationCases are cases with so few records that a single one matters.
 var propagationCases = []propagation{
 	{"poisson", 1, 0, accountant.AddRemove},
 	{"poisson", 1, 2, accountant.ReplaceOne},
@@ -82,7 +82,7 @@ func (c propagation) attack() (attack, error) {
 }
 
 // play computes all steps in a world. It returns every sum that the client releases, in units of
-// the noise of the sum.
+// the sum's noise.
 func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]float64, err error) {
 	refined, err := p.NewSolver(shard.Design(p.Study(), binaryRecords(c.others, world, c.adjacency)))
 	if err != nil {

@@ -61,9 +61,9 @@ delta = 1e-5
 max_records = 100
 `
 
-// tablesAttack returns an attack that tests whether a client has one more record. The vector of
-// this record has the largest possible norm. Under replace-one the attack tests which of two
-// records the client has. The claim follows from the noise multiplier of the study alone.
+// tablesAttack returns an attack that tests whether a client has one more record, whose vector has
+// the largest possible norm. Under replace-one it tests which of two records the client has. The
+// claim follows from the noise multiplier of the study alone.
 func tablesAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(tablesStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {

@@ -23,9 +23,8 @@ type descent struct {
 	adjacency accountant.Adjacency
 
 	// crowd is the component of the other records' gradients along the gradient of record 0, in
-	// units of the clip. If record 0 is absent from a batch of a fixed size, another record takes
-	// its place. In the worst case the gradients of the other records are equal to the gradient of
-	// record 0.
+	// units of the clip. If record 0 is absent from a batch of fixed size, another record takes its
+	// place. In the worst case, the gradients of the other records equal the gradient of record 0.
 	crowd float64
 
 	// adds returns the mechanism that adds up the gradients of the given number of records.
@@ -58,8 +57,7 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 	return released, nil
 }
 
-// attack returns an attack whose observations are the components of the releases along the
-// canary.
+// attack returns an attack that observes the components of the releases along the canary.
 func (d descent) attack() (attack, error) {
 	missing := [2]int{} // number of missing records in each world
 	if d.adjacency == accountant.AddRemove {
@@ -103,8 +101,8 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns two statistics. The first is the likelihood ratio of the steps, which uses the
-// measured sd of the steps and the rule by which records are drawn. The second is Fisher's linear
+// learn returns two statistics. The first is the likelihood ratio of the steps, computed with the
+// measured sd of the steps and the rule that draws the records. The second is Fisher's linear
 // discriminant, a weighted sum of the steps.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
@@ -128,8 +126,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps in an epoch if each record is in exactly one step of an epoch.
-// It returns 1 if steps are independent.
+// epoch returns the number of steps in an epoch if each record is in exactly one step of an epoch,
+// and 1 if steps are independent.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
 	case dpmech.RandomAllocation:
@@ -141,8 +139,8 @@ func (d descent) epoch() int {
 }
 
 // across returns the component of the other records' gradients that is orthogonal to the gradient
-// of record 0, in units of the clip. The result is 1 if the other gradients have no component along
-// the gradient of record 0, and 0 otherwise.
+// of record 0, in units of the clip. It is 1 if the other gradients have no component along the
+// gradient of record 0, and 0 otherwise.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

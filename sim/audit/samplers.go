@@ -30,8 +30,7 @@ func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 const epochs = 4000
 
 // frequenciesOf tests whether records occur in batches as often as the accountant assumes. Each
-// call of the function next returns one batch. The argument steps is the number of steps in an
-// epoch.
+// call of next returns one batch. steps is the number of steps in an epoch.
 func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
 	c := newCounts(d.records, steps)
 	for epoch := range epochs {
@@ -92,11 +91,11 @@ type counts struct {
 	records, steps int
 	record         []float64 // number of epochs in which a record was in a step, with index record·steps + step
 	pair           []float64 // number of epochs in which two given records were in the same batch
-	// number of pairs of successive epochs in which a record was in the same step of both, indexed
-	// by record; an epoch is in at most one pair
+	// number of pairs of successive epochs with a record in the same step of both, indexed by
+	// record; an epoch is in at most one pair
 	again []float64
 	sizes []float64 // number of epochs, by size of the first batch
-	// whether a record was in a step of the last epoch (last), and is in a step of the present
+	// whether a record was in a step of the last epoch (last), and is in a step of the current
 	// epoch (now), with index record·steps + step
 	last, now []bool
 }

@@ -51,7 +51,7 @@ min_clients = 3
 
 // A scored is a test case of clients that release scores. The first client has the protected
 // record, or is protected as a whole. The second client contributes nothing, and the last client
-// can be a colluder. The outcome of every round is void, so every run asks the same queries. The
+// can be a colluder. Every round's outcome is void, so that every run asks the same queries. The
 // observer sees the answers of the first client or, if only sums are opened, the sum of the first
 // two clients.
 type scored struct {
@@ -142,8 +142,8 @@ func (c scored) nothing() *shard.Records {
 }
 
 // far returns the records of the first client in one of the two worlds of an attack. In world 1 the
-// vectors of these records exceed most clips. In world 0 the records have the opposite outcome
-// under replace-one, and their vectors are zero under the other adjacencies.
+// vectors of these records exceed most clips. In world 0 they have the opposite outcome under
+// replace-one, and vectors of zero under the other adjacencies.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
@@ -168,8 +168,8 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// answers returns the messages of the honest clients in all rounds. The outcome of every round is
-// void. A message is cut to the dimension of the mechanism of its round.
+// answers returns the messages of the honest clients in all rounds. Every round's outcome is void.
+// A message is cut to the dimension of its round's mechanism.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -224,10 +224,9 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack on the first client, which tries to distinguish the two worlds. Each
-// round has one feature: the component of the client's answer along the difference between the
-// noiseless answers in the two worlds. The feature is zero for a round in which the worlds do not
-// differ.
+// attack returns an attack on the first client that distinguishes the two worlds. Each round has
+// one feature: the component of the client's answer along the difference between the noiseless
+// answers in the two worlds. The feature is zero for a round in which the worlds do not differ.
 func (c scored) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -265,7 +264,7 @@ func (c scored) attack() (attack, error) {
 	}, nil
 }
 
-// neighbours tests whether the answers of a client with two neighbouring data sets, under the same
+// neighbours tests that the answers of a client with two neighbouring data sets, under the same
 // noise, differ by at most the accounted sensitivity of the round.
 func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 	const pairs = 40
@@ -317,8 +316,8 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	for world := range worlds {
 		worlds[world] = new(shard.Records)
 		if world == 1 || c.adjacency == accountant.ReplaceOne {
-			// A faulty solver may let a record change the contributions of later records. To find
-			// such a fault, the protected record comes first.
+			// The protected record comes first, to find a solver that lets a record change the
+			// contributions of later records.
 			worlds[world].Append(row())
 		}
 	}
@@ -385,8 +384,8 @@ func (c scored) charged(context.Context, task) (Check, error) {
 	return certain(true, "the charge for up to %d releases is their cost", len(squares)), nil
 }
 
-// scoreNorms tests that the norms of the records' vectors are at most the clip of the round, even
-// before the mechanism clips the vectors. The queries are computed from random sums.
+// scoreNorms tests that the norms of the records' vectors are at most the clip of the round, before
+// the mechanism clips them. The queries are computed from random sums.
 func scoreNorms(_ context.Context, t task) (Check, error) {
 	var longest float64
 	for _, c := range []scored{scoredCases[0], countedScores} {
@@ -399,8 +398,8 @@ func scoreNorms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no vector of a record has more than %.6f of the clip's norm", longest), nil
 }
 
-// longestVector returns the largest norm of any record's vector in case c, divided by the clip. If
-// a vector is longer than the clip, longestVector stops there, and tooLong describes the vector.
+// longestVector returns the largest norm of any record's vector in case c, divided by the clip. It
+// stops at the first vector that is longer than the clip, which tooLong describes.
 func (t task) longestVector(c scored) (longest float64, tooLong string, err error) {
 	const records, hostile = 200, 2
 	p, err := c.protocol()
@@ -452,8 +451,8 @@ func (t task) longestVector(c scored) (longest float64, tooLong string, err erro
 	return longest, "", nil
 }
 
-// clientNorms tests whether the vectors of clients have norms of at most 1 before the mechanism
-// clips them. It draws the numbers in the queries at random, over many orders of magnitude.
+// clientNorms tests that the vectors of clients have norms of at most 1 before the mechanism clips
+// them. It draws the numbers in the queries at random, over many orders of magnitude.
 func clientNorms(_ context.Context, t task) (Check, error) {
 	const clients, dim = 2000, 3
 	r := rand.New(seeded.Stream(t.seed, "norms of clients"))

@@ -51,17 +51,17 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly returns a list that contains only the linear statistic. Many attacks use linearOnly as
-// their function learn.
+// linearOnly returns a list that contains only the linear statistic. It is the function learn of
+// many attacks.
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err
 }
 
 // mixture returns the log likelihood ratio of independent steps x_i. In each step the record takes
-// part with the probability q, which is the argument rate. A step is normal with standard deviation
-// sd. With the record its mean is a = otherMean in the other world and b = nullMean in the null world.
-// Without the record its mean is 0. The log likelihood ratio is
+// part with probability q = rate. A step is normal with standard deviation sd. With the record its
+// mean is a = otherMean in the other world and b = nullMean in the null world. Without the record
+// its mean is 0. The log likelihood ratio is
 //
 //	Σ_i log[(1 − q + q·r(x_i, a)) / (1 − q + q·r(x_i, b))], where r(x, c) = exp((c·x − c²/2)/sd²)
 func mixture(rate, otherMean, nullMean, sd float64) statistic {
@@ -81,9 +81,9 @@ func mixture(rate, otherMean, nullMean, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of epochs of the given number of steps x_i. Each step is
-// normal with standard deviation sd. In each epoch one step, chosen at random, has the mean
-// a = otherMean in the other world and b = nullMean in the null world. All other steps have mean 0.
+// allocation returns the log likelihood ratio of epochs of the given number of steps x_i. Each step
+// is normal with standard deviation sd. In each epoch, one step chosen at random has the mean a =
+// otherMean in the other world and b = nullMean in the null world. All other steps have mean 0.
 // With r as in mixture, the log likelihood ratio of an epoch is
 //
 //	log[Σ_i r(x_i, a) / Σ_i r(x_i, b)]

@@ -35,7 +35,7 @@ func suite() ([]question, error) {
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}
-	for _, c := range []struct { // kinds of factors for which the accounting is proven, each with one adjacency
+	for _, c := range []struct { // the kinds of factors with proven accounting, each with one adjacency
 		factors, coordinates string
 		adjacency            accountant.Adjacency
 	}{
@@ -92,8 +92,8 @@ func suite() ([]question, error) {
 	return append(quick, long...), nil
 }
 
-// lazily returns a question that tests a claimed privacy profile by an attack. The attack and
-// the claim are computed when the question is first run.
+// lazily returns a question that tests a claimed privacy profile by an attack. The attack and the
+// claim are computed when the question first runs.
 func lazily(about string, set func() (attack, error)) question {
 	attack := sync.OnceValues(set)
 	return single(about, "profile", func(ctx context.Context, t task) (Check, error) {
@@ -105,8 +105,8 @@ func lazily(about string, set func() (attack, error)) question {
 	})
 }
 
-// descents has a test case for each kind of sampling. The cases with newProducts use Poisson sampling
-// under two adjacencies.
+// descents has a test case for each kind of sampling. The cases with newProducts use Poisson
+// sampling, under two adjacencies.
 var descents = []descent{
 	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newIntegers},
 	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newIntegers},

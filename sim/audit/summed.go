@@ -14,9 +14,9 @@ import (
 )
 
 // A summed is a test case of clients whose gradients are opened only as a sum. The last clients
-// collude with the observer and tell it their messages. The records of these colluders have no
-// gradient. Only the noise shares of the other clients protect the record. The number of other
-// clients is the smallest that the study allows.
+// collude with the observer: they tell it their messages, and their records have no gradient. Only
+// the noise shares of the other clients protect the record. There are as few other clients as the
+// study allows.
 type summed struct {
 	mode      string // kind of gradients
 	rate      float64
@@ -47,7 +47,7 @@ func (s summed) protocol() (*pvi.Protocol, error) {
 		set("privacy.adjacency", s.adjacency), set("inference.gradients", s.mode), set("inference.sampling_rate", s.rate))
 }
 
-// play begins a run. The first client has the given records, and the other clients have records
+// play begins a run. The first client has the records first, and the other clients have records
 // without a gradient.
 func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.Federation, error) {
 	records := []*shard.Records{first}
@@ -82,9 +82,9 @@ func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	return seen
 }
 
-// messages collects the real messages of clients without gradients. Such a message consists of the
-// client's noise share alone. The accountant assumes that the shares of the honest clients add up
-// to noise with the study's noise multiplier.
+// messages collects the real messages of clients without gradients. Such a message is only the
+// client's noise share. The accountant assumes that the shares of the honest clients add up to
+// noise with the study's noise multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	protocol, err := s.protocol()

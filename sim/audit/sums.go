@@ -11,13 +11,13 @@ import (
 	"fedpvi/internal/special"
 )
 
-// steps is a mechanism that releases a noisy sum in each step. The sum is over the vectors of a
-// random batch of records.
+// steps is a mechanism that releases, in each step, a noisy sum of the vectors of a random batch of
+// records.
 type steps interface {
 	Event() accountant.Event
 
-	// play computes all steps and writes each release to released. The function vector writes
-	// the vector of a record to v.
+	// play computes all steps and writes each release to released. vector writes the vector of a
+	// record to v.
 	play(released [][]float64, streams *dpmech.Streams, vector func(v []float64, record uint32)) error
 }
 
@@ -56,9 +56,9 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 }
 
 // products tests the mechanism that adds up the gradients of neural networks by products of float
-// matrices. To pass vectors of any values to this mechanism, products presents a vector as the
-// gradient of two layers. Each layer has one input, equal to 1, and as many outputs as half of the
-// vector has elements. In a large batch, products adds the last records one by one.
+// matrices. To give this mechanism arbitrary vectors, products presents a vector as the gradient of
+// two layers. Each layer has one input, equal to 1, and half as many outputs as the vector has
+// elements. In a large batch, products adds the last records one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {
@@ -114,7 +114,7 @@ func pairs(v []float64) []dpmech.Pair {
 }
 
 // productNorms tests the sums that are computed by products of matrices (see [products]). It
-// compares two releases under the same noise, without and with one random vector. The releases must
+// compares two releases under the same noise, one without and one with a random vector. They must
 // not differ by more than the accounted sensitivity.
 func productNorms(_ context.Context, t task) (Check, error) {
 	const vectors = 500

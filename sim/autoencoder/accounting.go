@@ -8,9 +8,8 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// An Accounting holds the privacy cost of a run for each image. For comparison it also holds the
-// cost that the d3p paper states for the same noise, and a proved bound for that paper's
-// sampling.
+// An Accounting holds the privacy cost of a run for each image. For comparison, it also holds the
+// cost that the d3p paper states for the same noise, and a proved bound for the paper's sampling.
 type Accounting struct {
 	Epsilon     float64 `json:"epsilon"` // upper bound on the ε of the whole run
 	Delta       float64 `json:"delta"`
@@ -27,7 +26,7 @@ type Accounting struct {
 	PublishedReplace float64 `json:"published_replace"`
 
 	// Proved is an upper bound on ε for batches of a fixed size drawn without replacement, under
-	// add-remove adjacency.
+	// add-remove.
 	Proved float64 `json:"published_proved"`
 }
 

@@ -139,16 +139,16 @@ func TestRun(t *testing.T) {
 	if err != nil || picture.Bounds().Dx() != 10*(5*3+2)+2 {
 		t.Errorf("the picture: %v", err)
 	}
-	// The experiment file in the folder of results must describe the same experiment.
+	// The experiment file in the results folder must describe the same experiment.
 	spec, err := Load(filepath.Join(out, "autoencoder.toml"), nil)
 	if err != nil || spec.Privacy == nil || *spec.Privacy != *run.Spec.Privacy {
 		t.Errorf("the saved file: %v", err)
 	}
 }
 
-// The test computes three values of ε for d3p's experiment and compares them with known values.
-// These are the value in the d3p paper, the value of d3p's function, and the proved value for
-// batches of a fixed size. Two independent accountants give 0.535, 1.012 and 1.983 for them.
+// The test computes three values of ε for d3p's experiment: the value in the d3p paper, the value
+// of d3p's function, and the proved value for batches of fixed size. Two independent accountants
+// give 0.535, 1.012 and 1.983.
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
 	if err != nil {
@@ -174,8 +174,8 @@ func TestAccountingOfD3P(t *testing.T) {
 	}
 }
 
-// The noise and the sampling rate must depend on the public number of images in the experiment
-// file, and not on the number of images in the data file.
+// The test checks that the noise and the sampling rate depend on the public number of images in the
+// experiment file, not on the number of images in the data file.
 func TestNoiseFollowsFromThePublicNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))

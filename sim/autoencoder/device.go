@@ -21,9 +21,9 @@ type onDevice struct {
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use opens the first of the given devices, if there is one, and that device then computes all
-// steps. The CPU still draws the batches, so the privacy cost of the run is the same. For the same
-// seed, a run with a device has other random numbers than a run without a device.
+// Use opens the first of the given devices, if there is one, which then computes all steps. The CPU
+// still draws the batches, so the privacy cost of the run is the same. For the same seed, the
+// random numbers with a device differ from those without.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {
@@ -101,7 +101,7 @@ func (r *Run) planned(steps int) (int, error) {
 		if err := r.device.failed(err); err != nil {
 			return 0, err
 		}
-		// An error of Detach is ignored, because the device has already failed.
+		// The device has already failed, so an error of Detach does not matter.
 		_ = r.trainer.Detach()
 		r.device.name += ", then the processor"
 		plan.Reclaim()

@@ -15,8 +15,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A card is an emulated device that fails after a given number of launches. It counts the bytes
-// of memory that the program has allocated and not freed.
+// A card is an emulated device that fails after a given number of launches. It counts the bytes of
+// memory that are allocated and not yet freed.
 type card struct {
 	emulator.Device
 	launches, fails int
@@ -66,8 +66,8 @@ func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []
 	return result, said, err
 }
 
-// The test checks that a device and the CPU compute the same results. If the device fails, the
-// CPU must continue, or the run must return an error if the user requires a device.
+// The test checks that a device and the CPU compute the same results. If the device fails, the CPU
+// must continue, or the run must return an error if the user requires the device.
 func TestDevice(t *testing.T) {
 	whole := new(card)
 	for _, settings := range [][]string{nil, {NonPrivate}} {
@@ -82,8 +82,8 @@ func TestDevice(t *testing.T) {
 		if _, _, err := playOn(t, socket{card: tried}, append(settings, "training.epochs=1")...); err != nil {
 			t.Fatal(err)
 		}
-		// A device computes an epoch at a time. The device fails in the second epoch, or in the
-		// self-test before the first epoch.
+		// The device computes an epoch at a time. It fails in the second epoch, or in the self-test
+		// before the first epoch.
 		for _, fails := range []int{tried.launches + 7, 5} {
 			broken, said, err := playOn(t, socket{card: &card{fails: fails}}, settings...)
 			if err != nil {

@@ -19,10 +19,10 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// ErrExists is the error for a folder of results that already exists.
+// ErrExists means that the results folder already exists.
 var ErrExists = errors.New("the folder exists")
 
-// CheckFolder returns an error if the folder of results exists already.
+// CheckFolder returns an error if the results folder already exists.
 func CheckFolder(path string) error {
 	_, err := os.Lstat(path)
 	switch {
@@ -102,12 +102,12 @@ func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// These constants set the layout of the picture, in which columns is the number of images in a row.
-// The first row shows the first images of the test set, and the second row their reconstructions.
-// The next rows show images drawn from the network.
+// These constants set the layout of the picture. columns is the number of images in a row. The
+// first row shows the first images of the test set, and the second row their reconstructions. The
+// next rows show images drawn from the network.
 const (
 	columns   = 10
-	made      = 4 // number of rows with drawn images
+	made      = 4 // number of rows of drawn images
 	magnified = 3
 	gap       = 2 // width of a gap in pixels
 )

@@ -19,12 +19,12 @@ type Images struct {
 	Pixels        [][]byte
 }
 
-// idxImages is the first word of a file of images in the IDX format of the MNIST data. The word
-// states that the file contains bytes in three dimensions.
+// idxImages is the first word of a file of images in the IDX format of the MNIST data. It means
+// bytes in three dimensions.
 const idxImages = 0x00000803
 
 // ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. The
-// argument most is the largest number of images that the file may contain.
+// file may contain at most most images.
 func ReadImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func readIdx(r io.Reader, most int) (*Images, error) {
 		return nil, fmt.Errorf("has images of %d by %d pixels; at most %d pixels are possible", head.Height, head.Width, vae.MaxSide)
 	}
 	images := &Images{Height: int(head.Height), Width: int(head.Width)}
-	for i := range head.Count { // the slice grows with the data, because the count in the header may be false
+	for i := range head.Count { // the slice grows with the data, because the count in the header may be wrong
 		image := make([]byte, head.Height*head.Width)
 		if _, err := io.ReadFull(r, image); err != nil {
 			return nil, fmt.Errorf("ends within image %d of %d: %w", i+1, head.Count, err)

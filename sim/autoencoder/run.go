@@ -21,7 +21,7 @@ type Result struct {
 	Steps      int     `json:"steps"`
 	Epochs     []Epoch `json:"epochs"`
 
-	// TestLoss is the mean −ELBO of an image of the test set after the last epoch, in nats.
+	// TestLoss is the mean −ELBO per test image after the last epoch, in nats.
 	TestLoss float64     `json:"test_loss"`
 	Privacy  *Accounting `json:"privacy,omitempty"` // nil without privacy
 
@@ -31,7 +31,7 @@ type Result struct {
 	Folder     string `json:"folder,omitempty"`
 }
 
-// An Epoch holds the mean −ELBO of an image of the test set after an epoch, in nats.
+// An Epoch holds the mean −ELBO per test image after an epoch, in nats.
 type Epoch struct {
 	Epoch    int     `json:"epoch"`
 	TestLoss float64 `json:"test_loss"`
@@ -49,7 +49,7 @@ type Run struct {
 	device      *onDevice // device that computes the steps; nil for the CPU
 }
 
-// Purposes of the seeded streams.
+// These are the purposes of the seeded streams.
 const (
 	purposeWeights  = "autoencoder/weights"
 	purposeSums     = "autoencoder/sums"
@@ -126,7 +126,7 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 func (r *Run) Close() error { return r.trainer.Close() }
 
 // Train computes all steps. After each step, or after each plan of several steps, it calls progress
-// with the latest loss on the test set. The loss is computed after every epoch. The test set is
+// with the latest loss on the test set, which is computed after every epoch. The test set is
 // public, so its loss costs no privacy.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
@@ -158,7 +158,7 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 }
 
 // steps computes the next steps and returns their number. On the CPU it computes one step. On a
-// device it computes several steps, at most as many as the argument left.
+// device it computes several steps, at most left.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))
@@ -166,7 +166,7 @@ func (r *Run) steps(left int) (int, error) {
 	return 1, r.trainer.Step()
 }
 
-// loss returns the mean −ELBO of the test set. Every call uses the same draws.
+// loss returns the mean −ELBO per test image. Every call uses the same draws.
 func (r *Run) loss() float64 {
 	return r.trainer.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))
 }

@@ -13,7 +13,7 @@ import (
 // Version is the version of the file format.
 const Version = 1
 
-// A Spec is an experiment file that was read and checked.
+// A Spec is a checked experiment file.
 type Spec struct {
 	Name, Title    string
 	Hidden, Latent int
@@ -126,7 +126,7 @@ func (s *Spec) readPrivacy(t *document.Table) {
 }
 
 // number returns the integer at key, or byDefault if the key is missing. It reports an error unless
-// the integer is between 1 and the argument most.
+// the integer is between 1 and most.
 func number(t *document.Table, key string, byDefault, most int) int {
 	n, ok := t.Int(key)
 	if !ok {
@@ -153,8 +153,8 @@ func positive(t *document.Table, key string, byDefault float64) float64 {
 	return x
 }
 
-// StepsPerEpoch returns the number of steps in an epoch. It is the number of records divided by
-// the expected size of a batch, rounded down.
+// StepsPerEpoch returns the number of steps in an epoch: the number of records divided by the
+// expected size of a batch, rounded down.
 func (s *Spec) StepsPerEpoch() int { return s.Records / s.Batch }
 
 // Steps returns the number of steps of the whole run.
@@ -164,9 +164,8 @@ func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
 // together returns the maximum number of images of a batch whose gradients are added in one
-// floating-point sum. The maximum is the mean size of a batch plus six standard deviations plus
-// twelve. Fewer than one in 10^9 batches are larger. The gradients of further images are added one
-// by one.
+// floating-point sum: the mean size of a batch plus six standard deviations plus twelve. Fewer than
+// one in 10^9 batches are larger. The gradients of further images are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// Sizes of the network whose speed [Examine] measures. The network is d3p's autoencoder for MNIST.
+// [Examine] measures the speed of d3p's autoencoder for MNIST. These constants are its sizes.
 const (
 	speedImages = 6_000
 	speedBatch  = 128
@@ -25,11 +25,11 @@ var (
 	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
 )
 
-// A Speed is a report of a machine's speed that includes training steps of an autoencoder. The
-// fields Processor and GPUs replace the fields of the same name in the embedded report.
+// A Speed is a report of a machine's speed that includes training steps of an autoencoder.
+// Processor and GPUs replace the fields of the same name in the embedded report.
 type Speed struct {
 	*speed.Report
-	// Network describes the autoencoder in words.
+	// Network describes the autoencoder.
 	Network   string         `json:"network"`
 	Processor ProcessorSpeed `json:"processor"`
 	GPUs      []GPUSpeed     `json:"gpus,omitempty"`
@@ -51,7 +51,7 @@ type GPUSpeed struct {
 	Plain   float64 `json:"network_steps_per_second_plain,omitempty"`
 }
 
-// Examine measures the CPU and every GPU that the program can use. It takes some seconds.
+// Examine measures the CPU and every GPU that the program can use. It takes a few seconds.
 func Examine() (*Speed, error) {
 	r, err := speed.Examine()
 	if err != nil {
@@ -74,7 +74,7 @@ func Examine() (*Speed, error) {
 	return s, nil
 }
 
-// Lines returns the report as lines of text for people.
+// Lines returns the report as readable lines.
 func (s *Speed) Lines() []speed.Line {
 	all := append(s.Report.Lines(), speed.Line{
 		Check: "autoencoder", Found: fmt.Sprintf("all cores take %s private steps a second (%s)", speed.Count(s.Processor.Network), s.Network),
@@ -113,7 +113,7 @@ func processorRate() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = t.Close() }() // Close returns an error only if a device is in use. No device is in use here.
+	defer func() { _ = t.Close() }() // Close returns an error only if a device is in use, and here none is
 	return speed.Rate(func(steps int) error {
 		for range steps {
 			if err := t.Step(); err != nil {
@@ -125,7 +125,7 @@ func processorRate() (float64, error) {
 }
 
 // deviceRate returns the best measured number of steps per second on a device. The time includes
-// the work of the CPU that draws the batches.
+// drawing the batches, which the CPU does.
 func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	run, most, err := newSpeedRun()
 	if err != nil {
@@ -156,7 +156,7 @@ func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 }
 
 // newSpeedTrainer returns a trainer of the network on all cores. If sums is nil, the caller must
-// pass plans of several steps to the trainer.
+// give the trainer plans of several steps.
 func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	src := dpmech.NewStream()
 	n, err := vae.NewNetwork(speedShape, src)
@@ -175,8 +175,7 @@ func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	return vae.NewTrainer(n, data, sums, most, vae.Options{Rate: 1e-3, Batch: speedBatch, Workers: runtime.NumCPU()}, src)
 }
 
-// newSpeedRun returns a run of the mechanism whose steps are timed, and the maximum size of a
-// batch.
+// newSpeedRun returns a run of the mechanism whose steps are timed, and the maximum batch size.
 func newSpeedRun() (*dpmech.ProductRun, int, error) {
 	sampler, err := speedSampling.Sampler(speedImages)
 	if err != nil {

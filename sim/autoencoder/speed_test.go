@@ -27,8 +27,8 @@ func TestSpeedStep(t *testing.T) {
 	}
 }
 
-// The test checks that the JSON report contains the autoencoder's rates, and that the report in
-// words has a line for each measured machine.
+// The test checks that the JSON report contains the autoencoder's rates, and that the readable
+// report has a line for each measured machine.
 func TestSpeedReport(t *testing.T) {
 	r := &speed.Report{
 		Problem: "p", Processor: speed.Processor{Cores: 2, Steps: 7},

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Text writes the result as text for people.
+// Text writes the result for people to read.
 func (r *Result) Text(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "Autoencoder of %d weights, %d steps of %d images on average of %d.\nLoss of a test image, −ELBO: %.2f nats.\n\n", r.Parameters, r.Steps, r.Batch, r.Records, r.TestLoss)
 	if err != nil {
@@ -19,7 +19,7 @@ func (r *Result) Text(w io.Writer) error {
 	return r.Privacy.Text(w)
 }
 
-// Text writes the privacy cost as text for people. A nil accounting means a run without privacy.
+// Text writes the privacy cost for people to read. A nil accounting means a run without privacy.
 func (a *Accounting) Text(w io.Writer) error {
 	if a == nil {
 		_, err := fmt.Fprintln(w, "None. This run makes no promise of privacy.")

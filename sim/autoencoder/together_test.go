@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The test checks that, for any expected size, fewer than one of 10^9 batches contains more
-// records than the function together returns. It uses the Poisson distribution, whose upper tail
-// is heavier than that of the binomial distribution.
+// The test checks that, for any expected size, fewer than one in 10^9 batches contain more records
+// than together returns. It uses the Poisson distribution, whose upper tail is heavier than that of
+// the binomial distribution.
 func TestFewBatchesAreLarger(t *testing.T) {
 	for batch := 1; batch <= 3600; batch++ {
 		s := &Spec{Batch: batch}

@@ -20,9 +20,9 @@ type Cost struct {
 	Proven  float64 // proven ε; NaN if no bound is proven
 }
 
-// Play runs the baseline method that the study of p selects, on the records of the only client of
-// p. The method finds a Gaussian with independent coordinates, which becomes the posterior of p.
-// The seed determines the noise and the Markov chains.
+// Play runs the baseline method that the study of p selects, on the records of the only client. The
+// method finds a Gaussian with independent coordinates, which becomes the posterior of p. The seed
+// determines the noise and the Markov chains.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	switch p.Federation.Protocol.Study().Simulation.Baseline {
 	case study.EP, study.SEP:
@@ -92,7 +92,7 @@ func (r *records) start() []float64 {
 	return theta
 }
 
-// costOf returns the privacy cost of all steps of the mechanism m.
+// costOf returns the privacy cost of all steps of m.
 func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 	profile, err := accountant.Account(m.Event())
 	if err != nil {
@@ -105,8 +105,8 @@ func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 // purpose is the name of the random streams that the baseline methods use.
 const purpose = "baseline"
 
-// normals returns a function that fills a slice with standard normal numbers. The numbers follow
-// from the seed, so they do not protect the records.
+// normals returns a function that fills a slice with standard normal numbers. They follow from the
+// seed, so they do not protect the records.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
 	r := newRand(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {

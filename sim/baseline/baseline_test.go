@@ -58,8 +58,8 @@ synthetic.truth.x = 1.0
 }
 
 // exact computes the mean and standard deviation of a tempered posterior by quadrature. The
-// tempered posterior raises the likelihood to the power w, after the log likelihood of each
-// record is bounded below by −bound.
+// tempered posterior bounds the log likelihood of each record below by −bound, and then raises the
+// likelihood to the power w.
 func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	s := p.Federation.Shards[0]
 	var total, first, second float64
@@ -76,11 +76,11 @@ func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	return mean, math.Sqrt(second/total - mean*mean)
 }
 
-// The test checks that with little noise and small steps the samples are from the posterior. A
-// chain of 20,000 steps with η = 0.02 at a precision Λ of about 10 has an autocorrelation time
-// of 2/(ηΛ) = 10 steps. Its last half is therefore as precise as 500 independent samples, whose
-// mean has a standard error of .045 sds, and whose sd has a standard error of 3.2 %. The bounds
-// are four standard errors, plus 3 % for the step size.
+// The test checks that, with little noise and small steps, the samples have the distribution of the
+// posterior. A chain of 20,000 steps with η = 0.02 at a precision Λ of about 10 has an
+// autocorrelation time of 2/(ηΛ) = 10 steps. Its last half is therefore as precise as 500
+// independent samples, whose mean has a standard error of .045 sds, and whose sd has a standard
+// error of 3.2 %. The bounds are four standard errors, plus 3 % for the step size.
 func TestLangevinSamplesThePosterior(t *testing.T) {
 	p := play(t, 120, "steps = 20000\nstep_size = 0.02\nstep_decay = 1.0\naverage = 0.5", "noise_multiplier = 0.05\nclip = 1.0", "dp-sgld")
 	if _, err := Play(p, 3); err != nil {
@@ -94,11 +94,11 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// The clip is so small that the records have no effect, so the chain is an autoregression around
-// the prior with coefficient 1 − η/2. The test compares the variance of its states with the
-// exact variance. The variance of the noise in a step is the larger of η and η²/4 times the
-// variance of the noisy sums. The variance from 10,000 steps is at least as precise as from
-// 10,000·η/2/2 independent samples.
+// The clip is so small that the records have no effect. The chain is therefore an autoregression
+// around the prior with coefficient 1 − η/2. The test compares the variance of its states with the
+// exact variance. The variance of the noise in a step is η, or η²/4 times the variance of the noisy
+// sums if that is larger. The variance from 10,000 steps is at least as precise as the variance
+// from 10,000·η/2/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
 		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so a step adds noise of variance η
@@ -131,9 +131,9 @@ func TestLangevinCost(t *testing.T) {
 	}
 }
 
-// The test computes the exact pure ε of a sample from the tempered posterior for two values of
-// θ, under both adjacencies. It must not exceed the ε for which the power was chosen, and must
-// be close to it.
+// The test computes the exact pure ε of a sample from the tempered posterior for two values of θ,
+// under both adjacencies. It must not exceed the ε for which the power was chosen, and must come
+// close to it.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -141,8 +141,8 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// In the test θ has two values, one of which is rare. The variable prior combines the
-			// prior and the likelihood of all other records together.
+			// θ has two values, one of which is rare. prior combines the prior and the likelihood
+			// of all other records.
 			prior := []float64{r.Float64() * 1e-3, 1}
 			said := [2][2]float64{} // log likelihoods of the record and of its replacement, at both values of θ
 			for i := range said {

@@ -12,16 +12,16 @@ import (
 
 // langevin runs stochastic gradient Langevin dynamics with differential privacy (Wang, Fienberg and
 // Smola, "Privacy for Free: Posterior Sampling and Stochastic Gradient Monte Carlo", 2015,
-// algorithm 2). The function uses the clip, the batches and the noise of the study's private
-// gradient steps, so the cost is the same. A step of size η is
+// algorithm 2). It uses the clip, the batches and the noise of the study's private gradient steps,
+// so the cost is the same. A step of size η is
 //
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
 // where p is the density of the prior, and G is the noisy sum of clipped gradients divided by the
 // sampling rate. If the variance of the noise in η/2·G is below η, the term e is normal noise that
-// raises the variance to η. The function returns the mean and standard deviation of θ over the last
-// steps. The number of these steps is the study's averaging share of all steps. Because of the
-// noise in G, the samples spread more widely than the posterior.
+// raises the variance to η. langevin returns the mean and standard deviation of θ over the last
+// steps, as many as the study averages over. Because of the noise in G, the samples spread more
+// widely than the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
@@ -102,7 +102,7 @@ func (m *moments) add(theta []float64) {
 	}
 }
 
-// found returns the mean and the standard deviation of the samples.
+// found returns the mean and the standard deviation of the vectors.
 func (m *moments) found() (mean, sd []float64) {
 	for _, s := range m.squares {
 		sd = append(sd, max(math.Sqrt(s/max(1, m.n-1)), pointSD))

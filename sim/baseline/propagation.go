@@ -11,7 +11,7 @@ import (
 
 const (
 	sitesHeld = 1 << 26 // maximum total length of the factors of all records, in float64s (half a gigabyte)
-	sepPasses = 400     // number of passes of stochastic expectation propagation for each coordinate
+	sepPasses = 400     // number of passes of stochastic expectation propagation per coordinate
 )
 
 // epOptions are options for which expectation propagation converges even if the factors of
@@ -52,8 +52,8 @@ func propagate(p *sim.Play) (Cost, error) {
 }
 
 // tie runs stochastic expectation propagation, which finds one common factor for all records. In a
-// diagonal family the step of each coordinate ignores the other coordinates, so steps are divided
-// by d, the number of coordinates.
+// diagonal family, the step of each coordinate ignores the other coordinates, so tie divides the
+// steps by the number of coordinates d.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The test compares the mean and sd by expectation propagation with the posterior of one
-// coefficient by quadrature, to three digits. It runs the method with a separate factor for
-// every record, and with one common factor for all records.
+// The test compares the mean and sd from expectation propagation with quadrature of the posterior
+// of one coefficient, to three digits. It runs the method with a separate factor for every record,
+// and with one common factor for all records.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, name := range []string{"ep", "sep"} {
 		p := play(t, 150, "solver = \"dp-sep\"", "epsilon = 1.0\nclip = 1.0", name)

@@ -8,8 +8,7 @@ import (
 )
 
 // An Answer contains a question with all its values, and the resulting privacy bounds. The JSON
-// names of the fields are stable. If a bound guarantees nothing, the bound is null and Vacuous is
-// true.
+// names of the fields are stable. If a bound guarantees nothing, it is null and Vacuous is true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
 	EpsilonLower    *float64             `json:"epsilon_lower"`
@@ -30,8 +29,8 @@ type Answer struct {
 	Profile accountant.Profile `json:"-"`
 }
 
-// Risk describes the success of an attacker. The attacker sees all releases and wants to know which
-// of two adjacent inputs led to them.
+// Risk describes the success of an attacker who sees all releases and wants to know from which of
+// two adjacent inputs they were computed.
 type Risk struct {
 	// upper bound on the true-positive rate minus the false-positive rate of any attack
 	Advantage float64 `json:"advantage"`
@@ -41,25 +40,25 @@ type Risk struct {
 	AccuracyLow  float64 `json:"accuracy_lower"`
 	Rates        []Rate  `json:"true_positive_rates"`
 	Prior        float64 `json:"prior"`
-	// Exception is the probability that the releases change the odds by more than the factor
+	// Exception is the probability that the releases change the odds by more than
 	// exp(LogOddsFactor).
 	Exception float64 `json:"odds_exception"`
 	// LogOddsFactor is the logarithm of the largest factor by which the releases change the odds,
 	// except with probability Exception.
 	LogOddsFactor *float64 `json:"log_odds_factor"`
-	// odds after the releases, for the prior probability in the field Prior of the question
+	// odds after the releases, for the prior probability Question.Prior
 	Odds  *float64 `json:"posterior_odds"`
 	Group Group    `json:"group"`
 }
 
-// Rate describes the best attack with the false-positive rate FPR. The true-positive rate of this
-// attack is at least TPRLow and at most TPR.
+// Rate describes the best attack with the false-positive rate FPR. Its true-positive rate is at
+// least TPRLow and at most TPR.
 type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`
 	TPRLow float64 `json:"tpr_lower"`
 	// Posterior is an upper bound on the probability that the record was used, given that the
-	// attack reports it as used.
+	// attack says so.
 	Posterior float64 `json:"posterior"`
 }
 
@@ -77,8 +76,8 @@ type Compare struct {
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is the ε that one method gives under one adjacency. Reason is empty, unless the method
-// gives no bound. Reason then states why.
+// Compared is the ε that one method gives under one adjacency. If the method gives no bound, Reason
+// says why. Otherwise Reason is empty.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -139,8 +138,8 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets the guaranteed ε and δ of the answer. The result is the δ at which the other bounds
-// are computed.
+// promise sets the guaranteed ε and δ of the answer. It returns the δ at which the other bounds are
+// computed.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {

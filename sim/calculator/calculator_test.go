@@ -10,8 +10,8 @@ import (
 
 func of[T any](x T) *T { return &x }
 
-// The test solves a question for each kind of missing value. It then computes ε from the
-// solution, which must meet the target and be close to it.
+// The test solves a question for each kind of missing value. It then computes ε from the solution.
+// This ε must meet the target and be close to it.
 func TestSolveRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -1,6 +1,6 @@
-// Package calculator computes the privacy of a planned series of noisy releases without a study.
-// The package computes the cost of the releases and the success of an attacker. For a target (ε, δ)
-// it computes the noise, the sampling rate or the number of steps.
+// Package calculator computes the privacy of a planned series of noisy releases without a study. It
+// computes the cost of the releases and the success of an attacker or, for a target (ε, δ), the
+// noise, the sampling rate or the number of steps.
 package calculator
 
 import (
@@ -11,8 +11,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// A Sampling is a rule that chooses the records of each step. The sampling rate q is the average share
-// of the records that a step uses.
+// A Sampling is a rule that chooses the records of each step. The sampling rate q is the average
+// fraction of the records that a step uses.
 type Sampling string
 
 const (
@@ -32,7 +32,7 @@ const (
 
 // A Question describes a series of releases. Each release is a sum of vectors of L2 norm at most 1,
 // plus Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil, and [Ask]
-// computes that one. Without sampling the rate is 1, and may be nil as well.
+// computes that one. Without sampling the rate is 1, and may also be nil.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
@@ -44,7 +44,7 @@ type Question struct {
 	FPRs    []float64 // false-positive rates of attacks
 	Prior   float64   // attacker's prior probability that the record was used
 	Group   int       // number of records in a group
-	Compare bool      // whether to compute bounds by other methods and under other adjacencies too
+	Compare bool      // whether to compute bounds also by other methods and under other adjacencies
 }
 
 // maxSteps is the maximum number of steps in a search.
@@ -156,8 +156,8 @@ func (q Question) inEpochs() bool {
 	return q.Sampling == RandomAllocation || q.Sampling == Permutation
 }
 
-// solve returns the question with a value that meets the target (ε, δ). The argument unknown is the
-// JSON name of this value.
+// solve returns the question with a value that meets the target (ε, δ). unknown is the JSON name of
+// this value.
 func (q Question) solve(unknown string) (Question, error) {
 	var target accountant.Target
 	if q.Epsilon != nil && q.Delta != nil {

@@ -22,10 +22,10 @@ const Links = 20000
 const leastAccepted = 0.1
 
 // Posterior returns the mean and covariance of the posterior of θ given all records. The log
-// posterior must be concave at the point at, which should be near the maximum of the posterior. The
-// first fifth of the states is dropped. If the chain is as precise as n independent draws and the
-// posterior is nearly normal, the relative error of an sd is 1/√(2n), which is about 1 %. Posterior
-// returns an error if too few proposals are accepted, as with very many coefficients.
+// posterior must be concave at the point at, which should be near the maximum. Posterior drops the
+// first fifth of the states. If the chain is as precise as n independent draws and the posterior is
+// nearly normal, the relative error of an sd is 1/√(2n), which is about 1 %. Posterior returns an
+// error if too few proposals are accepted, as with very many coefficients.
 func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) (mean []float64, cov *mat.SymDense, err error) {
 	records, err := load(m, shards)
 	if err != nil {
@@ -124,12 +124,11 @@ func (r *records) curvature(at []float64) ([]float64, error) {
 	return sum, nil
 }
 
-// ErrNotConcave is returned if the log posterior is not concave at the starting point of the
-// chain.
+// ErrNotConcave means that the log posterior is not concave at the starting point of the chain.
 var ErrNotConcave = errors.New("the log posterior is not concave at the pooled fit: a Markov chain is for models where it is")
 
-// Precision returns an upper triangular U with UᵀU = P. The matrix P is the precision of the
-// prior minus weight times the Hessian of the log likelihood. The Hessian is packed by rows.
+// Precision returns an upper triangular U with UᵀU = P, where P is the precision of the prior minus
+// weight times the Hessian of the log likelihood. hessian is packed by rows.
 func Precision(m *fit.Model, hessian []float64, weight float64) (*mat.TriDense, error) {
 	d := m.Dim()
 	precision := mat.NewSymDense(d, nil)

@@ -29,9 +29,9 @@ func newProposals(at []float64, root *mat.TriDense, r *rand.Rand) *proposals {
 //
 //	proposal = at + U⁻¹z·√(ν/χ²)
 //
-// The point at is the centre of the t distribution, U is the root of the precision, z is a vector
-// of standard normal numbers, ν is the number of degrees of freedom, and χ² is a sum of ν squares
-// of standard normal numbers.
+// at is the centre of the t distribution, U is the root of the precision, z is a vector of standard
+// normal numbers, ν is the number of degrees of freedom, and χ² is a sum of ν squares of standard
+// normal numbers.
 func (p *proposals) draw(dst []float64) {
 	var squares float64
 	for range freedom {
@@ -43,7 +43,7 @@ func (p *proposals) draw(dst []float64) {
 		p.z.SetVec(i, scale*p.random.NormFloat64())
 	}
 	if err := p.x.SolveVec(p.root, p.z); err != nil {
-		panic("chain: " + err.Error()) // unreachable: the matrix root is a Cholesky factor, which has an inverse
+		panic("chain: " + err.Error()) // unreachable: root is a Cholesky factor, which has an inverse
 	}
 	for i, centre := range p.at {
 		dst[i] = centre + p.x.AtVec(i)

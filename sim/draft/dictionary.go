@@ -17,9 +17,9 @@ import (
 	"fedpvi/internal/table"
 )
 
-// Read reads a data dictionary. It accepts a Frictionless table schema or data package, a CSVW
-// description of a table, and a REDCap data dictionary. If madeUp is true, the argument b is a CSV
-// file of made-up records, and Read takes bounds and levels from these records.
+// Read reads a data dictionary: a Frictionless table schema or data package, a CSVW description of
+// a table, or a REDCap data dictionary. If madeUp is true, b is a CSV file of made-up records, from
+// which Read takes bounds and levels.
 func Read(b []byte, madeUp bool) (*Dictionary, error) {
 	var d *Dictionary
 	var err error
@@ -66,7 +66,7 @@ func (c *Column) check() {
 	}
 }
 
-// day returns the day with which a text begins, or "" if the text does not begin with a day.
+// day returns the day at the beginning of text, or "" if there is none.
 func day(text string) string {
 	text = text[:min(len(text), len("2020-12-31"))]
 	if _, ok := calendar.Parse(text); !ok {
@@ -82,7 +82,7 @@ type field struct {
 		Minimum, Maximum json.RawMessage
 		Enum             []json.RawMessage
 	}
-	// levels of a field of type integer or string, from version 2 of Frictionless on
+	// levels of a field of type integer or string, since version 2 of Frictionless
 	Categories        []json.RawMessage
 	CategoriesOrdered bool
 }
@@ -164,7 +164,7 @@ func frictionless(s schema) *Dictionary {
 	return d
 }
 
-// first returns the first text of a list, or of a single text.
+// first returns the first string of a list, or a single string itself.
 func first(raw json.RawMessage) string {
 	for _, text := range texts(oneOrMore(raw)) {
 		return text
@@ -172,8 +172,8 @@ func first(raw json.RawMessage) string {
 	return ""
 }
 
-// categories returns the values and labels of a field's categories. In the JSON text, a category is
-// a value, or an object with a value and a label.
+// categories returns the values and labels of a field's categories. In JSON, a category is a value,
+// or an object with a value and a label.
 func categories(all []json.RawMessage) (levels, labels []string) {
 	for _, raw := range all {
 		var c struct {
@@ -205,7 +205,7 @@ func csvw(columns []described) *Dictionary {
 			Minimum, MinInclusive, Maximum, MaxInclusive json.RawMessage
 		}
 		if json.Unmarshal(in.Datatype, &kind) != nil {
-			// a column has no type if Datatype is neither an object nor a text
+			// a column has no type if Datatype is neither an object nor a string
 			_ = json.Unmarshal(in.Datatype, &kind.Base)
 		}
 		c.Low, c.High = number(kind.Minimum), number(kind.Maximum)
@@ -246,7 +246,7 @@ func csvw(columns []described) *Dictionary {
 	return d
 }
 
-// oneOrMore returns the elements of a list. It returns a single value as a list of one element.
+// oneOrMore returns the elements of a list, or a single value as a list of one element.
 func oneOrMore(raw json.RawMessage) []json.RawMessage {
 	var many []json.RawMessage
 	if raw == nil || json.Unmarshal(raw, &many) == nil {
@@ -278,7 +278,7 @@ func number(raw json.RawMessage) *float64 {
 	return nil
 }
 
-// Columns of a REDCap data dictionary, which has one row for each field of a form.
+// These are columns of a REDCap data dictionary, which has one row for each field of a form.
 const (
 	redcapName       = "Variable / Field Name"
 	redcapType       = "Field Type"
@@ -348,8 +348,9 @@ func readREDCap(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// maxLevels is the largest number of different texts in a column of made-up records for which the
-// column becomes a categorical column with these texts as levels. With more texts it cannot be used.
+// maxLevels is the largest number of different strings in a column of made-up records for which the
+// column becomes a categorical column with these strings as levels. A column with more of them
+// cannot be used.
 const maxLevels = 30
 
 // madeUpRecords describes the columns of made-up records. The bounds of a column are the range of
@@ -387,8 +388,8 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// dated returns a description of the column with the given name, if all of the given values are
-// dates. The bounds are the first day of the earliest year and the last day of the latest year.
+// dated returns a description of the column with the given name, if all of the values are dates.
+// The bounds are the first day of the earliest year and the last day of the latest year.
 func dated(name string, values []string) (Column, bool) {
 	c := Column{Name: name, Kind: Date}
 	for _, text := range values {

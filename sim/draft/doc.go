@@ -25,7 +25,7 @@ type Column struct {
 type Kind int
 
 const (
-	Unusable Kind = iota // no regressor or outcome, such as a free text
+	Unusable Kind = iota // neither a regressor nor an outcome, such as free text
 	Number               // a number
 	Whole                // a whole number
 	Date                 // a day, with or without the time of day
@@ -36,9 +36,9 @@ const (
 // A Dictionary describes the columns of a table.
 type Dictionary struct {
 	Source  string // kind of the dictionary, such as "REDCap data dictionary"
-	MadeUp  bool   // whether bounds and levels were read off made-up records
+	MadeUp  bool   // whether bounds and levels were derived from made-up records
 	Columns []Column
-	Missing []string // texts that mean a missing value; nil if the dictionary does not state them
+	Missing []string // strings that mean a missing value; nil if the dictionary does not state them
 }
 
 // column returns the column with the given name.

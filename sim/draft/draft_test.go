@@ -28,7 +28,8 @@ func read(t *testing.T, file string) *draft.Dictionary {
 	return d
 }
 
-// Each kind of dictionary leads to its draft in testdata. A draft without open choices is a study.
+// The test compares the draft for each kind of dictionary with a file in testdata. A draft without
+// open choices must be a valid study.
 func TestDrafts(t *testing.T) {
 	for _, c := range []struct {
 		file    string
@@ -97,7 +98,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Whatever a dictionary says, the draft of every outcome is a study, has open choices, or is refused.
+// The fuzzer checks that, for any dictionary, the draft of every outcome is a valid study, has open
+// choices, or is refused.
 func FuzzDraft(f *testing.F) {
 	for _, file := range []string{"redcap.csv", "schema.json", "csvw.json", "made-up.csv"} {
 		b, err := os.ReadFile(filepath.Join("testdata", file))

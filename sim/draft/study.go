@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Choices are the choices of the study's author.
+// Choices holds the choices of the study's author.
 type Choices struct {
 	Name    string // name of the study
 	Outcome string // name of the column that the model explains
@@ -25,7 +25,7 @@ type Choices struct {
 	Epsilon float64 // ε of the study
 }
 
-// maxTerms is the number of columns that a draft uses if the author names none.
+// maxTerms is the number of columns that a draft uses if the author names no columns.
 const maxTerms = 12
 
 // A Draft is a study file in which the author must still make some choices.
@@ -36,8 +36,7 @@ type Draft struct {
 	Open []string
 }
 
-// Study returns the draft of a study. If no choice is open, the text is a valid study of package
-// study.
+// Study returns the draft of a study. If no choice is open, the text is valid for package study.
 func Study(d *Dictionary, c Choices) (*Draft, error) {
 	outcome, err := d.column(c.Outcome)
 	if err != nil {
@@ -103,7 +102,7 @@ func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []
 type writer struct {
 	dictionary *Dictionary
 	b          strings.Builder
-	told       map[string]bool // comments that were written
+	told       map[string]bool // comments that were already written
 	open       []string
 }
 
@@ -111,14 +110,12 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.b, format+"\n", args...)
 }
 
-// key writes a key with its value. The first time that a comment occurs, key writes the comment as
-// well.
+// key writes a key with its value, and with its comment unless the draft already has that comment.
 func (w *writer) key(key, value, comment string) {
 	w.line("%s", strings.TrimRight(key+" = "+value+w.comment(comment), " "))
 }
 
-// comment returns a comment for the end of a line, or an empty text if the draft already has the
-// comment.
+// comment returns a comment for the end of a line, or "" if the draft already has it.
 func (w *writer) comment(text string) string {
 	if text == "" || w.told[text] {
 		return ""
@@ -127,18 +124,18 @@ func (w *writer) comment(text string) string {
 	return "  # " + text
 }
 
-// clean returns a text in one line without control characters, so that it can be a comment of the
+// clean returns text on one line without control characters, so that it can be a comment of the
 // study file.
 func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == ' ' }), " ")
 }
 
-// quote returns a text as a string of TOML.
+// quote returns text as a quoted TOML string.
 func quote(text string) string {
 	var b bytes.Buffer
-	e := json.NewEncoder(&b) // the escapes of JSON are escapes of TOML
+	e := json.NewEncoder(&b) // JSON escapes are valid in TOML
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a text can always be encoded
+	_ = e.Encode(text) // a string can always be encoded
 	return strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\x7f", `\u007f`)
 }
 
@@ -288,7 +285,7 @@ func (w *writer) tail(c Choices) {
 	w.key("synthetic.records_per_client", "2000", "")
 }
 
-// float returns a number as a float of TOML.
+// float returns a number as a TOML float.
 func float(x float64) string {
 	if text := decimal(x); strings.Contains(text, ".") {
 		return text

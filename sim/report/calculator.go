@@ -11,8 +11,8 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// Calculated writes an answer of the calculator: a table of the bounds, their meaning in words
-// for an ethics committee, and warnings.
+// Calculated writes an answer of the calculator: a table of the bounds, an explanation of them for
+// an ethics committee, and warnings.
 func Calculated(w io.Writer, a *calculator.Answer) error {
 	solved := func(field, value string) string {
 		if a.Solved == field {
@@ -115,11 +115,11 @@ func recordInWords(a accountant.Adjacency) string {
 	}
 }
 
-// percent formats a probability in percent, rounded up. The character ~ before the percent sign
-// means a space at which a line must not break.
+// percent formats a probability in percent, rounded up. The ~ before the percent sign stands for a
+// space at which a line must not break.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
-// meaning returns the meaning of the bounds in words, for an ethics committee.
+// meaning explains the bounds to an ethics committee.
 func meaning(a *calculator.Answer) string {
 	r := a.Risk
 	var b strings.Builder
@@ -145,7 +145,7 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	// The character ~ becomes a space only after wrap, so that wrap breaks no line there.
+	// The ~ becomes a space only after wrap, so that wrap breaks no line there.
 	return strings.ReplaceAll(wrap(b.String()), "~", " ")
 }
 
@@ -190,7 +190,7 @@ func notes(a *calculator.Answer) []string {
 	return notes
 }
 
-// compared writes the values of ε by other methods and under other adjacencies.
+// compared writes the values of ε that other methods give, and those under other adjacencies.
 func compared(b *strings.Builder, a *calculator.Answer) error {
 	fmt.Fprintf(b, "\nε at δ = %s by every method\n\n", digits(*a.Delta, 4, true))
 	rows := [][]string{{"", "", "at most", "at least"}}

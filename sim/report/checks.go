@@ -22,8 +22,8 @@ func checked(r *sim.Result) string {
 	return "the study's own records"
 }
 
-// PredictiveChecks writes a table of the posterior predictive checks. If the result has none, it
-// writes nothing.
+// PredictiveChecks writes a table of the posterior predictive checks, or nothing if the result has
+// none.
 func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	if r.Checks == nil {
 		return nil
@@ -39,9 +39,9 @@ func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// Checks draws a figure of posterior predictive checks. For every statistic the figure shows the
-// observed value and the 95 % interval of drawn outcomes, in units of half the interval. The
-// argument records is a description of the records.
+// Checks draws a figure of posterior predictive checks. For every statistic, the figure shows the
+// observed value and the 95 % interval of the drawn outcomes, in units of half the interval.
+// records describes the records.
 func Checks(all []fit.Check, records string) (Figure, error) {
 	p := NewPanel("Posterior predictive checks on "+records, "half widths of the 95 % interval of drawn outcomes", "")
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}

@@ -37,8 +37,8 @@ type Compared struct {
 }
 
 // Compare compares the runs in the given folders by their predictions of the records in a file. It
-// returns an error if a run has no log density of a record. It also returns an error if the studies
-// declare a column differently, because log densities may then be on different scales.
+// returns an error if a run has no log density for a record, or if the studies declare a column
+// differently, because log densities may then be on different scales.
 func Compare(ctx context.Context, folders []string, path string) (*Comparison, error) {
 	var first *study.Study
 	densities := make([]map[int]float64, len(folders))
@@ -99,7 +99,7 @@ func ranked(folders []string, densities []map[int]float64, rows []int, leftOut i
 	return c
 }
 
-// logDensities returns the log predictive densities of the records in a file, by row, from the
+// logDensities returns the log predictive densities of the records in a file, by row, under the
 // posterior of a run.
 func logDensities(ctx context.Context, folder, path string) (*study.Study, map[int]float64, error) {
 	st, p, err := Load(folder)

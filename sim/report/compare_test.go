@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The sums, differences and standard errors are those computed by hand for three records. A record
-// that one run leaves out does not count.
+// The test compares sums, differences and standard errors with those computed by hand for three
+// records. A record that one run leaves out must not count.
 func TestRanked(t *testing.T) {
 	densities := []map[int]float64{{2: -1, 3: -2, 5: -3, 6: -9}, {2: -1.5, 3: -2, 5: -2}}
 	c := ranked([]string{"a", "b"}, densities, []int{2, 3, 5}, 1)
@@ -39,7 +39,8 @@ func TestRanked(t *testing.T) {
 	}
 }
 
-// Columns on different scales are refused, and columns of one study alone are not.
+// The test checks that columns on different scales are refused, and that columns that only one
+// study has are not.
 func TestDeclaredAlike(t *testing.T) {
 	of := func(columns ...study.Column) *study.Study { return &study.Study{Columns: columns} }
 	y := study.Column{Name: "y", Type: study.Numeric, Low: 0, High: 9}

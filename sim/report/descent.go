@@ -30,14 +30,14 @@ func stepsOf(p *pvi.Protocol) *method.Steps {
 	return d
 }
 
-// sumsMoveQ reports whether the coordinator moves q directly by sums of the clients' gradients.
+// sumsMoveQ reports whether sums of the clients' gradients move q directly, at the coordinator.
 func sumsMoveQ(p *pvi.Protocol) bool {
 	_, ok := p.Method().(*gradientsum.Method)
 	return ok
 }
 
-// descentRows returns the rows that describe private gradient steps in the table that [Plan]
-// writes. It returns nil if the study has no private steps.
+// descentRows returns the rows for private gradient steps in the table that [Plan] writes, or nil
+// if the study has no private steps.
 func descentRows(p *pvi.Protocol) [][]string {
 	d, ok := method.StepsOf(p.Method())
 	if !ok {

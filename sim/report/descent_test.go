@@ -30,8 +30,8 @@ bounds = [0, 1]
 
 func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// The test checks the words that describe private steps in the plan, in the explanation of a
-// release, and in the privacy statement.
+// The test checks the words for private steps in the plan, in the explanation of a release, and in
+// the privacy statement.
 func TestPrivateStepsInWords(t *testing.T) {
 	for _, c := range []struct {
 		inference, more string
@@ -62,7 +62,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 			false,
 		},
 		{`, sampling_rate = 0.1`, "", []string{"with probability 0.1 (Poisson)"}, nil, []string{"–"}, false},
-		// The plan prints no μ, because only a part of the releases is Gaussian.
+		// The plan prints no μ, because not all releases are Gaussian.
 		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false},
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
@@ -159,8 +159,8 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	}
 }
 
-// The plan compares a clip for each row of a person with one for all of them. Noise of the first is k
-// times that of the second, and here C is 1 and σ is 2.
+// The plan compares a clip for each row of a person with one clip for all rows of the person. The
+// test checks that the noise of the first is k times that of the second. Here C is 1 and σ is 2.
 func TestClipsOfPersonsAreCompared(t *testing.T) {
 	const persons = `privacy = { unit = "person", rows_per_person = 4, noise_multiplier = 2.0, delta = 1e-5, clip = 1.0 }
 table = { person = "p" }`

@@ -6,16 +6,16 @@ import (
 	"fedpvi/pvi"
 )
 
-// plannedFetched describes the releases that clients fetch separately from an outcome, because an
-// outcome would become too long with them. The numbers are bytes. It is a part of the JSON that
-// [PlanJSON] writes.
+// plannedFetched describes the releases that clients fetch separately, because an outcome would
+// become too long with them. The numbers are in bytes. It is a part of the JSON that [PlanJSON]
+// writes.
 type plannedFetched struct {
 	Round int `json:"round_down"` // bytes that each client downloads in a round to check the round's sum
 	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle
 }
 
-// newPlannedFetched returns the sizes of the releases that clients fetch in a study, or nil if
-// clients fetch no releases.
+// newPlannedFetched returns the sizes of the releases that clients fetch in a study, or nil if they
+// fetch none.
 func newPlannedFetched(p *pvi.Protocol) *plannedFetched {
 	if !p.Fetched() {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A plan has the sizes of releases that clients fetch: 3 clients, 5 numbers of 8 bytes, 4 rounds. The
-// numbers of a line are those of a vector of two and of a symmetric matrix.
+// The test checks the sizes of the releases that clients fetch in a plan: 3 clients, 5 numbers of 8
+// bytes, 4 rounds. A line has a vector of two numbers and a symmetric matrix of three.
 func TestPlannedFetched(t *testing.T) {
 	st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{
 		Version: 2, Privacy: "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5",

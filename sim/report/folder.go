@@ -25,8 +25,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is the folder of results of a run. Until the folder is complete, it has a temporary name
-// beside its final path.
+// A Folder is the results folder of a run. Until it is complete, it has a temporary name next to
+// its final path.
 type Folder struct {
 	path       string
 	work       string
@@ -34,7 +34,7 @@ type Folder struct {
 	buffer     *bufio.Writer
 }
 
-// ErrExists is the error for a folder that already exists. A run does not overwrite a folder.
+// ErrExists means that a folder already exists. A run does not overwrite a folder.
 var ErrExists = errors.New("the folder exists")
 
 // NewFolder creates the folder of a run under a temporary name.
@@ -60,7 +60,7 @@ func NewFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// entry is a line of the transcript. It contains the public data of an outcome.
+// entry is a line of the transcript, with the public data of an outcome.
 type entry struct {
 	Sequence     int            `json:"sequence"`
 	Plan         int            `json:"plan"`
@@ -76,8 +76,7 @@ func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon *float64) err
 	return f.writeLine(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
 }
 
-// RecordScale adds the passes of the scale phase to the transcript. If s is nil, it adds
-// nothing.
+// RecordScale adds the passes of the scale phase to the transcript, or nothing if s is nil.
 func (f *Folder) RecordScale(s *sim.Standardisation) error {
 	if s == nil {
 		return nil
@@ -101,14 +100,14 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// The number of chains that a run saves, and the number of draws in each chain.
+// These are the number of chains that a run saves and the number of draws in each chain.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
 )
 
-// Finish writes all results of the simulation p and renames the folder to its final path. The
-// argument st is the study as the user wrote it, and h contains the recorded points of the run.
+// Finish writes all results of the simulation p and renames the folder to its final path. st is the
+// study as the user wrote it, and h contains the recorded points of the run.
 func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.History) error {
 	if err := f.closeTranscript(p.Federation.LastOutcome); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
@@ -181,8 +180,8 @@ func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	)
 }
 
-// posterior writes the result of the study's model. If the result is point estimates, it writes these.
-// Otherwise it writes the posterior, and files of draws from the posterior. If the study has no model,
+// posterior writes the result of the study's model. If the result is point estimates, it writes
+// those. Otherwise it writes the posterior, and files of draws from it. If the study has no model,
 // posterior writes nothing.
 func (f *Folder) posterior(st *study.Study, r *sim.Result, normal func(chain int) func() float64) error {
 	if st.Model.Absent() {
@@ -217,8 +216,8 @@ func (f *Folder) posterior(st *study.Study, r *sim.Result, normal func(chain int
 	)
 }
 
-// draws writes draws from the posterior to a file for each chain, and the same draws in natural
-// units to another file.
+// draws writes a file of draws from the posterior for each chain, and another file with the same
+// draws in natural units.
 func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 	for chain := 1; chain <= Chains; chain++ {
 		write := func(name string, natural bool) error {
@@ -272,8 +271,7 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	return all.Wait()
 }
 
-// predictions writes the predictions of held-out records. Without held-out records it writes
-// nothing.
+// predictions writes the predictions of held-out records, or nothing if there are none.
 func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -328,13 +326,12 @@ type posteriorFile struct {
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 	Family     string         `json:"family"`
-	// precision times mean, and then the precision: the lower triangle by rows, or the diagonal
+	// precision times mean, followed by the precision: its lower triangle by rows, or its diagonal
 	Natural    []float64   `json:"natural_parameters"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// NaturalCovariance is the covariance of the posterior that reports show, in natural units. For
-	// a parameter that is fitted on the log scale, the covariance is that of the parameter's
-	// logarithm.
+	// NaturalCovariance is the covariance of the posterior that reports show, in natural units. If
+	// a parameter is fitted on the log scale, it is the covariance of the parameter's logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 
@@ -382,8 +379,8 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	return out.Error()
 }
 
-// spread returns the mean, the sd and the two ends of the interval of a quantity as texts. A
-// quantity may be infinite for some θ. Such a quantity has no spread, and the texts are empty.
+// spread returns the mean, the sd and the two ends of the interval of a quantity as strings. A
+// quantity that may be infinite for some θ has no spread, and the strings are empty.
 func spread(q *fit.Quantity) []string {
 	if q.Spread == nil {
 		return make([]string, 4)

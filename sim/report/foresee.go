@@ -16,8 +16,9 @@ import (
 )
 
 // foreseenFederations and leastForeseen are the largest and the smallest number of federations that
-// are simulated to estimate the widths of intervals. A study with many coefficients has fewer
-// simulations, because the time of a simulation grows with the cube of the number of coefficients.
+// are simulated to estimate the widths of intervals. The more coefficients a study has, the fewer
+// federations are simulated, because the time of a simulation grows with the cube of the number of
+// coefficients.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
@@ -34,16 +35,15 @@ type foreseen struct {
 
 // An expectation has the expected widths of a study's intervals.
 type expectation struct {
-	// Federations is the number of simulated federations from which the widths are estimated. The
-	// number is 0 if the widths are computed from the noise and the information of made-up records
-	// alone.
+	// Federations is the number of simulated federations from which the widths are estimated. It is
+	// 0 if the widths are computed only from the noise and the information of made-up records.
 	Federations  int        `json:"federations"`
 	Coefficients []foreseen `json:"coefficients"`
 }
 
 // foresee returns the expected widths of intervals. It returns nil in three cases: the study has no
-// privacy, the model is missing or not a regression, or the method cannot simulate federations and the study does
-// not state the number of records of a client. [method.Foreseeing] describes the function played.
+// privacy, the model is missing or not a regression, or the method cannot simulate federations and
+// the study does not state the number of records of a client. For played see [method.Foreseeing].
 func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, error) {
 	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
@@ -135,9 +135,9 @@ func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	return shares, nil
 }
 
-// mostForeseen is the maximum number of coefficients in the text that [Plan] writes. The constant
-// silent is a limit for the expected posterior sd of a coefficient divided by the prior's sd. Above
-// this limit the text states that the records give hardly any information about the coefficient.
+// mostForeseen is the maximum number of coefficients in the text that [Plan] writes. silent is a
+// limit for the expected posterior sd of a coefficient divided by the prior's sd. Above it, the
+// text states that the records give hardly any information about the coefficient.
 const (
 	mostForeseen = 40
 	silent       = 0.9

@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A record of a line has the information diag(1, 1/3)/σ² on average if x is uniform in [−1, 1]. So
-// the covariance under noise of sd τ is known, here for prior sds of 1 and σ = .5.
+// If x is uniform in [−1, 1], the mean information of a record of a line is diag(1, 1/3)/σ². The
+// covariance under noise of sd τ is therefore known, here for prior sds of 1 and σ = .5.
 func TestErrorsByNoise(t *testing.T) {
 	const records, clients, sigma = 50, 4, .5
 	source := linestudy.Document(linestudy.Parts{

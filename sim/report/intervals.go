@@ -26,7 +26,7 @@ type intervalSet struct {
 }
 
 // intervalSets returns the intervals of the reported posterior and of the pooled posterior. A point
-// estimate is an interval of length 0.
+// estimate has an interval of length 0.
 func intervalSets(r *sim.Result) []intervalSet {
 	federated := intervalSet{"federated", nil, Palette[0], draw.CircleGlyph{}}
 	if r.Estimates == nil {
@@ -55,10 +55,9 @@ func intervalNames(r *sim.Result) (names []string) {
 	return names
 }
 
-// Intervals draws the 95 % intervals of the posterior that reports show, and the intervals of
-// the pooled records without privacy. The intervals are on the model's scale, which all
-// coefficients share. Below the name of each coefficient the figure shows the interval in
-// natural units.
+// Intervals draws the 95 % intervals of the posterior that reports show, and those of the pooled
+// records without privacy. The intervals are on the model's scale, which all coefficients share.
+// Below the name of each coefficient, the figure shows the interval in natural units.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.NonPrivate), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
@@ -97,9 +96,8 @@ func Intervals(r *sim.Result) (Figure, error) {
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, nil
 }
 
-// add draws the first n intervals, moved up or down by shift. With different shifts, the intervals
-// of two posteriors for the same coefficient do not overlap. A mean that is not a number is not
-// drawn.
+// add draws the first n intervals, moved up or down by shift, so that the intervals of two
+// posteriors for the same coefficient do not overlap. It does not draw a mean that is not a number.
 func (s intervalSet) add(p *plot.Plot, n int, shift float64) error {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {
