@@ -276,8 +276,8 @@ func some(names ...string) []string {
 	return names
 }
 
-// hostile returns a shard of n records of a program. A quarter of them have a number that is not
-// known.
+// hostile returns a shard of n records of a program. A quarter of the records contain a number that
+// is not known.
 func (s scripted) hostile(t testing.TB, st *study.Study, r *rand.Rand, n int) *shard.Shard {
 	t.Helper()
 	_, record := s.draw(r)

@@ -43,7 +43,7 @@ func (s *State) learnSecant(made *sample) curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate returns a corrected curvature. The curvature before the correction is lambda, and z
+// secantUpdate returns a corrected curvature. lambda is the curvature before the correction, and z
 // is lambda·step. The corrected curvature times the step is y. If y has too little curvature along
 // the step (leastSecant), the product is a mixture of y and z instead.
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
@@ -60,11 +60,10 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 }
 
 // learnedSecant returns the posterior mean of y, the true curvature times the step s between two
-// points. [State.learnSecant] has the prior of y. The argument surprise is the difference of the
-// two sums minus the expected difference, and noise is the covariance of the noise in it. The
-// argument z is Λs, expected is sᵀΛs, and lambda is Λ. The most probable value among
-// secantVariances is used as the variance of G ([curvature]). The prior of this variance is
-// lognormal with median firstVariance.
+// points. [State.learnSecant] documents the prior of y. surprise is the difference of the two sums
+// minus the expected difference, and noise is the covariance of the noise in surprise. z is Λs,
+// expected is sᵀΛs, and lambda is Λ. The most probable value among secantVariances is used as the
+// variance of G ([curvature]). The prior of this variance is lognormal with median firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)
 	var y []float64

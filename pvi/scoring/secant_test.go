@@ -21,8 +21,8 @@ func randomDefinite(d int, r *rand.Rand) *mat.SymDense {
 
 // TestLearnedSecant compares the posterior mean of y = Λs with the mean over draws of Λ = A(I +
 // G)Aᵀ, weighted by the likelihood of the released difference. With the noise of the test, the most
-// probable variance of G is one of the smaller ones. The test computes this variance by other code.
-// With 400,000 draws the standard error is below 1 % of the sds of y.
+// probable variance of G is one of the smaller ones. The test computes this variance with code of
+// its own. With 400,000 draws the standard error is below 1 % of the sds of y.
 func TestLearnedSecant(t *testing.T) {
 	const d, draws = 3, 400_000
 	r := rand.New(rand.NewPCG(1, 1))

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// A State has the results of the sums that were opened so far. These results never change. A State
-// is safe for concurrent use.
+// A State holds the results of the sums that were opened so far. These results never change. A
+// State is safe for concurrent use.
 type State struct {
 	*Problem
 	theta      []float64 // point of the next round
@@ -194,11 +194,11 @@ func (s *State) marginClip() float64 {
 	return quantile(norms, 0.98)
 }
 
-// Step returns the state after the outcome of a round. The argument elements has the elements of
-// the opened sum of the given number of answers, in units of the argument step. Each answer has
-// noise with the given sd, in the same units. Step returns an error if numbers of the new state or
-// of the next query overflow, because clients would otherwise be charged for answers that cannot be
-// computed. Step caches the state that it returned last.
+// Step returns the state after a round. elements holds the elements of the opened sum over the
+// given number of answers, in units of step. Each answer has noise with sd sd, in the same units.
+// Step returns an error if numbers of the new state or of the next query overflow, because clients
+// would otherwise be charged for answers that cannot be computed. Step caches the state that it
+// returned last.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,8 +223,8 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened has the blocks of an opened sum, each in the units in which the package uses the values
-// of the block. The blocks are multiplied by the number of clients divided by the number of
+// An opened holds the blocks of an opened sum, each in the units in which the package uses the
+// values of the block. The blocks are multiplied by the number of clients divided by the number of
 // answers, so that they estimate the sum over all clients.
 type opened struct {
 	*Query
@@ -318,8 +318,8 @@ func (s *State) step(o *opened) *State {
 // recordsSD is the sd of the number of records before a release, divided by the nominal number.
 const recordsSD = 0.5
 
-// count estimates the number of records from the counts of records by the norm of their scores.
-// These counts add up to the number of records.
+// count estimates the number of records from the counts of records in each interval of the norms of
+// their scores. These counts add up to the number of records.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64

@@ -51,9 +51,9 @@ clients = 3
 synthetic.records_per_client = 100
 `
 
-// In every round, a file with one record less has a sum that differs by the vector of that record
-// alone, whose norm is at most the clip of the round. The tables have the share of the budget that
-// the study gives them, and are in one round.
+// In every round, removing a record from a file changes the sum by the vector of that record, whose
+// norm is at most the clip of the round. The tables get the share of the budget that the study
+// gives them, and are released in one round.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, err := study.Parse("tables.toml", []byte(tablesStudy))
 	if err != nil {

@@ -13,8 +13,8 @@ type Contributor struct {
 	work    evaluator
 	scratch []float64
 
-	// described returns the values of a record for the tables. The field is nil for made-up
-	// records, which add nothing to the tables.
+	// described returns the values of a record for the tables. It is nil for made-up records, which
+	// add nothing to the tables.
 	described func(i int) []float64
 
 	heldOut []bool          // whether each record is held out from the fit; nil if none is

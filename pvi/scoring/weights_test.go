@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Balanced weights are positive, have the mean 1, and bring the mean of the rows near 0. If all
-// rows are equal there are no such weights, and all weights are 1.
+// Balanced weights are positive, have mean 1, and bring the mean of the rows near 0. If all rows
+// are equal there are no such weights, and all weights are 1.
 func TestBalancedWeights(t *testing.T) {
 	const n, d = 500, 3
 	r := rand.New(rand.NewPCG(1, 1))

@@ -22,7 +22,7 @@ const (
 	date ColumnType = "date"
 )
 
-// A Policy is the treatment of a value that is missing or that does not fit the declaration of its
+// A Policy states how to treat a value that is missing or that does not fit the declaration of its
 // column.
 type Policy string
 

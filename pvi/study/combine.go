@@ -6,7 +6,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Combination is the way in which the releases of a round move λ.
+// A Combination is the rule by which the releases of a round move λ.
 type Combination string
 
 // BySum, ByMedian and ByTrimmed are the combinations. The robust combinations are functions of

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A robust combination is refused where it means nothing, and the message says what to write.
+// A robust combination is refused where it has no meaning, and the message names a remedy.
 func TestCombinationsThatMeanNothing(t *testing.T) {
 	const (
 		record  = "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5"

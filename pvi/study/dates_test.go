@@ -32,8 +32,8 @@ func julianDay(y, m, d int) int {
 	return d - 32075 + 1461*(y+4800+shift)/4 + 367*(m-2-12*shift)/12 - 3*((y+4900+shift)/100)/4
 }
 
-// A date is the number of days since the declared day, divided by 365.25. The days are counted
-// independently. A day that is written and read again is the same number.
+// A date is the number of days since the declared day, divided by 365.25. The test counts the days
+// independently. Writing a day and reading it again gives the same number.
 func TestYears(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
 	if err != nil {

@@ -180,8 +180,8 @@ func checkSummed(d *Descent, t *document.Table) {
 	}
 }
 
-// share reads a number in (0, 1], or in [0, 1] if the argument zero is true. If t does not have the
-// key, the result is the argument fallback.
+// share reads a number in (0, 1], or in [0, 1] if zero is true. If t does not have the key, share
+// returns fallback.
 func share(t *document.Table, key string, fallback float64, zero bool) float64 {
 	v, ok := t.Float(key)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// readers has the names of the functions and methods that read a key of the language. Their
+// readers contains the names of the functions and methods that read a key of the language. Their
 // first text argument is the key.
 var readers = map[string]bool{
 	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,

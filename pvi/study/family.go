@@ -155,8 +155,8 @@ func readEvent(s *Study, t *document.Table, c *Column) {
 	m.Positive = event
 }
 
-// parseEvent returns the event that the argument text describes, or a description of the problem if
-// the text is invalid.
+// parseEvent returns the event that text describes, or a description of the problem if text is
+// invalid.
 func parseEvent(text string, c *Column) (event *Event, problem string) {
 	if c.Type != Numeric {
 		level := slices.Index(c.Levels, text)

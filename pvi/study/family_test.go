@@ -139,8 +139,8 @@ federation = { nominal_records = 9`, "", `no public number bounds the effect of 
 	}
 }
 
-// A transform is applied before a column is mapped to [−1, 1]. If the study gives a public
-// centre and spread, they determine that map.
+// A transform is applied before a column is mapped to [−1, 1]. If the study gives a public centre
+// and spread, they determine the map instead.
 func TestScaling(t *testing.T) {
 	s, err := parseModel(`family = "linear", outcome = "age", noise_sd = 3, terms = ["gain"]`)
 	if err != nil {

@@ -38,8 +38,8 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// The program of a formula reads two kinds of numbers of a record: those of its columns, after
-// their transform, and indicators of levels.
+// The program of a formula reads two kinds of numbers of a record: values of columns, after the
+// columns' transforms, and indicators of levels.
 func TestNumbersOfAFormula(t *testing.T) {
 	st, err := study.Parse("study.toml", []byte(formulaStudy))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
 func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
-	// many returns as many lines of the given format as fit the largest size.
+	// many returns as many lines of the given format as fit into a document of the largest size.
 	many := func(format string) string {
 		var b strings.Builder
 		marks := 0

@@ -25,7 +25,7 @@ type Model struct {
 	Hidden           int      // number of units of a neural network's hidden layer
 	Components       int      // number of components of a mixture
 	Variables        []string // columns of a mixture
-	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 if the sds are learned. With a known sd all clusters have the same weight; otherwise the weights are learned.
+	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 if the sds are learned. With a known sd all clusters have the same weight, and otherwise the weights are learned.
 }
 
 // A Family is a kind of likelihood.
@@ -54,7 +54,7 @@ const (
 	NoOutcome
 )
 
-// A family has the properties of a Family of likelihoods.
+// A family holds the properties of a Family of likelihoods.
 type family struct {
 	name Family
 	kind OutcomeKind
@@ -64,9 +64,9 @@ type family struct {
 	// study. The method Sentence replaces the names in braces.
 	says string
 
-	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. The
-	// exponential of a difference of predictors can be a ratio, such as an odds ratio. The field
-	// ratio is the name of this ratio, and empty if there is none.
+	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. If the
+	// exponential of a difference between predictors is a ratio, such as an odds ratio, ratio is
+	// its name, and otherwise "".
 	unit, ratio string
 
 	curved bool // whether there is a public bound on the curvature of a record's log likelihood
@@ -81,7 +81,7 @@ type Scale struct {
 	About string // description of the parameter
 }
 
-// families has the description of each family, in the order of [Families].
+// families describes each family, in the order of [Families].
 var families = []family{
 	{
 		Linear, Measured,
@@ -150,7 +150,7 @@ func (m *Model) Kind() OutcomeKind {
 }
 
 // Sentence returns a sentence about the distribution of a record's outcome, for the review of a
-// study. The argument predictor is the text for the predictor η.
+// study. predictor is the text for the predictor η.
 func (m *Model) Sentence(predictor string) string {
 	of, positive := m.Family, ""
 	if of == NeuralNetwork {
@@ -167,15 +167,15 @@ func (m *Model) Sentence(predictor string) string {
 }
 
 // PredictorUnit returns the unit of the predictor η, or "" if the predictor has the outcome's unit.
-// The exponential of a difference of predictors can be a ratio, such as an odds ratio. The result
-// ratio is the name of this ratio, or "" if there is none.
+// If the exponential of a difference between predictors is a ratio, such as an odds ratio, ratio is
+// its name, and otherwise "".
 func (f Family) PredictorUnit() (unit, ratio string) {
 	of := f.find()
 	return of.unit, of.ratio
 }
 
-// LearnedScale returns the scale parameter of the outcome that a regression learns, with the prior
-// of this parameter. The result ok is false if the regression learns no scale.
+// LearnedScale returns the scale parameter of the outcome that a regression learns, and its prior.
+// ok is false if the regression learns no scale.
 func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 	scale, prior = s.Model.Family.find().scale, s.Prior.Scale
 	if scale.Prior == "dispersion" {
@@ -225,8 +225,8 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group gives every level of a categorical column its own coefficients. These are draws from one
-// distribution with a learned sd. An example is "1 + age | clinic".
+// A Group gives every level of a categorical column its own coefficients. These coefficients are
+// draws from one distribution with a learned sd. An example is "1 + age | clinic".
 type Group struct {
 	By        string
 	Intercept bool

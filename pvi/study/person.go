@@ -78,10 +78,10 @@ func checkPerson(s *Study, inference *document.Table) {
 func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
 
 // Holders returns the largest number of clients that have records of the same person and whose
-// releases are opened in one sum. The argument clients is the number of clients of the study. The
-// result is 1 unless the study protects persons at several clients and opens only sums. If anyone
-// may read every message, each message has enough noise by itself, and the costs of the messages of
-// a person compose ([Study.MessagesOfPerson]).
+// releases are opened in one sum. clients is the number of clients of the study. The result is 1
+// unless the study protects persons at several clients and opens only sums. If anyone may read
+// every message, each message has enough noise by itself, and the costs of the messages of a person
+// compose ([Study.MessagesOfPerson]).
 func (s *Study) Holders(clients int) int {
 	if s.Federation.Opens != OpenSums {
 		return 1
@@ -90,8 +90,8 @@ func (s *Study) Holders(clients int) int {
 }
 
 // MessagesOfPerson returns the largest number of clients that have records of the same person and
-// whose messages anyone may read. The argument clients is the number of clients of the study. The
-// result is 1 unless the study protects persons at several clients.
+// whose messages anyone may read. clients is the number of clients of the study. The result is 1
+// unless the study protects persons at several clients.
 func (s *Study) MessagesOfPerson(clients int) int {
 	if s.Federation.Opens == OpenSums {
 		return 1

@@ -41,15 +41,15 @@ type ProgramPart struct {
 	Is     *Event // condition under which the number is 1, and otherwise 0; nil for the value of the column
 }
 
-// A Constant is a public constant. The field Dims has its sizes, and is empty for a number. The
-// field Values has the elements by rows.
+// A Constant is a public constant. Dims lists its sizes, and is empty for a number. Values holds
+// the elements by rows.
 type Constant struct {
 	Dims   []int
 	Values []float64
 }
 
-// Number returns the value of part p of a program's variable for one record. The argument row has
-// the record's values. An indicator is 1 or 0. A level is given by its number, from 1. A numeric
+// Number returns the value of part p of a program's variable for one record. row holds the record's
+// values. An indicator is 1 or 0. A level is represented by its number, counted from 1. A numeric
 // value is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	c, value := &s.Columns[p.Column], row[p.Column]
@@ -223,8 +223,8 @@ func (s *Study) publicConstant(name string, value any, data *document.Table) (Co
 	return c, ok
 }
 
-// constantOf returns a number, or nested lists of numbers, as a Constant. It returns ok = false for
-// other values.
+// constantOf returns a number, or nested lists of numbers, as a Constant. ok is false for other
+// values.
 func constantOf(value any) (c Constant, ok bool) {
 	list, isList := value.([]any)
 	if !isList {
@@ -291,9 +291,9 @@ func (s *Study) Counts(column int) bool {
 	})
 }
 
-// Attach returns a study document in which the name of a program's file is replaced by the text
-// of the file. The digest of the study then covers the program. The function read returns the
-// content of a file beside the study. Other documents are returned as they are.
+// Attach returns a study document in which the name of a program's file is replaced by the text of
+// the file. The digest of the study then covers the program. read returns the content of a file
+// beside the study. Attach returns other documents unchanged.
 func Attach(file string, source []byte, read func(name string) ([]byte, error)) ([]byte, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {
@@ -323,7 +323,7 @@ func isFile(program string) bool {
 	return strings.HasSuffix(program, ".stan") && !strings.ContainsAny(program, "\n{")
 }
 
-// quoted returns the string that stands for a text in a TOML document.
+// quoted returns text as a quoted TOML string.
 func quoted(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

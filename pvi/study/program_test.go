@@ -94,7 +94,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// The numbers that a program reads of a record agree with the study's description.
+// The numbers that a program reads from a record agree with the study's description.
 func TestNumbersOfAProgram(t *testing.T) {
 	document, err := study.Attach("study.toml", []byte(programStudy), func(string) ([]byte, error) { return []byte(programText), nil })
 	if err != nil {

@@ -79,7 +79,7 @@ func readStudy(s *Study, t *document.Table) {
 }
 
 // visible refuses text that has control characters or other invisible characters, because a
-// terminal would then not show the study exactly as it is written.
+// terminal would not show such a study exactly as it is written.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has characters that cannot be seen: leave them out", text)

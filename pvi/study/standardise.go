@@ -168,8 +168,8 @@ func (s *Study) Scales() []Bounds {
 	return scales
 }
 
-// WithScale returns the study with the scale that a standardisation found. The argument found has
-// the bounds of each standardised column. Values beyond the bounds are moved to the nearest bound.
+// WithScale returns the study with the scale that a standardisation found. found holds the bounds
+// of each standardised column. Values beyond the bounds are moved to the nearest bound.
 func (s *Study) WithScale(found []Bounds) (*Study, error) {
 	public := s.PublicScale()
 	if len(found) != len(public) {

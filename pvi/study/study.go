@@ -17,7 +17,7 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // A Study is a study document that has been read and checked.
 type Study struct {
 	Digest Digest
-	Source []byte // bytes of the document; the field Digest is their SHA-256
+	Source []byte // bytes of the document; Digest is their SHA-256
 
 	Version int // version of the study language
 
@@ -360,9 +360,9 @@ type Distribution struct{ Mean, SD float64 }
 // a TOML value. An empty Value removes the key.
 type Override struct{ Key, Value string }
 
-// Parse reads and checks a study. The argument file is a name, which is used in errors only. The
-// returned error joins all errors. Overrides change the document, and the fields Source and Digest
-// of the study are those of the changed document.
+// Parse reads and checks a study. file is a name, which is used only in errors. The returned error
+// joins all errors. Overrides change the document, and the fields Source and Digest describe the
+// changed document.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

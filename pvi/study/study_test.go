@@ -201,7 +201,7 @@ func TestDamping(t *testing.T) {
 	}
 }
 
-// edit replaces the first occurrence of old in source by new. It panics if there is none.
+// edit replaces the first occurrence of old in source by new. It panics if old does not occur.
 func edit(source, old, new string) string {
 	if !strings.Contains(source, old) {
 		panic("edit: no " + old)

@@ -106,10 +106,9 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	}
 }
 
-// products yields the coefficients of a term for which the first factors of the regressor are those
-// in the argument chosen. The argument of has the possible factors for each of the remaining
-// columns. The factor of the last column varies fastest. If yield returns false, products stops and
-// returns false.
+// products yields the coefficients of a term whose regressor begins with the factors in chosen. of
+// holds the possible factors for each of the remaining columns. The factor of the last column
+// varies fastest. If yield returns false, products stops and returns false.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
