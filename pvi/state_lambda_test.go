@@ -84,9 +84,8 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// Encoding a server's state uses little memory besides the state. The memory is scarce, because
-// the plan and the outcome of a study with a million coefficients are in memory at the same
-// time.
+// Encoding a server's state uses little memory besides the state itself. Memory is scarce at this
+// time, because the plan and the outcome of a study with a million coefficients are in memory too.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()

@@ -75,7 +75,7 @@ func dealt(i int) (x, y float64) {
 }
 
 // plainDescent is a simple implementation of DP-SVI on the pooled records, without lattice, state
-// machines and engine. noise returns the noise of a round's sum.
+// machines or engine. noise returns the noise of a round's sum.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
@@ -157,7 +157,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	}
 }
 
-// The result has the same bits however the records are divided among clients.
+// The result has the same bits for any division of the records among clients.
 func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	const clients = 6
 	var first []Wide
@@ -238,7 +238,7 @@ func TestSummedMachines(t *testing.T) {
 	})
 }
 
-// restart replaces site m by one that is restored from its saved state. If m is negative, it
+// restart replaces site m by a site that is restored from its saved state. If m is negative, it
 // replaces the server.
 func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	if m < 0 {
@@ -339,8 +339,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	}
 }
 
-// A site refuses an outcome whose sum is of too few answers, has a wrong size, or has an element
-// that is too large for its answers.
+// A site refuses an outcome whose sum covers too few answers, has a wrong size, or has an element
+// that is too large for its number of answers.
 func TestSummedOutcomesRefused(t *testing.T) {
 	const clients = 3
 	p := summedProtocol(t, clients, 2, `, min_clients = 2`)
@@ -368,10 +368,10 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The stated cost agrees with the formula for every view and adjacency. The noise shares that
-// the coalition cannot subtract have together the sd σC, so the cost for the coalition is the
-// target. An outsider cannot subtract any of the U_min shares. An observer of single messages
-// can subtract all shares but one.
+// The stated cost agrees with the formula for every view and adjacency. The noise shares that the
+// coalition cannot subtract have the sd σC in total, so the cost for the coalition is the target.
+// An outsider cannot subtract any of the U_min shares. An observer of single messages can subtract
+// all shares but one.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -450,7 +450,7 @@ func TestSummedDivergence(t *testing.T) {
 	}
 }
 
-// Restore refuses states that no server or site can have.
+// Restore refuses states that no server or site can reach.
 func TestSummedRestoreErrors(t *testing.T) {
 	p := summedProtocol(t, 2, 4, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })

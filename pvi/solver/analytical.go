@@ -23,7 +23,7 @@ import (
 type ClippedAnalytical struct {
 	source   statisticsSource
 	released []int64   // noisy statistics in lattice steps; nil before the release
-	factor   []float64 // factor that is computed from the field released; nil before the release
+	factor   []float64 // factor computed from released; nil before the release
 }
 
 // NewClippedAnalytical returns the solver for a shard. The mechanism must be for vectors of
@@ -142,7 +142,7 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 }
 
 // factor returns the factor whose natural parameters are a released sum, which is in lattice steps.
-// If the factor is improper, the method repairs the factor.
+// If the factor is improper, factor repairs it.
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

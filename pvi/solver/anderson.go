@@ -5,12 +5,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// remembered is the largest number of steps back that an extrapolation uses.
+// remembered is the number of earlier steps that an extrapolation uses at most.
 const remembered = 6
 
-// An anderson extrapolates a fixed-point iteration x ← x + move(x) by Anderson acceleration. Of all
-// weights with sum 1, it finds those for which the weighted sum of the last moves is shortest. It
-// combines the last points and moves with these weights (Anderson, "Iterative procedures for
+// An anderson extrapolates a fixed-point iteration x ← x + move(x) by Anderson acceleration. Among
+// all weights with sum 1, it finds those for which the weighted sum of the last moves is shortest.
+// It combines the last points and moves with these weights (Anderson, "Iterative procedures for
 // nonlinear integral equations", 1965; in the form of Walker and Ni, "Anderson acceleration for
 // fixed-point iterations", 2011). If the plain iteration converges slowly along a few directions,
 // Anderson acceleration needs far fewer steps.
@@ -53,7 +53,7 @@ func (a *anderson) next(dst, weight []float64, damping float64) bool {
 			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
 		}
 	}
-	const ridge = 1e-12 // a small addition to the diagonal, which keeps the weights small if moves are nearly equal
+	const ridge = 1e-12 // small addition to the diagonal, which keeps the weights small if moves are nearly equal
 	for k := range n {
 		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
 	}

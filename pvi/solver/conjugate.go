@@ -31,8 +31,8 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
-// Times multiplies the statistics of c by the given number, as if each record occurred that number
-// of times. It returns c.
+// Times multiplies the statistics of c by times, as if each record occurred that number of times.
+// It returns c.
 func (c *Conjugate) Times(times float64) *Conjugate {
 	for i := range c.statistics {
 		c.statistics[i] *= times

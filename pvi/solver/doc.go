@@ -3,9 +3,9 @@
 // q.
 //
 // If the privacy unit is the client, a solver may use the records without noise, because a
-// mechanism makes the proposal private afterwards. If the unit is the record, a solver must be
-// private itself: it releases numbers through a mechanism of package dpmech, returns the events
-// that they cost, and proposes a function of the released numbers.
+// mechanism makes the proposal private afterwards. If the unit is the record, a solver must itself
+// be private: it releases numbers through a mechanism of package dpmech, returns the events to
+// charge for them, and proposes a function of the released numbers.
 //
 // A [Likelihood] gives a solver a shard's log likelihood. [Regression] is the Likelihood of models
 // with linear predictors, and [Program] is the Likelihood of any record program.
@@ -38,7 +38,7 @@ type Problem struct {
 // A Solver proposes factors for one client.
 type Solver interface {
 	// Propose writes the natural parameters of the new factor to dst. It returns the events of its
-	// releases, also if it returns an error after some releases. It takes its randomness from src.
+	// releases, even if it returns an error after some of them. It takes its randomness from src.
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
 	// State returns all that [Solver.Restore] needs to continue the solver with the same records.

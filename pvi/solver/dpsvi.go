@@ -29,7 +29,7 @@ type DPSVIOptions struct {
 	Gradients study.Gradients
 	Records   float64
 	// Optimiser computes the change of the mean and of the sds of q in a step from the gradient.
-	// The field Schedule determines the step sizes of all calls of Propose together.
+	// Schedule determines the step sizes of all calls of Propose together.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
 	// Average is the share of the steps of a call of Propose over which q is averaged. These are
@@ -91,8 +91,8 @@ type DPSVI struct {
 	at      *gpu.Query // query of the current step; nil until the step has drawn its values of θ
 
 	// NewDPSVI sets query, drawn and next to methods, so that a step allocates no memory. normals
-	// fills a vector with standard normals for draws of θ. It is the function drawn if the CPU
-	// takes the steps.
+	// fills a vector with standard normals for draws of θ. It equals drawn if the CPU takes the
+	// steps.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws
@@ -100,8 +100,8 @@ type DPSVI struct {
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the program's
-// number of records. The vectors of the mechanism must have one number for each draw and coordinate
-// of θ, or two if o.Gradients also releases the gradients with respect to the sds of q.
+// number of records, and for vectors with one number for each draw and coordinate of θ, or two if
+// o.Gradients also releases the gradients with respect to the sds of q.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -230,9 +230,9 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd of q at the beginning of a call of Propose. If the solver has a Start,
-// the mean and sd in the first call follow from the released statistics. In all other calls they
-// are the mean and sd of the plan's q. In the first call, sds are at most InitialSD.
+// begin sets the mean and sd of q at the beginning of a call of Propose. In the first call of a
+// solver with a Start, they follow from the released statistics. In all other calls they are the
+// mean and sd of the plan's q. In the first call, sds are at most InitialSD.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -293,7 +293,7 @@ func runaway() error {
 }
 
 // points returns the query of the current step. The first call in a step draws the values of θ at
-// which gradients are computed. If the batch is empty, the method is not called before the release.
+// which gradients are computed. If the batch is empty, points is not called before the release.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {
 		s.at = s.visit.Next(s.normals, nil)
@@ -309,8 +309,8 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 }
 
 // propose writes to dst the factor whose product with the cavity is the averaged q. If a precision
-// of this factor would be negative, propose writes zero. In this case the factor has no information
-// about the sd of q in that coordinate.
+// of this factor would be negative, propose writes zero. The factor then has no information about
+// the sd of q in that coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -326,9 +326,9 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// A later is the step-size schedule of one call of Propose. The field taken is the number of steps
-// before this call, and the field total is the number of steps of all calls. Step t of the call is
-// step number taken + t of the field schedule.
+// A later is the step-size schedule of one call of Propose. taken is the number of steps before
+// this call, and total is the number of steps of all calls. Step t of the call is step taken + t of
+// schedule.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

@@ -237,8 +237,7 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	return func() error { return s.step(s.next) }
 }
 
-// plainStep returns a function that takes the same step as privateStep, but without clip and
-// noise.
+// plainStep returns a function that takes the same step as privateStep, but without clip and noise.
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)

@@ -11,9 +11,9 @@ import (
 // An Accelerator is a device that takes the steps of [DPSVI], with the options for its use.
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is the way in which batches are drawn. Either this machine draws them with an exact
-	// sampler and sends them to the device, or the device draws them with a Feistel network. It is
-	// a conjecture that a Feistel network makes all sets of records equally likely.
+	// Selection is how batches are drawn: either this machine draws them with an exact sampler and
+	// sends them to the device, or the device draws them with a Feistel network. It is a conjecture
+	// that a Feistel network makes all sets of records equally likely.
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the steps of several clients together on the device.
 	Gathering *cuda.Gathering
@@ -30,11 +30,10 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device take the steps of all later calls of Propose. records has the program's records
-// in the form that package cuda needs, with the program's share of the prior. The mechanism m must
-// have the same event as the solver's mechanism, and must draw batches that the device can draw
-// too. If the device does not support the solver's options, On returns an error and changes
-// nothing.
+// On makes a device take the steps of all later calls of Propose. records holds the program's
+// records in the form that package cuda needs, with the program's share of the prior. m must have
+// the same event as the solver's mechanism, and must draw batches that the device can draw too. If
+// the device does not support the solver's options, On returns an error and changes nothing.
 //
 // Records are on the device only during a call of Propose, unless a has Tables. The device uses
 // randomness in a different order ([dpmech.Plan]), so the same seed gives different noise than on

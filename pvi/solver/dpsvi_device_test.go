@@ -66,8 +66,8 @@ func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	return s
 }
 
-// visits runs both visits on the device of the given accelerator. It returns the proposals, the
-// events and the final state.
+// visits runs both visits on the device of a. It returns the proposals, the events and the final
+// state.
 func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, events []accountant.Event, state []byte) {
 	t.Helper()
 	s := c.solver(t, a)
@@ -175,7 +175,7 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 	}
 }
 
-// launches is a device that counts kernel launches and computes nothing else.
+// launches is a device that counts kernel launches and computes nothing.
 type launches struct {
 	broken
 	n *int

@@ -13,8 +13,8 @@ import (
 
 // Start sets the q at which the first call of [DPSVI.Propose] begins, if the model is conjugate.
 // The client releases the clipped, noisy sufficient statistics of its records once, as
-// [ClippedAnalytical] does, and the first call begins at the q that follows from them. If a Start
-// is nil, nothing is released, and the first call begins at the q of the plan.
+// [ClippedAnalytical] does, and the first call begins at the q that follows from them. With a nil
+// Start, nothing is released, and the first call begins at the q of the plan.
 type Start struct {
 	source statisticsSource
 	sum    []int64 // noisy statistics in lattice steps; nil before the release

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A line is the model y = a + bx with noise of sd 0.5, as a linear model and as a record
-// program, and the solution of its normal equations.
+// A line is the model y = a + bx with noise of sd 0.5, both as a linear model and as a record
+// program, together with the solution of its normal equations.
 type line struct {
 	linear  *model.Linear
 	program *Program

@@ -286,9 +286,8 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 	}
 }
 
-// A solver that is saved and restored between two visits gives the same bits as a solver that is
-// never restored. It charges every step once, and takes no more than the planned number of
-// steps.
+// A solver that is saved and restored between two visits computes the same bits as a solver that is
+// never restored. It charges every step once, and takes no more than the planned number of steps.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
 	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
@@ -344,8 +343,8 @@ func TestDPSVIRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events of all visits compose to the cost of the whole run, which package accountant
-// computes for the sampling.
+// The events of all visits compose to the cost that package accountant computes for the whole run
+// with this sampling.
 func TestDPSVIEventsAddUp(t *testing.T) {
 	s := descent(t, 50, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.2}, Steps: 30, Clip: 0.7, NoiseMultiplier: 1.3}, options(30, 0.2))
 	spent, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(1, "visit"))

@@ -48,7 +48,7 @@ func difference(x []float64, i int, f func() float64) float64 {
 }
 
 // divergence returns the KL divergence of N(m, exp(ρ)²) from the cavity, computed from the
-// definition. point has the elements of m, then those of ρ.
+// definition. point holds the elements of m, then those of ρ.
 func divergence(point, cavity []float64) (total float64) {
 	d := len(point) / 2
 	for i := range d {

@@ -13,19 +13,19 @@ import (
 //
 //	weight · E_q[log likelihood] + E_q[log cavity] + entropy of q
 //
-// where weight is the number of times that the records count. If the field point is true, there is
-// no entropy. Natural-gradient steps increase the free energy. The cavity may be improper.
+// where weight is the number of times that the records count. If point is true, the entropy is left
+// out. Natural-gradient steps increase the free energy. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
 	pooled     bool // whether the fit is pooled; rounding may make the result of a pooled fit differ from the clients' results
 	rough      bool // whether expectations may use quadrature rules of few points, which have larger errors
-	point      bool // whether log likelihood and log cavity are computed at the mean of q only
+	point      bool // whether log likelihood and log cavity are computed only at the mean of q
 }
 
-// at returns the expectations of the log likelihood under the q with the given natural parameters,
-// and the free energy of q up to a constant. The arguments natural and cavity are natural
-// parameters of the family.
+// at returns the expectations of the log likelihood under the q with the natural parameters
+// natural, and the free energy of q up to a constant. cavity holds natural parameters of the same
+// family.
 func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float64, error) {
 	moments := f.family.Moments
 	if f.pooled {
@@ -54,8 +54,8 @@ func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float
 	return e, value, nil
 }
 
-// expected returns the expectation under q of hᵀθ − θᵀΛθ/2, the log density, up to a constant, of a
-// Gaussian with natural parameters (h, Λ).
+// expected returns the expectation, under q, of hᵀθ − θᵀΛθ/2, which is up to a constant the log
+// density of a Gaussian with natural parameters (h, Λ).
 func (q *Approximation) expected(natural []float64) (sum float64) {
 	d := q.Family.Dim()
 	for i, m := range q.Mean {

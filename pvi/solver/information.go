@@ -43,7 +43,7 @@ func (k knownNormal) Information(_, w []float64) { w[0] = 1 / k.variance }
 
 func (k knownNormal) most() float64 { return 1 / k.variance }
 
-// Information implements informative. The information is diag(p) − ppᵀ, where p has the
+// Information implements informative. The information is diag(p) − ppᵀ, where p holds the
 // probabilities of all classes except the first.
 func (s softmax) Information(eta, w []float64) {
 	k := len(eta)
@@ -93,7 +93,7 @@ func (o Outcome) Information() (float64, error) {
 
 // EachGradient calls add with the gradient of every record's log likelihood at theta. It skips
 // records for which the computation panics. add must not keep the slice. EachGradient stops at the
-// first error of this function and returns the error.
+// first error of add and returns it.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)

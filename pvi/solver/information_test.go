@@ -11,8 +11,7 @@ import (
 )
 
 // The Fisher information is the negative second derivative of the log likelihood, averaged over
-// outcomes with their probabilities. Its Frobenius norm is at most the result of the method
-// most.
+// outcomes with their probabilities. Its Frobenius norm is at most most.
 func TestInformation(t *testing.T) {
 	for name, c := range responses {
 		of, ok := c.of.(informative)
@@ -118,8 +117,7 @@ func TestEachAddsUp(t *testing.T) {
 	}
 }
 
-// The method Information of Outcome returns an error for models without a public bound on the
-// curvature.
+// Information of Outcome returns an error for models without a public bound on the curvature.
 func TestInformationOfOthers(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Poisson}, {Family: study.NegativeBinomial}, {Family: study.Robust, DegreesOfFreedom: 4}, {Family: study.Linear}, {Family: study.Logistic, Effects: 1}} {
 		if most, err := o.Information(); err == nil {

@@ -31,7 +31,7 @@ type Likelihood interface {
 	Reach(move []float64) float64
 }
 
-// Expected has the expectations of a log likelihood and of its derivatives.
+// Expected holds the expectations of a log likelihood and of its derivatives.
 type Expected struct {
 	Value    float64
 	Gradient []float64
@@ -77,14 +77,14 @@ type Approximation struct {
 	Rough      bool // whether expectations may use a rule of few points, which has larger errors
 }
 
-// NewApproximation returns the Gaussian with the given natural parameters. The result refers to
-// natural, which is not copied. NewApproximation returns an error if the parameters are not proper.
+// NewApproximation returns the Gaussian with the given natural parameters. It keeps natural without
+// copying it. It returns an error if the parameters are not proper.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
 	return newApproximation(family, natural, family.Moments)
 }
 
-// newApproximation does the same as NewApproximation. If the family has full covariances,
-// newApproximation calls moments for the mean and the covariance.
+// newApproximation does the same as NewApproximation, but for a family with full covariances it
+// calls moments for the mean and the covariance.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

@@ -45,9 +45,9 @@ func (poisson) Information(eta, w []float64) { w[0] = math.Exp(eta[0]) }
 
 func (poisson) Outcome(eta []float64, z [2]float64) float64 { return poissonAt(math.Exp(eta[0]), z[0]) }
 
-// poissonAt returns quantile Φ(z) of the Poisson distribution with the given mean. For a mean above
-// 600 it uses the normal distribution with the same mean and variance, because exp(−mean) may
-// underflow.
+// poissonAt returns the quantile of the Poisson distribution with the given mean at probability
+// Φ(z). For a mean above 600 it uses the normal distribution with the same mean and variance,
+// because exp(−mean) may underflow.
 func poissonAt(mean, z float64) float64 {
 	const many = 600
 	if mean > many {
@@ -62,8 +62,8 @@ func poissonAt(mean, z float64) float64 {
 }
 
 // Overdispersed returns a count whose mean is exp(eta) times a gamma-distributed factor with mean 1
-// and variance frailty. The result has a negative binomial distribution of size 1/frailty. The
-// numbers z have the same meaning as in [Described].
+// and variance frailty. The count has a negative binomial distribution of size 1/frailty. z has the
+// same meaning as in [Described].
 func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 	return negativeBinomial{}.Outcome([]float64{eta, -math.Log(frailty)}, z)
 }

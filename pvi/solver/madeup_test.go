@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// For every response, the information is the variance of the score, and outcomes from the method
-// Outcome have a score of mean zero. Both are true only for the right distribution of outcomes.
-// The test computes outcomes on a grid of normal quantiles.
+// For every response, the information is the variance of the score, and the score of outcomes from
+// Outcome has mean zero. Both are true only for the right distribution of outcomes. The test
+// computes outcomes on a grid of normal quantiles.
 func TestMadeUpOutcomes(t *testing.T) {
 	type outcome struct {
 		name string

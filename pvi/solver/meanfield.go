@@ -50,8 +50,8 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 // solution each Newton step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
-// A newtonStep computes Newton steps of the mean of a diagonal q. The last call of evaluate has set
-// the field q to an approximation, and the field e to expectations under this approximation.
+// A newtonStep computes Newton steps of the mean of a diagonal q. q and e are the approximation,
+// and the expectations under it, that the last call of evaluate set.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -83,7 +83,7 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 }
 
 // step writes to dst the natural parameters of q after a Newton step. The step starts from the q of
-// the last call of evaluate, and natural must have the natural parameters of this q. move is the
+// the last call of evaluate, and natural must hold the natural parameters of this q. move is the
 // largest absolute change of a natural parameter, and size is the largest absolute value in
 // natural. ok is false if the Hessian is not negative definite.
 func (n *newtonStep) step(dst, natural []float64) (move, size float64, ok bool) {

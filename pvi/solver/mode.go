@@ -10,7 +10,7 @@ import (
 
 const (
 	mostOfMode = 200
-	atMode     = 1e-20 // squared length of a step, in posterior sds, at which the mode has been found
+	atMode     = 1e-20 // squared length of a step, in posterior sds, below which the mode has been found
 	steepest   = 1e12  // largest multiple of the diagonal of the prior's precision that [mode.step] adds to the curvature
 )
 
@@ -42,8 +42,8 @@ func Mode(dst, prior []float64, all []Likelihood) bool {
 	return false
 }
 
-// A mode searches for the mode of a posterior. The fields value, slope and curvature of a search
-// describe the log posterior at the point in the field theta.
+// A mode searches for the mode of a posterior. value, slope and curvature describe the log
+// posterior at theta.
 type mode struct {
 	energy
 	prior []float64 // natural parameters of the prior
@@ -55,8 +55,8 @@ type mode struct {
 	shortened float64       // multiple of the diagonal of the prior's precision that step adds to the curvature
 }
 
-// look moves to the point theta, and computes the log posterior and its derivatives at this point.
-// If one of these numbers is not finite, look does not move, and returns false.
+// look moves to theta, and computes the log posterior and its derivatives there. If one of these
+// numbers is not finite, look does not move, and returns false.
 func (m *mode) look(theta []float64) bool {
 	d := len(theta)
 	e := NewExpected(m.family)

@@ -11,14 +11,14 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// ErrDiverged is returned if a solver finds no proper factor. The existence of a proper factor
+// ErrDiverged is returned if a solver finds no proper factor. Whether there is a proper factor
 // depends on the records. If the privacy unit is the client, the error would reveal private
 // information, so the client proposes no change instead.
 var ErrDiverged = errors.New("no proper factor was found")
 
 // ProposeAlways calls s.Propose, where s is a solver that uses the records without noise. If s
 // diverges or panics, ProposeAlways fills dst with NaNs and returns no error, because an error
-// would reveal private information. Other errors are returned.
+// would reveal private information. It returns other errors.
 func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error {
 	var err error
 	fault := guard.Run(func() { _, err = s.Propose(dst, p, src) })
@@ -35,7 +35,7 @@ func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error
 // factor is the gradient, at q, of the expected log likelihood with respect to the mean parameters
 // of q (conjugate-computation variational inference; Khan and Lin 2017). This factor depends on q
 // but not on the client's current factor. The clients' factors therefore converge to the factors of
-// pooled variational inference, however the records are divided among clients, also if factors are
+// pooled variational inference, however the records are divided among clients, even if factors are
 // tied.
 //
 // With Laplace's approximation the derivatives are computed only at the mean of q, and q converges
@@ -118,9 +118,9 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: after any step the posterior would be improper or no better; inference.solver = \"svi\" takes steps that need not be so, and a narrower prior helps", ErrDiverged)
 }
 
-// proper computes the q that results from a change of the client's factor: the change to s.target,
-// multiplied by times. It reports whether this q is proper. It sets s.trial to the natural
-// parameters of this q and s.move to the mean of this q.
+// proper computes the q that results if the client's factor moves by times the way to s.target, and
+// reports whether this q is proper. It sets s.trial to the natural parameters of this q and s.move
+// to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -128,9 +128,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near calls proper. It returns true if proper returns true and the predictors of all records
-// change by at most the constant farthest. If proper returns true, near sets s.move to the change
-// of the mean.
+// near calls proper. It returns true if proper returns true and no predictor of a record changes by
+// more than farthest. If proper returns true, near sets s.move to the change of the mean.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

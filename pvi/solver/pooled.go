@@ -14,19 +14,18 @@ import (
 )
 
 // These constants limit a pooled fit. The change of a step is the largest change of a natural
-// parameter divided by the largest natural parameter. A limit of the change is the largest change
-// for which the condition in its comment applies.
+// parameter divided by the largest natural parameter.
 const (
 	mostSteps = 1500
 	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
 	mostRough = 100   // largest number of steps with quadrature rules of few points
-	sharpest  = 1e-6  // limit of the change for the end of steps with quadrature rules of few points
-	coarsest  = 1e-3  // the same limit, if the quadrature rules of the clients have few points too
+	sharpest  = 1e-6  // a change this small ends steps with quadrature rules of few points
+	coarsest  = 1e-3  // the same, if the quadrature rules of the clients have few points too
 	local     = 0.01  // largest change of a step after which the next q is extrapolated
-	exhausted = 1e-13 // limit of the change for the end of the fit
-	settled   = 1e-11 // limit of the change for the end of the fit, if the change is at least as large as that of the step before
-	enough    = 1e-10 // limit of the change for the end of the fit, if expectations have coarse errors
-	still     = 1e-7  // limit of the change for the end of the fit, if the free energy has not risen for the number of steps in plateau
+	exhausted = 1e-13 // a change this small ends the fit
+	settled   = 1e-11 // a change this small ends the fit if the change is at least as large as that of the step before
+	enough    = 1e-10 // a change this small ends the fit if expectations have coarse errors
+	still     = 1e-7  // a change this small ends the fit if the free energy has not risen for plateau steps
 	plateau   = 25    // number of steps without progress after which only rounding still changes q
 
 	growth  = 1.3  // largest factor by which one step may raise the damping, and the limit of the damping
@@ -44,7 +43,7 @@ const (
 )
 
 // ErrUnsettled is returned for a pooled fit whose steps did not settle. The result of such a fit is
-// the last q to which it moved.
+// the last q that it reached.
 var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 
 // Pooled maximises the free energy of the given likelihoods together, and writes the natural
@@ -56,8 +55,8 @@ var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
 // with quadrature rules of few points, then with the rules of the clients, or with shorter rules
 // for records for which these are as accurate ([Regression.Compare]). If the steps of programs with
 // Hessians at the mean of q have not settled, Pooled continues with average Hessians. It calls stop
-// before every step, unless stop is nil. It returns [ErrUnsettled] if stop returns true or if the
-// steps have not settled after the largest number of steps.
+// before every step, unless stop is nil. It returns [ErrUnsettled] if stop returns true, or if the
+// steps have not settled after mostSteps steps.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
 	f := &fit{
 		energy:  energy{likelihood: Together(all), family: family, point: point, pooled: true},
@@ -126,8 +125,8 @@ func atMean(all []Likelihood) (out []*Program) {
 
 // roughly takes steps with quadrature rules of few points, and reports whether these steps settled.
 // If they did not, roughly computes two free energies with the clients' rules: at the new q and at
-// the q before the steps. If the free energy before the steps was larger, or if the new q has no
-// finite free energy, roughly moves back to the old q.
+// the q before the steps. If the free energy was larger before the steps, or if it is not finite at
+// the new q, roughly moves back to the old q.
 func (f *fit) roughly() bool {
 	start := slices.Clone(f.natural)
 	f.rough = true
@@ -237,8 +236,8 @@ func (f *fit) roughEnough() float64 {
 }
 
 // extrapolate moves to the extrapolated q and reports whether it moved. It moves only if the change
-// of the plain step is at most the constant local, and if the free energy of the extrapolated q is
-// not lower by more than tolerance, its relative error.
+// of the plain step is at most local, and if the free energy of the extrapolated q is not lower by
+// more than the relative error tolerance.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()
@@ -303,8 +302,8 @@ func (f *fit) propose() (change float64, err error) {
 }
 
 // adapt chooses the damping of the next step, given the change of the last step and the free energy
-// after this step. If changes have not become smaller for the number of steps in plateau, the steps
-// overshoot, and adapt lowers the limit of the damping.
+// after this step. If changes have not become smaller for plateau steps, the steps overshoot, and
+// adapt lowers the limit of the damping.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0

@@ -97,9 +97,9 @@ func TestPooledStops(t *testing.T) {
 	}
 }
 
-// The mode has no slope, and its precision is the curvature, by central differences of the
-// gradient. Steps from the mean of the prior find it, whether the log posterior is concave there
-// or not.
+// At the mode the slope is zero. The precision that Mode returns is the curvature, which the test
+// computes by central differences of the gradient. Steps from the mean of the prior find the mode
+// whether the log posterior is concave there or not.
 func TestMode(t *testing.T) {
 	varying, varyingPrior := slopes(120, 4)
 	many, manyPrior := manyCounts(60, 3)
@@ -147,8 +147,8 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// Extrapolation solves a linear fixed-point equation of n unknowns in n + 1 evaluations, as
-// Walker and Ni (2011) prove, for any damping, and with rounding in a few more. Plain steps would
+// For any damping, extrapolation solves a linear fixed-point equation of n unknowns in n + 1
+// evaluations, as Walker and Ni (2011) prove, or a few more because of rounding. Plain steps would
 // need hundreds.
 func TestAndersonSolvesLinearEquations(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))

@@ -8,7 +8,7 @@ import (
 )
 
 // EachPoint calls visit with n quasi-random points θ of a Gaussian. The points have equal weights.
-// The function must not keep the slice.
+// visit must not keep the slice.
 func EachPoint(family gaussian.Family, natural []float64, n int, visit func(theta []float64)) error {
 	d := family.Dim()
 	sample, err := family.Sampler(natural)

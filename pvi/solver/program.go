@@ -12,21 +12,21 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Program is the log likelihood of a shard under a record program. At first q is a Gaussian, the
-// [Base]. If the program's prior is not this Gaussian, the log likelihood includes the client's
-// share of log(prior/base). Expectations are averages over fixed quasi-random points. Every client
-// uses the same points, so a study and a pooled fit maximise the same function.
+// A Program is the log likelihood of a shard under a record program. Before the first round q is a
+// Gaussian, the [Base]. If the program's prior is not this Gaussian, the log likelihood includes
+// the client's share of log(prior/base). Expectations are averages over fixed quasi-random points.
+// Every client uses the same points, so a study and a pooled fit maximise the same function.
 type Program struct {
 	records gpu.Evaluator
 	prior   *model.Shared // evaluator of the prior; nil if the prior equals the base
 	base    Base
 	share   float64
 	rule    *quadrature.Rule
-	rough   *quadrature.Rule // rule of few points
+	rough   *quadrature.Rule // quadrature rule of few points
 	atMean  bool             // whether to use the Hessian at the mean of q instead of the average Hessian
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // Hessian at one point, of the records and this client's share of the prior
+	hessian                    []float64 // Hessian at one point, of the records and of this client's share of the prior
 }
 
 // Base is the first q, before any client has changed it. The coordinates of θ are independent and
@@ -163,8 +163,7 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 
 // addPriorOf adds to total the gradients of share·log(prior/base) at the query's draws of θ. total
 // is the noisy sum of the records' gradients. The caller later divides total by the sampling rate,
-// so addPriorOf multiplies the gradients by the rate. The length of scratch must be the dimension
-// of θ.
+// so addPriorOf multiplies the gradients by the rate. scratch must be as long as θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return

@@ -27,9 +27,9 @@ func levels(n int) (names []string) {
 	return names
 }
 
-// crossed returns a logistic regression with five coefficients and effects of groups with the
-// given numbers of levels, which have learned spreads. It has rows records. The sd of the true
-// effects is .7.
+// crossed returns a logistic regression of the given number of rows, with five coefficients and
+// with effects of groups that have the given numbers of levels and learned spreads. The sd of the
+// true effects is .7.
 func crossed(tb testing.TB, rows int, groups ...int) *Program {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(7, 8))
@@ -65,7 +65,7 @@ func crossed(tb testing.TB, rows int, groups ...int) *Program {
 	return finished(tb, b, b.LogDensity(ir.BernoulliLogit, y, eta), rows, columns)
 }
 
-// answer draws 1 with the given log odds, and else 0.
+// answer returns 1 with the given log odds, and otherwise 0.
 func answer(r *rand.Rand, log float64) float64 {
 	if r.Float64() < special.InvLogit(log) {
 		return 1
@@ -73,8 +73,9 @@ func answer(r *rand.Rand, log float64) float64 {
 	return 0
 }
 
-// items returns a two-parameter model of answers: the log discrimination and the difficulty of an
-// item are correlated effects, and each person has an ability. Each person answers each item.
+// items returns a two-parameter model of answers to test items: the log discrimination and the
+// difficulty of an item are correlated effects, and each person has an ability. Each person answers
+// each item.
 func items(tb testing.TB, persons, n int) *Program {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(9, 10))

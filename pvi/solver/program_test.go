@@ -41,8 +41,8 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// For the same noise and θ, a record adds the same vector to a sum after any other records. In this
-// test's model every record depends on different coordinates.
+// With the same noise and θ, a record adds the same vector to a sum, whichever records were added
+// before it. In this test's model every record depends on different coordinates.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)
@@ -80,8 +80,8 @@ func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	}
 }
 
-// A program with groups has the expected Hessian that central differences of the gradient give, and
-// under a diagonal q its diagonal.
+// The expected Hessian of a program with groups agrees with central differences of the gradient.
+// Under a diagonal q, so does its diagonal.
 func TestCurvatureOfPrograms(t *testing.T) {
 	for name, p := range map[string]*Program{"crossed": crossed(t, 200, 3, 2), "items": items(t, 6, 4)} {
 		t.Run(name, func(t *testing.T) {

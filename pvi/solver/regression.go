@@ -21,9 +21,9 @@ type Regression struct {
 	y        []float64
 	design   Design
 
-	// The field short is a rule with a fourth of the points of the field rule. The field brief has, for
-	// each record, whether both rules give the same expectations. AddExpected then uses the short rule.
-	// Both fields are nil unless [Regression.Compare] was called.
+	// short is a rule with a fourth of the points of rule. brief states, for each record, whether
+	// both rules give the same expectations. AddExpected then uses the short rule. Both fields are
+	// nil unless [Regression.Compare] was called.
 	short *quadrature.Rule
 	brief []agreement
 }
@@ -39,8 +39,8 @@ const (
 
 // Compare makes the next call of AddExpected compare a short rule with the usual rule for each
 // record. From then on, AddExpected uses the short rule for the records for which both rules gave
-// the same expectations up to rounding. The caller must ensure that q hardly changes.
-// [Regression.Restore] undoes Compare.
+// the same expectations up to rounding. The caller must ensure that q hardly changes after the
+// comparison. [Regression.Restore] undoes Compare.
 func (r *Regression) Compare() {
 	if r.short = quadrature.Short(r.response.Size()); r.short != nil {
 		r.brief = make([]agreement, len(r.y))
@@ -57,11 +57,11 @@ func NewRegression(dim int, o Outcome) *Regression {
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds a coordinate of θ, multiplied by value, to the predictor that is being loaded.
-// Coordinates must come in increasing order.
+// Load adds a coordinate of θ, multiplied by value, to the current predictor. Coordinates must come
+// in increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
-// EndPredictor ends the predictor that is being loaded. The next call of Load begins another one.
+// EndPredictor ends the current predictor. The next call of Load begins another one.
 func (r *Regression) EndPredictor() { r.design.end() }
 
 // EndRecord ends a record and sets its outcome to y. All predictors of the record must have ended.
@@ -134,7 +134,7 @@ func (r *Regression) Reach(move []float64) float64 {
 	return most
 }
 
-// A workspace has the vectors with which the expectations of one record are computed.
+// A workspace holds the vectors with which the expectations of one record are computed.
 type workspace struct {
 	mean, root []float64 // mean of the predictors, and the Cholesky root of the predictors' covariance by rows
 	eta, g, h  []float64
@@ -182,8 +182,8 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// choose returns the rule for the expectations of record i, given the rule for all records without
-// a short rule. The distribution of the record's predictors is in w.
+// choose returns the rule for the expectations of record i. rule is the rule for all records
+// without a short rule, and w holds the distribution of the record's predictors.
 func (r *Regression) choose(rule *quadrature.Rule, i int, w *workspace) *quadrature.Rule {
 	if r.brief == nil || rule != r.rule {
 		return rule
@@ -298,7 +298,7 @@ func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 
 // gather adds to e the expected derivatives of record i with respect to θ. It computes them by the
 // chain rule from the derivatives with respect to the predictors in w. If diagonal is true,
-// e.Hessian has the diagonal only.
+// e.Hessian holds only the diagonal.
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {

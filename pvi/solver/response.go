@@ -39,9 +39,9 @@ type Response interface {
 	Draw(eta []float64, scale float64, r Source) float64
 }
 
-// A Described response has a Fisher information and can draw outcomes. From both, numbers about
-// typical records can be computed before any record is read. These numbers are public. All
-// responses of regressions without groups implement Described.
+// A Described response has a Fisher information and can draw outcomes. Both can be used before any
+// record is read, to compute public numbers about typical records. All responses of regressions
+// without groups implement Described.
 type Described interface {
 	Response
 
@@ -51,21 +51,21 @@ type Described interface {
 
 	// Outcome returns an outcome as a function of the predictors eta and two numbers z. If the
 	// elements of z are independent standard normals, the outcome has the distribution of the
-	// response at eta. The function is continuous except where a discrete outcome jumps. The
-	// functions indicator, poissonAt and class return such outcomes.
+	// response at eta. The function is continuous except where a discrete outcome jumps. indicator,
+	// poissonAt and class return such outcomes.
 	Outcome(eta []float64, z [2]float64) float64
 }
 
-// A Public has numbers about the outcome, on the model's scale. These numbers are computed from the
-// public bounds and priors of a study.
+// A Public holds numbers about the outcome, on the model's scale. They are computed from the public
+// bounds and priors of a study.
 type Public struct {
-	Scale      float64 // the scale of the outcome if it is known, and otherwise the median of the prior of the scale
-	LeastScale float64 // the scale of the outcome if it is known, and otherwise a plausible lower bound under the prior of the scale
+	Scale      float64 // scale of the outcome if it is known, and otherwise the median of its prior
+	LeastScale float64 // scale of the outcome if it is known, and otherwise a plausible lower bound under its prior
 	Mean       float64 // expected value of exp(η) under the prior
 	Most       float64 // bound on the absolute value of the outcome
 }
 
-// A Typical has typical sizes of derivatives of a record's log likelihood with respect to the
+// A Typical holds typical sizes of derivatives of a record's log likelihood with respect to the
 // predictor of the location.
 type Typical struct {
 	Slope     float64 // typical size of a large first derivative
@@ -81,7 +81,7 @@ type Source interface {
 }
 
 // regressions maps each family that is a regression to a function that returns the response of an
-// outcome. The response has no effects that vary between groups.
+// outcome without effects that vary between groups.
 var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Linear:           newNormal,
 	study.Logistic:         func(*Outcome) Response { return logit{} },
@@ -93,10 +93,10 @@ var regressions = map[study.Family]func(o *Outcome) Response{
 }
 
 // An Outcome is the distribution of a record's outcome given its predictors. The predictors come in
-// this order. First is the predictor of the location, or, in a softmax model, one predictor for
-// every class but the first. Then comes the log of the scale, if the model learns the scale. Then
-// come two predictors for each effect that varies between groups: the log of the effect's sd
-// between groups, and the regressor times the standardised effect of the record's group.
+// this order: the predictor of the location or, in a softmax model, one predictor for every class
+// but the first; the log of the scale, if the model learns the scale; and two predictors for each
+// effect that varies between groups, the log of the effect's sd between groups and the regressor
+// times the standardised effect of the record's group.
 type Outcome struct {
 	Family           study.Family
 	NoiseSD          float64 // sd of the noise of a linear model; 0 if the sd is learned
@@ -225,8 +225,8 @@ func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.PoissonLog, y, eta)
 }
 
-// Typical implements [Response]. The field Slope is the derivative of the log likelihood, with
-// respect to the predictor, of a record whose count is two sds above the mean of the count.
+// Typical implements [Response]. Slope is the derivative of the log likelihood, with respect to the
+// predictor, of a record whose count is two sds above its mean.
 func (poisson) Typical(p Public) Typical {
 	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
 }
@@ -283,8 +283,8 @@ func (n negativeBinomial) Draw(eta []float64, scale float64, r Source) float64 {
 	return drawCount(n.Mean(eta)*distuv.Gamma{Alpha: scale, Beta: scale, Src: r}.Rand(), r)
 }
 
-// risingFactorial computes log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0. The results are the
-// first and the second derivative with respect to φ, and the value.
+// risingFactorial computes log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0. It returns the first
+// and the second derivative with respect to φ, and the value.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -328,8 +328,8 @@ func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
 	return b.LogDensity(ir.Normal, y, eta, scale)
 }
 
-// Typical implements [Response]. The field Slope is the absolute derivative of the log likelihood,
-// with respect to the predictor, of a record whose outcome is two sds from the mean of the outcome.
+// Typical implements [Response]. Slope is the absolute derivative of the log likelihood, with
+// respect to the predictor, of a record whose outcome is two sds from its mean.
 func (normal) Typical(p Public) Typical {
 	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
 }
@@ -438,7 +438,7 @@ func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 
 func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
 
-// class returns the number of a class, counted from 0. eta has the log odds of the other classes
+// class returns the number of a class, counted from 0. eta holds the log odds of the other classes
 // relative to class 0. If u is uniform in [0, 1], the classes have the probabilities that follow
 // from eta.
 func class(eta []float64, u float64) float64 {
@@ -460,12 +460,12 @@ func class(eta []float64, u float64) float64 {
 	return float64(len(eta))
 }
 
-// varying is the response in the field base, with effects that vary between groups added to the
-// first predictor. Each effect adds e^κ·p, where κ is the log of the effect's sd between groups and
-// p is the regressor times the standardised effect of the record's group. The pairs κ, p come after
-// the predictors of base.
+// varying is a base response with effects that vary between groups, which are added to the first
+// predictor. Each effect adds e^κ·p, where κ is the log of the effect's sd between groups and p is
+// the regressor times the standardised effect of the record's group. The pairs κ, p come after the
+// predictors of the base response.
 type varying struct {
-	Response // the response called base above
+	Response // base response
 	effects  int
 	eta      []float64 // predictors of base
 	g, h     []float64

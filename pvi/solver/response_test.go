@@ -12,13 +12,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A tested is a response, and the kind of its outcomes.
+// A tested is a response with the kind of its outcomes.
 type tested struct {
 	of   Response
 	kind study.OutcomeKind
 }
 
-// responses has the response of every family, and responses with other settings.
+// responses holds the response of every family, and some responses with other settings.
 var responses = func() map[string]tested {
 	all := map[string]tested{
 		"known normal":   {knownNormal{variance: .3}, study.Measured},
@@ -32,8 +32,8 @@ var responses = func() map[string]tested {
 	return all
 }()
 
-// outcomes returns all outcomes, or nil for numbers. There are more counts, but they have next to no
-// probability at the predictors of these tests.
+// outcomes returns all outcomes, or nil if they are real numbers. For counts the list is cut off
+// where they have next to no probability at the predictors of these tests.
 func (c tested) outcomes() (all []float64) {
 	n := map[study.OutcomeKind]int{study.Binary: 2, study.Class: c.of.Size() + 1, study.Count: 3000}[c.kind]
 	for y := range n {
@@ -121,7 +121,7 @@ func TestDraws(t *testing.T) {
 			continue
 		}
 		k := c.of.Size()
-		// The variable scale is the sd of the noise of the response "known normal".
+		// scale is the sd of the noise of the response "known normal".
 		eta, scale := []float64{.4, -.3, .6}[:k], math.Sqrt(.3)
 		location := eta
 		if k == 2 {
@@ -168,8 +168,8 @@ func TestResponsesFarOut(t *testing.T) {
 	}
 }
 
-// log Φ agrees with erfc if erfc does not underflow. In the far tail it agrees with the
-// asymptotic series 1/x − 1/x³ + 3/x⁵ − ….
+// If erfc does not underflow, log Φ agrees with erfc. In the far tail it agrees with the asymptotic
+// series 1/x − 1/x³ + 3/x⁵ − ….
 func TestLogNormalCDF(t *testing.T) {
 	for x := -40.0; x <= 8; x += .25 {
 		log, ratio := logNormalCDF(x)

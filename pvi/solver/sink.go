@@ -35,8 +35,7 @@ func (s *Sink) AddRecord(index []int32, value []float64) error {
 	return err
 }
 
-// AppendBatch appends the record numbers of the batch to dst, as int32s, the type that package gpu
-// uses.
+// AppendBatch appends the record numbers of the batch to dst, converted to int32 for package gpu.
 func AppendBatch(dst []int32, batch []uint32) []int32 {
 	for _, record := range batch {
 		dst = append(dst, int32(record))

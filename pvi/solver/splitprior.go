@@ -5,8 +5,7 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior is a Solver that calls another Solver with a changed cavity. The field share is the
-// exponent with which the cavity is raised.
+// splitPrior is a Solver that calls another Solver with the cavity raised to the power share.
 type splitPrior struct {
 	Solver
 	share  float64
@@ -16,8 +15,7 @@ type splitPrior struct {
 // SplitPrior returns a solver for the only round of a Bayesian committee machine (Tresp 2000) in
 // which the clients, its members, split the prior. The cavity in the first round is the prior. The
 // solver raises the cavity to the power 1/clients before it calls s. Each client therefore computes
-// a posterior with its share of the prior, and q, the product of the prior and all factors, is the
-// product of these posteriors.
+// a posterior with its share of the prior, and q is the product of these posteriors.
 func SplitPrior(s Solver, clients int) Solver {
 	return &splitPrior{Solver: s, share: 1 / float64(clients)}
 }

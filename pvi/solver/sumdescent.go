@@ -61,11 +61,12 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 // Size returns the number of elements of an opened sum.
 func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
-// Start returns the state before the first sum. The q of this state is the base of the program,
-// with sds reduced to at most InitialSD.
+// Start returns the state before the first sum. Its q is the base of the program, with sds reduced
+// to at most InitialSD.
 func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
 
-// Check returns an error if the vector is not a state of this descent with finite elements.
+// Check returns an error if state is not a state of this descent or has an element that is not
+// finite.
 func (s *SumDescent) Check(state []float64) error {
 	if err := s.run.SetState(state); err != nil {
 		return fmt.Errorf("descent by sums: %w", err)
@@ -76,17 +77,17 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns the query that asks clients for gradients at θ = m + s∘epsilon, where m and s are
-// the mean and sds of the state's q and ∘ multiplies element by element. The query is valid until
-// the next call of a method.
+// Query returns the query for gradients at θ = m + s∘epsilon, where m and s are the mean and sds of
+// the state's q and ∘ multiplies element by element. The query is valid until the next call of a
+// method.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
 // Step returns the state after a sum, in the memory of next. sum is the opened noisy sum of all
-// records' gradients at the θ of Query(state, epsilon). The result is false if an element of the
-// new state is not finite.
+// records' gradients at the θ of Query(state, epsilon). Step returns false if an element of the new
+// state is not finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)

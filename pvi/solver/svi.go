@@ -64,8 +64,8 @@ type climb struct {
 	cavityH    []float64 // precision times mean of the cavity, in the coordinates u of climb
 	cavityP    []float64 // precision of the cavity in the coordinates u of climb, row by row; only the diagonal if q is diagonal
 
-	// The field x has the parameters of q: the mean, and then L row by row. The diagonal of L is
-	// stored as its logarithm. The field gradient has the gradient with respect to x.
+	// x holds the parameters of q: the mean, and then L row by row. The diagonal of L is stored as
+	// its logarithm. gradient holds the gradient with respect to x.
 	x, gradient []float64
 	first       []float64 // Adam's first moments
 	second      []float64
@@ -96,8 +96,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// A new x of zeros describes q at the beginning. The mean of q in coordinates u is 0. The
-		// root L is I, and x has the logarithms of its diagonal.
+		// An x of zeros describes q at the beginning: the mean of q in coordinates u is 0, and the
+		// root L, whose diagonal is stored as its logarithm, is I.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
@@ -110,8 +110,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
-	// The variable shifted is h − Λm₀, where h and Λ are the cavity's natural parameters and m₀ is
-	// c.origin, the mean of q at the beginning.
+	// shifted is h − Λm₀, where h and Λ are the cavity's natural parameters and m₀ is c.origin, the
+	// mean of q at the beginning.
 	shifted := append([]float64(nil), p.Cavity[:d]...)
 	for k, at := range p.Family.Precision() {
 		i, j := at[0], at[1]
@@ -218,9 +218,9 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative sets the field path to the gradient with respect to u of log likelihood + log
-// cavity − log q, with the parameters of q held fixed. With u = mean + Lε, where L is the root of
-// q's covariance and ε is the standard normal draw c.eps, the gradient of −log q is L⁻ᵀε.
+// pathDerivative sets c.path to the gradient with respect to u of log likelihood + log cavity − log
+// q, with the parameters of q held fixed. With u = mean + Lε, where L is the root of q's covariance
+// and ε is the standard normal draw c.eps, the gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {

@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// If records count three times, the likelihood equals that of three copies of each record.
+// If records count three times, the likelihood equals the likelihood of three copies of each
+// record.
 func TestTimes(t *testing.T) {
 	const times = 3
 	build := func(copies int) solver.Likelihood {

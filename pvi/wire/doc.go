@@ -11,6 +11,6 @@
 // empty list is read as nil.
 //
 // A message has exactly one encoding: encoding a decoded message gives the same bytes. The reader
-// checks [Limits] before it allocates anything. The reader does not check the meaning of a message.
-// The state machines of [fedpvi/pvi] check the meaning.
+// checks [Limits] before it allocates anything. It does not check the meaning of a message. The
+// state machines of [fedpvi/pvi] do.
 package wire

@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts has, for each byte of the encoding, the verdict that the byte means. Byte 0 is invalid.
+// verdicts holds the verdict that each byte of the encoding means. Byte 0 is invalid.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
@@ -189,8 +189,8 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length reads the length of a list. If this length is larger than most, the read fails and the
-// result is 0.
+// length reads the length of a list. If it is larger than most, the read fails and length returns
+// 0.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {

@@ -26,7 +26,7 @@ type codec struct {
 	read  func([]byte, Limits) (any, error)
 	write func(any) []byte
 	draw  func(*rapid.T) any
-	fixed any // message whose encoding in version 1 is in the folder testdata
+	fixed any // message whose encoding in version 1 is in testdata
 }
 
 func codecOf[M any](read func([]byte, Limits) (*M, error), write func([]byte, *M) []byte, draw func(*rapid.T) M, fixed M) codec {
@@ -117,8 +117,8 @@ var codecs = map[Kind]codec{
 	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
-// Reading a message that was written returns the same message. A truncated or extended message
-// is refused.
+// Reading a message that was written returns the same message. A truncated or extended message is
+// refused.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for kind, c := range codecs {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -185,7 +185,7 @@ func TestFormByHand(t *testing.T) {
 	}
 }
 
-// A message is refused if it is longer than the study allows, or has a number that is not
+// A message is refused if it is longer than the study allows, or contains a number that is not
 // finite. Lengths are checked before memory is allocated.
 //
 //abuse:case A13 numbers that are not finite are refused where they are read

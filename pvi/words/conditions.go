@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions returns sentences about a study: the conditions on the other clients and on the clock
-// under which the costs hold, the records that a client leaves out, and facts that the costs do not
-// cover. The page docs/prove/privacy.md gives the reasons.
+// Conditions returns sentences about a study: the conditions, on the other clients and on the
+// clock, under which the costs hold, the records that a client leaves out, and facts that the costs
+// do not cover. The page docs/prove/privacy.md gives the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
@@ -44,8 +44,8 @@ func Conditions(p *pvi.Protocol) string {
 	return text.String()
 }
 
-// kept describes values outside the bounds of a column, if a client keeps a record with such a
-// value.
+// kept describes how a client treats values outside the bounds of a column, if it keeps such
+// records.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {

@@ -36,7 +36,7 @@ func (e *Examined) Used() string {
 	return text + "."
 }
 
-// Warnings returns sentences about the number of records, if the number does not suit the study.
+// Warnings returns sentences about the number of records, if it does not suit the study.
 func (e *Examined) Warnings() []string {
 	var all []string
 	if e.Of.Records == 0 {
@@ -73,8 +73,8 @@ func (e *Examined) Persons() string {
 	return text + fmt.Sprintf("The study protects %s.", e.Study.Privacy.Protects())
 }
 
-// A ColumnRule describes a column: its values, and the treatment of a record with a missing value
-// or with another value.
+// A ColumnRule describes a column: its values, and how a record with a missing value or with
+// another value is treated.
 type ColumnRule struct {
 	Name    string `json:"name"`
 	Values  string `json:"values"`
@@ -82,7 +82,7 @@ type ColumnRule struct {
 	Others  string `json:"others"`
 }
 
-// valuesWidth is the largest width of the values of a column in a text.
+// valuesWidth is the largest width at which a text shows the values of a column.
 const valuesWidth = 40
 
 // Columns describes the columns that the file must have.
@@ -131,7 +131,7 @@ func (e *Examined) Format() string {
 	return text + ". Files in other formats, and queries to a database, have columns with the same names."
 }
 
-// Finding describes values that do not fit, and their treatment.
+// Finding describes values that do not fit, and how the study treats them.
 func (e *Examined) Finding(f shard.Finding) string {
 	problem, many := "", f.Count != 1
 	verb := func(one, more string) string {
@@ -168,7 +168,7 @@ func (e *Examined) Finding(f shard.Finding) string {
 	return text + verb(". The record is left out.", ". The records are left out.")
 }
 
-// Places lists the first rows of a finding, and states the number of further rows.
+// Places lists the first rows of a finding, and says how many more there are.
 func (e *Examined) Places(f shard.Finding) string {
 	text := e.rows(f)
 	var values []string
@@ -202,7 +202,7 @@ func (e *Examined) rows(f shard.Finding) string {
 	return fmt.Sprintf("%ss %s and %s", e.Of.Unit, strings.Join(numbers[:last], ", "), numbers[last])
 }
 
-// Remedy returns sentences about the ways in which the data holder can mend a finding.
+// Remedy returns sentences that tell the data holder how to mend a finding.
 func (e *Examined) Remedy(f shard.Finding) string {
 	rows, name := e.rows(f), f.Column
 	ask := "Ask the study's authors to "

@@ -29,7 +29,7 @@ type Explained struct {
 	Notes      string               `json:"program_notes,omitempty"`
 	Formula    string               `json:"formula,omitempty"` // formula from which the program was made
 	Family     string               `json:"family,omitempty"`
-	Priors     []ExplainedPrior     `json:"formula_priors,omitempty"` // priors of the formula, by parameters of the program
+	Priors     []ExplainedPrior     `json:"formula_priors,omitempty"` // priors of the parameters of the formula
 
 	Reads  []ExplainedColumn `json:"reads"`
 	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
@@ -185,8 +185,7 @@ func (e *Explained) writeFormula(b *strings.Builder) {
 	_ = Table(b, "  ", 3, rows) // a strings.Builder has no errors
 }
 
-// visible replaces a character that a terminal would not show as it is. Carriage returns are left
-// out.
+// visible replaces a character that a terminal would not show. It leaves out carriage returns.
 func visible(r rune) rune {
 	switch {
 	case r == '\r':

@@ -58,8 +58,8 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// leastSampledNoise is the smallest noise multiplier at which the noise of all steps together
-// hardly depends on the sampling rate.
+// leastSampledNoise is the smallest noise multiplier at which the total noise of all steps hardly
+// depends on the sampling rate.
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {
@@ -79,8 +79,8 @@ func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
 }
 
-// hides returns a sentence if the noise hides more records than the nominal number of all clients
-// together, and otherwise "".
+// hides returns a sentence if the noise hides more records than the nominal number of records of
+// all clients together, and otherwise "".
 func hides(p *pvi.Protocol, f method.Forecast) string {
 	records := float64(p.Study().Federation.NominalRecords) * float64(len(p.Roster()))
 	if records == 0 || f.Noise/f.Largest < records {

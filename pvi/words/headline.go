@@ -9,7 +9,7 @@ import (
 
 // Headline returns sentences that state the ε of a study, and the strongest observer that the study
 // does not trust. If an observer could open single messages, the second sentence names this
-// observer and states the ε for this observer. costs is the result of [pvi.Protocol.Costs].
+// observer and states the ε for it. costs comes from [pvi.Protocol.Costs].
 func Headline(costs []method.Cost) string {
 	strongest := method.Strongest(costs)
 	text := fmt.Sprintf("ε = %s at δ = %g under %s, against %s.", Number(strongest.Epsilon), strongest.Delta, strongest.Adjacency, strongest.View.Who)

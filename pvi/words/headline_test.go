@@ -25,10 +25,10 @@ type = "numeric"
 bounds = [0, 1]
 `
 
-// The headline names the strongest observer without trust. New studies that open only sums meet
-// their target against one other participant. If the target of 4 counts the noise of all three
-// clients, the cost to a participant is 5.06, because it can subtract its own third of the
-// noise.
+// The headline names the strongest observer that the study does not trust. New studies that open
+// only sums meet their target against one other participant. If the target of 4 counts the noise of
+// all three clients, the cost to a participant is 5.06, because it can subtract its own third of
+// the noise.
 func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b", "c"}
 	none := study.Override{Key: "federation.colluders", Value: "0"}

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// narrow is a width of a column's bounds, relative to the larger of their absolute values, or in
-// years if the column has dates. If the bounds are less wide than this, the text calls the records
-// within them a narrow slice.
+// narrow is a limit on the width of a column's bounds, relative to the larger of their absolute
+// values, or in years if the column holds dates. Below this width, the text calls the records
+// within the bounds a narrow slice.
 const narrow = 0.1
 
 // recordsKept describes the records of a file that a study uses. If a study leaves out records
@@ -75,7 +75,7 @@ func sliceOf(c *study.Column) string {
 	return fmt.Sprintf("%s from %s to %s", c.Name, text(c.Low), text(c.High))
 }
 
-// policies describes the treatment of a record whose value in the column is missing or is not
+// policies describes how a record is treated if its value in the column is missing or is not
 // allowed.
 func policies(c *study.Column) string {
 	others := "; records with others are left out"

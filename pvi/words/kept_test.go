@@ -11,7 +11,7 @@ import (
 
 // The description of a study names every column with its bounds or with all of its levels. It
 // states that other records are left out under every rule of the study. It points out narrow
-// slices, and columns that are used only to choose records.
+// slices, and columns that only serve to choose records.
 func TestRecordsThatCount(t *testing.T) {
 	const columns = `
 [[column]]

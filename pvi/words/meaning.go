@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Guess describes in words what (ε, δ) differential privacy bounds: the probability that an
-// observer guesses correctly in which of two neighbouring data sets a record is. protects names the
-// privacy unit, such as "one row".
+// Guess describes in words the bound that (ε, δ) differential privacy sets: the probability that an
+// observer guesses correctly which of two neighbouring data sets contains a record. protects names
+// the privacy unit, such as "one row".
 func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float64) string {
 	guess := "whether " + protects + " is there or not"
 	switch adjacency {
@@ -22,12 +22,11 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
 }
 
-// Coin is the last sentence of a text with the result of [Guess]. The sentence gives a probability
-// for comparison.
+// Coin ends a text that contains the result of [Guess]. It gives a probability for comparison.
 const Coin = "Tossing a coin is right with probability 0.5."
 
-// Meaning explains the costs of a study for the strongest observer, in sentences. costs is the
-// result of [pvi.Protocol.Costs].
+// Meaning explains in sentences the costs of a study for the strongest observer. costs comes from
+// [pvi.Protocol.Costs].
 func Meaning(protects string, costs []method.Cost) string {
 	strongest := method.Strongest(costs).View
 	var guesses []string

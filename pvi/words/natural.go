@@ -10,12 +10,12 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// ErrNoRatio is the error for a request of ratios if the model has neither odds nor rates.
+// ErrNoRatio is the error if ratios are requested for a model without odds and rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
 // Natural writes a table of parameters in natural units, with their central 95 % intervals. If
-// other is not nil, it has the same parameters under another posterior. The table shows these to
-// the right of a vertical bar. If ratios is true, the table shows the exponential of the mean of
+// other is not nil, it holds the same parameters under another posterior, and the table shows them
+// to the right of a vertical bar. If ratios is true, the table shows the exponential of the mean of
 // each log odds and log rate, without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	posteriors := [][]fit.Natural{of}
@@ -57,16 +57,16 @@ func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) 
 	return nil
 }
 
-// logOdds is the beginning of the unit of a coefficient of log odds.
+// logOdds is the prefix of the unit of a coefficient on the log odds scale.
 const logOdds = "log odds"
 
-// oddsNote explains these units.
+// oddsNote explains log odds.
 const oddsNote = "Log odds of a probability p are ln(p/(1 − p)). A difference of 0.1 multiplies the odds p/(1 − p) by 1.105."
 
 // Estimates writes a table of point estimates in natural units and on the model's scale. If pooled
-// is not nil, it has the posterior of the same parameters from the pooled records. The table shows
-// this posterior to the right of a vertical bar. If ratios is true, the table shows the exponential
-// of each log odds and log rate.
+// is not nil, it holds the posterior of the same parameters from the pooled records, and the table
+// shows it to the right of a vertical bar. If ratios is true, the table shows the exponential of
+// each log odds and log rate.
 func Estimates(w io.Writer, of []fit.Estimate, pooled []fit.Natural, ratios bool) error {
 	rows, found := [][]string{{"", "unit", "estimate", "on the model's scale"}}, false
 	if ratios {

@@ -68,8 +68,8 @@ type Predictions struct {
 	LogDensity *float64 `json:"log_density,omitempty"`
 }
 
-// NewPredictions returns the summary of predictions whose log predictive densities have the given
-// sum, as [PredictedCSV] returns it.
+// NewPredictions returns a summary of predictions. sum is the sum of the log predictive densities
+// that [PredictedCSV] returned.
 func NewPredictions(records *shard.New, report shard.Report, p *fit.Predicted, sum float64) Predictions {
 	out := Predictions{Records: records.Len(), LeftOut: report.LeftOut(), Quantities: p.Quantities, Lacking: p.LeftOut}
 	if records.Len() > 0 && !math.IsNaN(sum) && !math.IsInf(sum, 0) {

@@ -12,7 +12,7 @@ import (
 const QuantitiesTitle = "Quantities computed from the parameters"
 
 // Quantities writes a table of quantities that are computed from parameters. If pooled is not nil,
-// it has the same quantities from the pooled records. The table shows these to the right of a
+// it holds the same quantities from the pooled records, and the table shows them to the right of a
 // vertical bar.
 func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 	columns := []string{"mean", "sd", "2.5 %", "50 %", "97.5 %"}
@@ -36,9 +36,9 @@ func Quantities(w io.Writer, of, pooled []fit.Quantity) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// QuantityCells returns the numbers of a quantity as text. They are the estimate, or the mean, the
-// sd, and the quantiles 2.5 %, 50 % and 97.5 %. If the quantity is not finite in some draws, the
-// result is one text, which states this.
+// QuantityCells returns the numbers of a quantity as text: the estimate, or the mean, the sd, and
+// the quantiles 2.5 %, 50 % and 97.5 %. If the quantity is not finite in some draws, it returns one
+// text that says so.
 func QuantityCells(q fit.Quantity) []string {
 	switch {
 	case q.Estimate != nil:

@@ -23,8 +23,8 @@ func ReadersOfAny(p *pvi.Protocol) string {
 	return readers(p, fmt.Sprintf("%s (the number is fixed when the study begins, and is not smaller)", Plural(hidden, "client")))
 }
 
-// readers returns the sentence of Readers. The text hidden describes how many clients together with
-// the coordinator cannot read an answer.
+// readers returns the sentence of Readers. hidden says how many clients, together with the
+// coordinator, cannot read an answer.
 func readers(p *pvi.Protocol, hidden string) string {
 	f := p.Study().Federation
 	switch {
@@ -151,7 +151,7 @@ func tablesInWords(st *study.Study) string {
 	return fmt.Sprintf("tables that describe its records, which are counts by level or by bin, of missing values where these are allowed, and for numbers the sums of values and of squares, of %s%s", strings.Join(names, ", "), by)
 }
 
-// everyRound returns a phrase for the rounds in which a message is sent.
+// everyRound returns a phrase that says in which rounds a message is sent.
 func everyRound(rounds int) string {
 	if rounds == 1 {
 		return "the one round"

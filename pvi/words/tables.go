@@ -10,12 +10,12 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// mostGroups is the largest number of groups of records that a text shows side by side.
+// mostGroups is the largest number of groups of records that a table shows side by side.
 const mostGroups = 4
 
 // A TableRow is a row of the tables that describe the records, in words.
 type TableRow struct {
-	Name string          // column of the study; empty if the row before is for the same column
+	Name string          // column of the study; empty if the previous row has the same column
 	What string          // level or bin, or "mean", "sd" or "quartiles"
 	Of   []string        // estimate and interval of each group
 	Bar  *describe.Value // share of all records, for a picture; nil if the row has none
@@ -137,8 +137,8 @@ func percent(v describe.Value) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f]", 100*v.Estimate, 100*v.Low, 100*v.High)
 }
 
-// decimal returns a value as text. The last digit stands for at most 1, and otherwise for a tenth
-// to a hundredth of the width of the value's interval. There are at most 6 decimals.
+// decimal returns a value and its interval as text. The last digit stands for a tenth to a
+// hundredth of the width of the interval, but for at most 1. There are at most 6 decimals.
 func decimal(v describe.Value) string {
 	digits := 2
 	if width := v.High - v.Low; width > 0 {
