@@ -131,8 +131,8 @@ func (l *listener) Free(uint64) error { return nil }
 func (l *listener) Write(memory uint64, words []uint64) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// The first word of a job is the address of a batch description, whose first word is the
-	// kind.
+	// The first word of a job is the address of a batch description. The first word of the
+	// description is the kind of the batch.
 	if plan := (words[0] - memory) / 8; plan < uint64(len(words)) {
 		l.kinds = append(l.kinds, words[plan])
 	}

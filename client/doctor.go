@@ -152,8 +152,8 @@ func (c *Client) examineHours(m *Member, p *Policy) Finding {
 }
 
 // examineLink connects to the coordinator. The connection fails if the name of the coordinator
-// cannot be resolved, the network or TLS fails, or the coordinator has another key than the pinned
-// key. examineLink then compares the coordinator's record of this client with the ledger.
+// cannot be resolved, the network or TLS fails, or the coordinator's key is not the pinned key.
+// examineLink then compares the coordinator's record of this client with the ledger.
 func (c *Client) examineLink(ctx context.Context, m *Member, connect func(context.Context, *Member) (Link, func() error, error)) []Finding {
 	link, closed, err := connect(ctx, m)
 	if err != nil {

@@ -311,6 +311,7 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 
 // The releases of this study are too long for outcomes, so clients fetch them. The coordinator adds
 // a constant to a sum, or to both a sum and one client's release, or does not deliver this release.
+// Every client must stop with exit code 3.
 //
 //abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 //abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan

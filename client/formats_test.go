@@ -56,8 +56,9 @@ missing = "impute"
 impute = 100
 `
 
-// A client decodes the same numbers, to the bit, from each format. Everything that a client computes
-// depends on these numbers alone. pyarrow and sqlite3 wrote the files.
+// The test checks that a client decodes the same numbers, bit for bit, from each format. All
+// computations of a client depend only on these numbers. The files were written with pyarrow and
+// sqlite3.
 func TestFormatsGiveTheSameRecords(t *testing.T) {
 	st, err := study.Parse("formats.toml", []byte(formatsSource))
 	if err != nil {

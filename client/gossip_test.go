@@ -11,8 +11,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// The test runs a study with gossip between all daemons. The posterior must equal that of the
-// same study without gossip.
+// The test runs a study with gossip between all daemons. The posterior must equal the posterior of
+// the same study without gossip.
 func TestGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	st, records, _, natural := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))

@@ -146,8 +146,8 @@ func (r *rehearsal) timed(w session.Work) error {
 	return err
 }
 
-// hours returns the mean time of a task in hours, for a client with the given number of records.
-// The time of one more record is computed from the fastest run of each of the two clients, because
+// hours returns the mean time of a task in hours, for a client with the given number of records. The
+// time for one more record is computed from the fastest run of each of the two clients, because
 // other programs have slowed the fastest runs least.
 func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	p := r.tasks[task{kind, answer}]

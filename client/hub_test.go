@@ -39,7 +39,7 @@ func check(t testing.TB, err error) {
 
 type rosterEntry = roster.Entry
 
-// otherPin returns a copy of the coordinator's roster entry with another TLS key.
+// otherPin returns a copy of the coordinator's roster entry with a different TLS key.
 func otherPin(t testing.TB, h *hub) roster.Entry {
 	t.Helper()
 	key, err := channel.GenerateKey()

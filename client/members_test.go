@@ -405,8 +405,8 @@ func TestPolicyKnowsTheClients(t *testing.T) {
 	one(t, h, north)
 }
 
-// With participants.review in the policy, the run stops as soon as the roster is known, until the
-// data holder has approved the roster. An approval of another roster does not count.
+// With participants.review in the policy, the run must stop when the roster becomes known, until the
+// data holder has approved the roster. An approval of a different roster must not count.
 //
 //abuse:case A05 where the policy asks for it, the data holder approves the roster before the first answer
 func TestDataHolderApprovesTheRoster(t *testing.T) {

@@ -62,8 +62,8 @@ func unpack(t *testing.T, name string) string {
 // and that the result verifies. testdata/older/README.md describes how the files were made.
 //
 // The older program computed the cost for an outsider, who knows none of the noise. The other
-// participant knows half of the noise, so every answer costs twice as much. One entry charges the
-// difference for the answers of the older program.
+// participant knows half of the noise, so every answer costs twice as much. One entry must charge
+// the difference for the answers of the older program.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("played in full without -short")

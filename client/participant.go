@@ -72,8 +72,8 @@ func (p *position) miss(ask uint64, why string) {
 	p.Missed[ask] = why
 }
 
-// A saved is an envelope and a body as they are stored on disk. The envelope is either that of the
-// first entry of the transcript, which contains the roster, or that of a message of this client.
+// A saved is an envelope with its body, as stored on disk. The envelope contains either the first
+// entry of the transcript, which is the roster, or a message of this client.
 type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`

@@ -51,8 +51,8 @@ nominal_records = 20
 pace = 0.0
 `
 
-// A study whose model is a program runs from the review to the last outcome. The review shows the
-// text of the program, and a policy can refuse it.
+// The test plays a study whose model is a program, from the review to the last outcome. The review
+// must show the source of the program, and a policy must be able to refuse the study.
 func TestProgramIsReviewedAndRuns(t *testing.T) {
 	h, all := federation(t, []byte(lineProgram), "north", "south")
 	check(t, all[0].with(func(c *client.Client, m *client.Member, policy *client.Policy) error {

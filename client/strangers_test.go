@@ -12,10 +12,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With secure aggregation, the privacy cost is computed for a coalition of t clients if the policy
-// recognises all but at most t of the other clients. Otherwise it is computed for a coordinator
-// that opens every message. North is the data holder in every case. The expected numbers of
-// clients that are not recognised were counted by hand.
+// With secure aggregation, the privacy cost must be computed for a coalition of t clients if the
+// policy recognises all but at most t of the other clients. Otherwise it must be computed for a
+// coordinator that opens every message. North is the data holder in every case. The expected numbers
+// of clients that are not recognised were counted by hand.
 //
 //abuse:case A05 clients that the policy does not recognise count as the coordinator's own
 func TestStrangersAndTheCharge(t *testing.T) {

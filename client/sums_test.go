@@ -22,9 +22,9 @@ func secureStudy(fewest string) []byte {
 	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
 }
 
-// In a study with secure aggregation, all clients compute the posterior from sums that they have
-// opened themselves. They also compute the outcomes with these sums, so the coordinator sends
-// outcomes without their bodies.
+// In a study with secure aggregation, all clients must compute the posterior from sums that they
+// have opened themselves. They can also compute the outcomes with these sums, so the coordinator
+// must send outcomes without their bodies.
 func TestASecureStudyIsPlayed(t *testing.T) {
 	for fewest, names := range map[string][]identity.Name{
 		"3": {"north", "south", "west"},

@@ -188,7 +188,8 @@ func TestKilledBetweenPasses(t *testing.T) {
 }
 
 // A plan is closed while a long answer to it is checked, which deletes the answer's bytes. The
-// client must get the reply that it is late, or a success if the answer was accepted before.
+// coordinator must reply that the client is late, or must report success if the answer was accepted
+// before.
 func TestPlanIsClosedDuringCheck(t *testing.T) {
 	s := newLongStand(t, 100)
 	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
@@ -258,9 +259,10 @@ func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
 	check(t, s.south.submit(t.Context(), good, 64<<10))
 }
 
-// The test bounds the memory of accepting a long answer. The coordinator first checks the stored
-// answer chunk by chunk, and then reads it into memory, as bytes and as numbers. The age package
-// allocates memory for each chunk, so each read allocates as many bytes as the answer has.
+// The test bounds the memory that the coordinator needs to accept a long answer. The coordinator
+// first checks the stored answer chunk by chunk, and then reads it into memory, as bytes and as
+// numbers. The age package allocates memory for each chunk, so each read allocates as many bytes as
+// the answer has.
 func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	s := newLongStand(t, 240)
 	good := s.says(s.north, 5, nil)

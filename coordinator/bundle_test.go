@@ -53,8 +53,7 @@ func TestBundlesAreVerified(t *testing.T) {
 	}
 }
 
-// The test checks that Verify accepts the bundle of a running study and that of an aborted
-// study.
+// The test checks that Verify accepts the bundles of a running study and of an aborted study.
 func TestBundleBeforeTheEnd(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1000))
@@ -93,7 +92,8 @@ func TestChangedBundleIsRefused(t *testing.T) {
 }
 
 // retold returns a bundle in which change has altered the bodies of entries. The coordinator has
-// signed the altered entries. Entries of the kind other name a wrong model.
+// signed the altered entries. retold also changes entries of the kind other, so that they name a
+// wrong model.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer

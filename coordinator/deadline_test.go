@@ -54,9 +54,9 @@ func TestDeadlineClosesRound(t *testing.T) {
 	})
 }
 
-// The deadline of a round passes during an upload. The client must offer the answer again, and
-// gets the reply that it is late. If instead a write to the disk fails during an upload, the
-// client must also offer the answer again, and the upload then continues.
+// A write to the disk fails during an upload. The client must then offer the answer again. Later the
+// deadline of the round passes during the upload. The coordinator must refuse further pieces, and
+// must refuse the answer when the client offers it again.
 func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full bool
@@ -156,8 +156,8 @@ func TestRoundWaitsForQuorum(t *testing.T) {
 	})
 }
 
-// The test checks that a client that waits for the next entry gets it at once, without another
-// call.
+// The test checks that a client that waits for the next entry receives the entry at once, without
+// another call.
 func TestFollowersAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})

@@ -21,7 +21,7 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 		m, known := v.members[peer.Name]
 		switch {
 		case !known:
-			return item, errPeer // the keys of this client were revoked during the wait
+			return item, errPeer // the keys of this client were revoked while the call was waiting
 		case !m.reads:
 			return item, refuse(transport.Denied, "the study has begun without you: only its clients can read the transcript")
 		case number == 0 || number > v.entries+1:

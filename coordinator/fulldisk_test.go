@@ -9,9 +9,9 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// While the disk is full, the store cannot make sure that its file is on disk. A client that
-// requests an entry must then get the reason Unavailable, so that it tries again later, and the
-// coordinator must not be healthy.
+// While the disk is full, the store cannot make sure that its file is on disk. The coordinator must
+// refuse a request for an entry with the reason Unavailable, so that the client tries again later.
+// The coordinator's health check must fail.
 func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false

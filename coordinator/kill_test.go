@@ -158,7 +158,7 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	for _, i := range entries[1 : len(entries)-1] { // without the roster, whose keys differ between runs
 		e, err := transcript.Claims(i.Envelope)
 		check(t, err)
-		if e.Kind.Plan() || e.Kind.Outcome() { // the steps of secure aggregation have other salts and signatures in every run
+		if e.Kind.Plan() || e.Kind.Outcome() { // salts and signatures in the steps of secure aggregation differ between runs
 			sum.Write(parties[0].unsigned(e, i.Body)) // the signatures of clients differ between runs
 		}
 	}
@@ -187,8 +187,8 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 }
 
 // The test kills a coordinator at every commit, before or after the commit reaches the disk. A
-// restarted coordinator must continue with the same round, and the transcript must equal that of
-// an undisturbed run bit for bit. The test also makes a commit fail, or appear to fail, while
+// restarted coordinator must continue with the same round. The transcript must equal the transcript
+// of an undisturbed run bit for bit. The test also makes a commit fail, or appear to fail, while
 // the coordinator keeps running. With FEDPVI_LONG it tries all four ways at each commit, and with
 // -short at every eighth commit. Otherwise the ways alternate: the two before the commit reaches
 // the disk at one commit, and the two after it at the next.

@@ -24,8 +24,8 @@ func TestAnswerWithOffer(t *testing.T) {
 	}
 }
 
-// A piece of an answer arrives, and then an offer with the whole body. The client must get the
-// reply to continue after that piece.
+// A piece of an answer arrives, and then an offer with the whole body. The coordinator must reply
+// that the client should continue after that piece.
 func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
@@ -42,8 +42,8 @@ func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	}
 }
 
-// The test sends an offer with a changed body. It must be refused and leave nothing in the
-// store. The right answer must then be accepted.
+// The test sends one offer with a changed body and one with a shortened body. The coordinator must
+// accept and store neither. It must then accept the unchanged answer.
 func TestChangedAnswerWithOfferIsRefused(t *testing.T) {
 	s := newStand(t)
 	before := s.content()

@@ -150,9 +150,9 @@ func (b *batch) cut(ask uint64, body []byte) error {
 	return b.signStep(transcript.Cut, ask, body)
 }
 
-// blame excludes dealers from later cuts because of complaints. A dealer is excluded if the clients
-// that cannot decrypt their columns of its deal are so many that the cut cannot be confirmed. The
-// result lost reports whether there is such a dealer.
+// blame excludes dealers from later cuts because of complaints. A dealer is excluded if so many
+// clients cannot decrypt their columns of its deal that the cut cannot be confirmed. The result lost
+// reports whether there is such a dealer.
 func (x *secure) blame() (lost bool) {
 	missing := x.federation.Clients() - x.federation.Fewest()
 	for place, by := range x.complaints {

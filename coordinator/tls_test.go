@@ -61,8 +61,8 @@ func (p *party) connect(t *testing.T, address string) {
 	p.link = client
 }
 
-// The test runs a study over TLS and compares its entries and posterior with those of the same
-// study in one process. They must be equal.
+// The test runs a study over TLS and compares it with the same study in one process. The entries and
+// the posteriors must be equal.
 func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
 	h := newHouse(t, Options{RoundDeadline: time.Minute})

@@ -58,8 +58,9 @@ func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	}
 }
 
-// The test omits bodies in several ways, as a hostile coordinator could. The client may accept this
-// only if it has set Brief, no piece of the body has arrived, and the message contains no piece.
+// The test omits bodies in several ways, as a hostile coordinator could. The client may accept a
+// missing body only if it has set Brief, no piece of the body has arrived, and the message contains
+// no piece.
 func TestHostileOmission(t *testing.T) {
 	body := []byte("the body of an entry")
 	serve := func(messages ...*wirepb.FollowResponse) func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error {

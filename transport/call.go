@@ -56,9 +56,9 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit permits or refuses a call by its method and its caller. The returned context ends when the
-// call has made no progress for too long, or when the study of the call is removed. Reads and
-// writes of the call then fail.
+// admit decides, from the method and the caller, whether a call is allowed. The returned context
+// ends when the call has made no progress for too long, or when the study of the call is removed.
+// Reads and writes of the call then fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {

@@ -170,8 +170,8 @@ func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	}
 }
 
-// The test cuts the connection while an answer is sent. The client must not send the bytes again
-// that have arrived.
+// The test cuts the connection while an answer is sent. The client must not resend the bytes that
+// have arrived.
 func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -189,8 +189,8 @@ func TestReleaseContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The test cuts the connection while an entry is sent. The coordinator must not send the bytes
-// again that have arrived.
+// The test cuts the connection while an entry is sent. The coordinator must not resend the bytes
+// that have arrived.
 func TestEntryContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -209,8 +209,8 @@ func TestEntryContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The test checks that the client does not retry if the coordinator has another TLS key than
-// expected.
+// The test checks that the client does not retry if the coordinator's TLS key is not the expected
+// one.
 //
 //abuse:case A09 the connection ends in the handshake and is not tried again
 func TestWrongPinIsNotTriedAgain(t *testing.T) {

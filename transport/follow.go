@@ -125,8 +125,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive receives entries in one call and passes them on, until the call ends. The argument a
-// points to the assembly of the next entry.
+// receive receives entries in one call and passes them on, until the call ends. *a is the assembly
+// of the next entry.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))

@@ -33,7 +33,7 @@ func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitR
 	check(t, err)
 	for _, m := range messages {
 		if err := stream.Send(m); err != nil {
-			break // the response contains the reason of the refusal
+			break // the server refused the call; Recv below returns the reason
 		}
 	}
 	stream.CloseSend()

@@ -61,8 +61,8 @@ func TestClientSurvivesARestartOfTheCoordinator(t *testing.T) {
 	})
 }
 
-// The test checks that a call that the client ends counts like one that the coordinator ends
-// because the study is over.
+// The client ends a call of Follow. The metrics must count this call in the same way as a call that
+// the coordinator ends because the study is over.
 func TestFollowThatTheClientEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -153,8 +153,8 @@ func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	}
 }
 
-// receivePieces receives pieces in one call and writes them to w, until size bytes are written. The
-// argument have points to the number of bytes written so far, in this and earlier calls.
+// receivePieces receives pieces in one call and writes them to w, until size bytes are written.
+// *have is the number of bytes written so far, in this and earlier calls.
 func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, have *int64, size int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -57,7 +57,8 @@ func newMiddleman(t *testing.T, w *world, serve func(net.Conn) (string, error)) 
 	return m
 }
 
-// serveConnect is a proxy that knows CONNECT, for a client with the given credentials.
+// serveConnect returns a function that acts as an HTTP proxy with the method CONNECT, for a client
+// with the given credentials.
 func serveConnect(credentials string) func(c net.Conn) (string, error) {
 	return func(c net.Conn) (string, error) {
 		r, err := http.ReadRequest(bufio.NewReader(c))
@@ -73,7 +74,7 @@ func serveConnect(credentials string) func(c net.Conn) (string, error) {
 	}
 }
 
-// serveSOCKS is a proxy by RFC 1928 without authentication, for addresses that are names.
+// serveSOCKS acts as a SOCKS5 proxy (RFC 1928) without authentication, for addresses that are names.
 func serveSOCKS(c net.Conn) (string, error) {
 	b := make([]byte, 258)
 	if _, err := io.ReadFull(c, b[:2]); err != nil {

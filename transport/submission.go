@@ -97,7 +97,7 @@ func (p *piecePart) read(b []byte) error {
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
 // eachField calls f for each field of an encoded message, from the first to the last. The argument
-// value of f is the encoding of the field.
+// of f named value is the encoding of the field.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

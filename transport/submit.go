@@ -34,9 +34,8 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send tries once to send a release. The argument have points to the number of bytes that the
-// coordinator has, or to −1 if this number is unknown. send updates the number, and records
-// progress if the number has grown.
+// send tries once to send a release. *have is the number of bytes that the coordinator has, or −1 if
+// this number is unknown. send updates the number, and records progress if the number has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -156,7 +156,7 @@ type desk struct {
 	err      error                    // error that Approve returns
 	approved [][]byte
 	waits    int  // number of calls of Entry
-	prompt   bool // whether to accept a body that arrives with its offer, unlike an older program
+	prompt   bool // whether to accept a body that arrives with its offer; an older program does not
 }
 
 type upload struct {

@@ -190,7 +190,7 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 				var ok bool
 				item, ok, err = s.Unsent(study, ask)
 				if err == nil && !ok {
-					continue // the crash came before the commit, so the state is unchanged
+					continue // the crash happened before the commit, so the state is unchanged
 				}
 			} else if err != nil {
 				continue

@@ -8,8 +8,8 @@ import (
 	"fedpvi/internal/testing/browser"
 )
 
-// A data holder reads the review in a real browser, approves the study, watches the run, and reads
-// the result. The page of the run is updated without a reload.
+// The test acts as a data holder with a real browser: it reads the review, approves the study,
+// watches the run, and reads the result. The page of the run must be updated without a reload.
 func TestDataHolderInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	h := open(t)

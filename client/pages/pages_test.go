@@ -262,7 +262,7 @@ func TestApproval(t *testing.T) {
 		t.Fatalf("a refused form made %v", a)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel() // ends the wait if the test fails
+	defer cancel() // unblocks the goroutine if the test fails
 	decided := make(chan error, 1)
 	go func() {
 		policy, err := h.pages.Decision(ctx, h.member)
@@ -283,7 +283,8 @@ func TestApproval(t *testing.T) {
 	h.post("/refuse", map[string]string{"digest": h.study.Digest(), "reason": "no"}, http.StatusConflict, "a study is running")
 }
 
-// A refusal is final: the coordinator is told, and a run that waits for the decision ends.
+// A refusal is final. The coordinator must learn of it, and a run that waits for the decision must
+// end.
 func TestRefusal(t *testing.T) {
 	h := open(t)
 	h.post("/refuse", map[string]string{"digest": ""}, http.StatusUnprocessableEntity, "tick that the client cannot come back")

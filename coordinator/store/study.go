@@ -33,9 +33,8 @@ const (
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
 	files     = "files"     // size and hash of each file with a long value, by the bucket and the key of the value
 
-	// published is not the name of a bucket. It is the first part of the keys in the bucket files
-	// of the releases that clients fetch. The second part of these keys is the plan, and the third
-	// is the name of the client.
+	// published is not the name of a bucket. In the bucket "files", the key of a release that
+	// clients fetch consists of published, the plan, and the name of the client.
 	published = "published"
 )
 

@@ -11,7 +11,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// plain is the lock of a directory whose keys are in the clear.
+// plain is the lock of a directory whose keys are not encrypted.
 var plain *Lock
 
 const kind = "fedpvi-test-key"

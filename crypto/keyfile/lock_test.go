@@ -57,7 +57,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// directory returns a state directory with three keys in the clear, and their paths.
+// directory returns a state directory with three unencrypted keys, and the paths of the keys.
 func directory(t *testing.T) (dir string, paths []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")

@@ -117,7 +117,7 @@ func FuzzGather(f *testing.F) {
 	})
 }
 
-// FuzzMessages passes arbitrary messages to the coordinator that clients have signed.
+// FuzzMessages passes arbitrary messages to the coordinator. The messages are signed by clients.
 //
 //abuse:case P16 a coordinator takes any message of a client in bounded memory, or refuses it
 func FuzzMessages(f *testing.F) {

@@ -297,8 +297,8 @@ func invert(a uint64) uint64 {
 	return r
 }
 
-// eliminate returns a basis of the combinations of rows in which the first columns are zero. It
-// leaves rows out that are zero everywhere.
+// eliminate returns a basis of the combinations of rows whose first columns are zero. It omits rows
+// that contain only zeros.
 func eliminate(rows [][]uint64, first int) (rest [][]uint64) {
 	rank := 0
 	for col := 0; col < first; col++ {
@@ -439,7 +439,7 @@ func live(clients, fewest int, all, dealers bool) *liveState {
 				push(gone)
 			}
 		}
-		if s.cut == 0 && count(s.dealt) >= fewest { // all have dealt, or the deadline has come
+		if s.cut == 0 && count(s.dealt) >= fewest { // all clients have dealt, or the deadline has passed
 			next := s
 			next.cut = s.dealt
 			moved = true

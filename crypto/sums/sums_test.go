@@ -79,7 +79,8 @@ func TestSumsAreOpened(t *testing.T) {
 	}
 }
 
-// A client keeps its own column from its deal until it has added it up, or the plan is over.
+// The test checks that a client keeps the column of its own deal until it has added up the column,
+// or until the plan is over.
 func TestOwnColumnIsKeptUntilItIsAdded(t *testing.T) {
 	w := newWorld(t, 3, 3, 2).exchange()
 	for ask := uint64(1); ask <= 2; ask++ {

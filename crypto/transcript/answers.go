@@ -69,9 +69,9 @@ func Commitments(answers []Release) []Hash {
 }
 
 // VerifyAnswers verifies the envelopes of the answers that were added up in the outcome of a plan.
-// There must be one envelope of each of the given clients, in this order, for the plan with this
-// number and model hash. commitments contains the hashes of the releases that were published with
-// the outcome, or is nil if the outcome has no releases. The error names the first client whose
+// There must be one envelope for each of the given clients, in the same order, for the plan with
+// this number and model hash. commitments contains the hashes of the releases that were published
+// with the outcome, or is nil if the outcome has no releases. The error names the first client whose
 // answer is wrong.
 func (c Chain) VerifyAnswers(plan uint64, model Hash, clients []identity.Name, commitments []Hash, envelopes [][]byte) ([]Release, error) {
 	if len(envelopes) != len(clients) {

@@ -71,7 +71,7 @@ func visitsOf(client int) (all []visit) {
 // reads them. The path has no extension.
 type store func(t *testing.T, path string, records []visit) []string
 
-// csvText returns records as CSV. The study does not declare the column of their numbers.
+// csvText returns records as CSV. The column "number" is not declared in the study.
 func csvText(records []visit) []byte {
 	var b bytes.Buffer
 	b.WriteString("number,age,ward,stay\n")
@@ -111,7 +111,7 @@ func asArrow(t *testing.T, path string, records []visit) []string {
 	return []string{"--data", f.Name()}
 }
 
-// query writes a query of the records, and returns its flag.
+// query writes a file with a query that selects the records, and returns the flag for this file.
 func query(t *testing.T, path, order string) []string {
 	check(t, os.WriteFile(path+".sql", []byte("select age, ward, stay from visits order by "+order), 0o600))
 	return []string{"--query", path + ".sql"}
@@ -137,8 +137,9 @@ func asPostgres(t *testing.T, path string, records []visit) []string {
 	return append(query(t, path, "number"), "--data", server.Address())
 }
 
-// Clients that read CSV, Parquet and Arrow files, and SQLite and PostgreSQL databases, have the same
-// posterior, to the bit, as clients that read the same records from CSV files.
+// The test checks that clients that read CSV, Parquet and Arrow files, and SQLite and PostgreSQL
+// databases, compute the same posterior, bit for bit, as clients that read the same records from CSV
+// files.
 func TestFormatsHaveOnePosterior(t *testing.T) {
 	programs := t.TempDir()
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs, "fedpvi/cmd/client", "fedpvi/cmd/coordinator")

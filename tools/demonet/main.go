@@ -7,8 +7,8 @@
 // because noise would differ between the runs. Then the demonstration runs two studies with secure
 // sums: one with three hospitals, and one with four hospitals, where one may be missing. Each study
 // runs twice. In the second run, processes are killed in each step of a round. Both runs draw the
-// same noise from a seed. At last it runs a study with a formula and one with a program, in which all
-// records of a client are protected together, and compares their estimates with the simulator's.
+// same noise from a seed. Finally it runs a study with a formula and a study with a program. Both
+// protect all records of a client together. It compares their estimates with the simulator's.
 //
 // If the first argument is a study, demonet runs that study once. Further arguments are settings in
 // the form that sim accepts.

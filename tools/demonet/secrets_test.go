@@ -262,7 +262,8 @@ func secretRecords(m int) (file string, values []float64) {
 	return file, values
 }
 
-// modes checks that only the owner may read what is in the state directories below a directory.
+// modes checks that only the owner may access the files and folders of the state directories below
+// dir.
 func modes(t *testing.T, dir string) {
 	t.Helper()
 	files := 0

@@ -65,7 +65,7 @@ func licensed(folder string) (module, error) {
 }
 
 // licenceTexts returns the contents of two kinds of files: the files in folder whose names match
-// the argument name, and all files in subfolders whose names match.
+// name, and all files in the subfolders whose names match name.
 func licenceTexts(folder string, name *regexp.Regexp) (string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
@@ -107,8 +107,8 @@ var known = []struct{ identifier, sentence string }{
 	{"BSD-3-Clause", "Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the following disclaimer in the documentation and/or other materials provided with the distribution"},
 }
 
-// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. The
-// clause on endorsement distinguishes the BSD licence of three clauses from that of two clauses.
+// identify returns the SPDX identifiers of the licences in a text, in alphabetical order. The clause
+// on endorsement distinguishes the 3-clause BSD licence from the 2-clause BSD licence.
 func identify(text string) []string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\r' || r == '\t' || r == '*' }), " ")
 	var found []string

@@ -1,9 +1,10 @@
-// Command dist builds the files of a release into dist/. The files are programs for Linux without a
-// C library, an archive of them for each processor with the units of systemd, an archive of the client
-// for macOS and for Windows, a container image for each daemon, a bill of materials for each program, a statement of provenance, and the SHA-256 of
-// all files, signed if --sign names a key. Dist builds the newest commit, in a clone of its own. A
-// release contains no files that are not committed. The same commit and version of Go yield the
-// same bytes on every machine. Neither a container daemon nor a registry is needed.
+// Command dist builds the files of a release into dist/. The files are: programs for Linux that need
+// no C library; for each processor, an archive of these programs with the systemd units; an archive
+// of the client for macOS and one for Windows; a container image for each daemon; a bill of
+// materials for each program; a statement of provenance; and the SHA-256 of all files, signed if
+// --sign names a key. Dist builds the newest commit, in a clone of its own. A release contains no
+// files that are not committed. The same commit and version of Go yield the same bytes on every
+// machine. Neither a container daemon nor a registry is needed.
 //
 // Dist writes images and bills itself, because the usual Go tools cannot do this. ko v0.19.1
 // fetches its base image, even an empty one, from a registry. It cannot add a volume, a stop

@@ -28,8 +28,8 @@ func TestStudyHasCoefficients(t *testing.T) {
 	}
 }
 
-// The test compares slope and deviation with values computed by hand, for points on a line
-// except for one stretch. Variation within a stretch must not change the trend.
+// The test compares slope and deviation with values computed by hand. The averages of all stretches
+// but one are on a line. Variation within a stretch must not change the trend.
 func TestTrend(t *testing.T) {
 	const points = 10
 	var at, y []float64

@@ -14,7 +14,7 @@ import (
 
 const example = "```console slow\n$ sum 1 2\nthe sum is 3.00\n...\nover\nann$ sum\nnoise 17\n```\n$ none\n"
 
-// The test compares outputs that fit a page, and outputs that do not.
+// The test calls compare with outputs that agree with a page, and with outputs that do not.
 func TestCompare(t *testing.T) {
 	commands := parse(example)
 	if len(commands) != 2 || commands[0].line != "sum 1 2" || commands[1].terminal != "ann" || !commands[0].slow {
@@ -42,7 +42,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// The function write replaces the outputs, and leaves out what the page leaves out.
+// The test checks that write replaces the outputs, and omits the lines that the page omits.
 func TestWrite(t *testing.T) {
 	commands := parse(example)
 	got := write(example, commands, [][]string{{"the sum is 4", "a", "b", "over"}, {"noise 1", "noise 2"}})

@@ -15,7 +15,7 @@ import (
 // plain matches the name of a program of the system.
 var plain = regexp.MustCompile(`^[a-z0-9]+$`)
 
-// The test runs the commands of the pages, and compares what they print with the pages.
+// The test runs the commands of the pages, and compares their outputs with the pages.
 func TestCommandsPrintWhatThePagesShow(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash")

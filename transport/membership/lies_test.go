@@ -59,8 +59,8 @@ func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	}
 }
 
-// The test sends recorded packets again. They must make a dead node appear alive only for a
-// short time.
+// The test sends recorded packets again. A dead node may appear alive because of them, but only for
+// a short time.
 func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

@@ -118,7 +118,7 @@ func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// replay sends all packets again that were ever sent to an address. It returns their number.
+// replay resends all packets that were ever sent to an address, and returns their number.
 func (w *town) replay(address string) (n int) {
 	w.mu.Lock()
 	kept := slices.Clone(w.kept)

@@ -137,7 +137,7 @@ func (s *scene) roles() []role {
 		}},
 		{"a client that has left", s.west.config().TLS, s.west, map[string]codes.Code{
 			hello: codes.OK, join: codes.OK, standing: codes.OK, health: codes.OK,
-			// The status tells the client that it cannot come back after leaving.
+			// The status code means that a client that has left cannot come back.
 			approve: codes.FailedPrecondition,
 		}},
 		{"a guest without an invitation", guest(s.north), s.elsewhere, map[string]codes.Code{hello: codes.OK, join: codes.InvalidArgument}},

@@ -25,8 +25,8 @@ type disk struct {
 	// dirty contains the unsynced writes in order. After a power failure each of them is on the
 	// disk entirely, partly or not at all.
 	//
-	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes
-	// them, but readers of the file get them until the power fails.
+	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes them,
+	// but readers of the file see them until the power fails.
 	dirty []written
 	files *tree
 }

@@ -1,5 +1,6 @@
-// Package mistakes tests the messages of the commands for the mistakes of people, and writes the
-// messages to docs/use/mistakes.md. The tests of the commands list the mistakes. To write the page:
+// Package mistakes tests the messages that the commands print when users make mistakes, and writes
+// the messages to docs/use/mistakes.md. The tests of the commands list the mistakes. To write the
+// page:
 //
 //	go test -p 1 ./cmd/... -run TestMistakes -args -update
 package mistakes
@@ -38,7 +39,8 @@ type Program struct {
 	Run  func(args []string) int
 	// Message returns the message for people in the output of the command.
 	Message func(stdout, stderr string) string
-	// Hide replaces texts that differ between two runs of a test, such as ports.
+	// Hide contains pairs of strings, as in strings.NewReplacer. The first string of a pair differs
+	// between two runs of a test, such as a port. The second string replaces it.
 	Hide []string
 	// After, if set, is called after each command.
 	After func(t *testing.T, m Mistake)

@@ -134,7 +134,7 @@ func TestOperationsHasTheFiles(t *testing.T) {
 	same(t, "files", said, are)
 }
 
-// network matches what opens a port, connects, or resolves a name.
+// network matches code that opens a port, connects, or resolves a name.
 var network = regexp.MustCompile(`\b(net\.(Listen|ListenConfig|ListenPacket|ListenUDP|ListenTCP|Dial\w*|Lookup\w*|Resolve\w+|Resolver)|tls\.(Dial\w*|Listen|Dialer)|http\.(Get|Post|Head|Client|DefaultClient|DefaultTransport|Transport|ListenAndServe\w*|Server)|pgx\.Connect\w*|memberlist\.Create|otlp\w+\.New|grpc\.(Dial\w*|NewClient|NewServer))\b`)
 
 // The test checks that only known files of the daemons can open a port or connect, and that neither
@@ -180,8 +180,8 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 }
 
 // The test checks that the systemd units use flags and variables that the programs have. A unit
-// must not restart a program after an error that a person must solve. It must take away the rights
-// that the page for operators says a program does not have.
+// must not restart a program after an error that a person must solve. It must remove the rights that
+// the programs do not have according to the page for operators.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},

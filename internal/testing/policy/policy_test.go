@@ -217,8 +217,8 @@ var forbidden = []struct {
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
 	{
-		// The file public.go generates public numbers, and has no stream as an argument or
-		// result. The file plan.go derives keys from streams that it gets as arguments.
+		// The file public.go generates public numbers, and has no stream as an argument or result.
+		// The file plan.go derives keys from streams that are passed to it.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
 			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
@@ -428,8 +428,8 @@ func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 	}
 }
 
-// The test checks that go.mod has no replace directive. With such a directive the build would
-// use other code than go.sum names.
+// The test checks that go.mod has no replace directive. With such a directive the build would use
+// code that go.sum does not name.
 func TestNoReplace(t *testing.T) {
 	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))

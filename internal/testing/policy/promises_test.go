@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// namedTest matches the name of a test or fuzz target in backquotes, or as the text of a link to the
-// file that has it.
+// namedTest matches the name of a test or fuzz target. The name is either in backquotes, or the text
+// of a link to the file of the test.
 var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`|\\[((?:Test|Fuzz)[A-Z]\\w*)\\]\\(([^)]*)\\)")
 
 // testsOf returns the tests and fuzz targets that source declares.
@@ -24,8 +24,8 @@ func testsOf(source string) map[string]bool {
 	return there
 }
 
-// The test checks that every test that a page names exists, and that it is in the file to which its
-// name is a link.
+// The test checks that every test that a page names exists. If the name is a link, the test must be
+// in the linked file.
 func TestPagesNameExistingTests(t *testing.T) {
 	there := map[string]bool{}
 	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {
@@ -121,8 +121,8 @@ func unproved(page string, exceptions map[string]string) (errs []error) {
 }
 
 // promising lists the pages on which every paragraph, item of a list and row of a table must name a
-// test. Its values are the beginnings of those that promise nothing that a test could check, with the
-// reason.
+// test. The exceptions promise nothing that a test could check. For each page, promising maps the
+// beginning of an exception to the reason.
 var promising = map[string]map[string]string{
 	"docs/prove/identity.md": {
 		"This page describes":         "about the page",
@@ -151,7 +151,7 @@ var promising = map[string]map[string]string{
 }
 
 // The test checks that the pages that promise something name a test for each promise. No test can
-// check that the named one fits: whoever writes the promise reads it.
+// check that the named test fits the promise, so the author of the promise must read it.
 func TestPromisesNameTests(t *testing.T) {
 	for page, exceptions := range promising {
 		for _, err := range unproved(source(t, strings.Split(page, "/")...), exceptions) {
