@@ -34,11 +34,11 @@ type Result struct {
 
 	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil if the study
 	// requests no noise-aware posterior. From version 2 of the study language on it is always nil,
-	// because the field Posterior is then the noise-aware posterior.
+	// because Posterior is then the noise-aware posterior.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
-	// Posterior has the marginal distributions of the posterior. If the study reports only point
-	// estimates, Posterior is nil, and Estimates has the estimates.
+	// Posterior has the marginal distributions of the posterior. It is nil if the study reports
+	// only point estimates, which are then in Estimates.
 	Posterior  []Marginal     `json:"posterior,omitempty"`
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
@@ -49,7 +49,7 @@ type Result struct {
 	Quantities           []fit.Quantity `json:"quantities,omitempty"`
 	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
 
-	// Reference describes in words how the posterior of the pooled records was computed.
+	// Reference describes how the posterior of the pooled records was computed.
 	Reference string `json:"reference"`
 
 	// Prior compares the posterior with the prior. It is nil in version 1, without a posterior, and
@@ -57,8 +57,8 @@ type Result struct {
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
 	// KL is the KL divergence of the posterior from the posterior of the pooled records without
-	// privacy, in nats. In version 1 of the study language, KL is the divergence of q. For point
-	// estimates, KL is nil.
+	// privacy, in nats. In version 1 of the study language, it is the divergence of q. It is nil
+	// for point estimates.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
 	// Apart is the root mean square, over coefficients, of the distances of the estimates from the
@@ -68,19 +68,18 @@ type Result struct {
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
 	// the fit of the pooled records predicts them. Both are nil if there are no held-out records.
-	// Without a posterior, and in version 1 of the study language, Test measures the predictions of
-	// q.
+	// Test measures the predictions of q if there is no posterior, and in version 1 of the study
+	// language.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
-	// Influences has the influences of the clients on the pooled posterior, the largest first. It is
+	// Influences has the influences of the clients on the pooled posterior, largest first. It is
 	// nil in version 1, and if only sums are opened.
 	Influences []Influence `json:"influences,omitempty"`
 
 	// Checks compares observed outcomes with outcomes that are drawn from the posterior. The
-	// observed outcomes are the outcomes of the held-out records or, if Test is nil, of the records
-	// of all clients. Checks is nil in version 1, without a posterior, and until [Play.Check] is
-	// called.
+	// observed outcomes are those of the held-out records or, if Test is nil, of the records of all
+	// clients. Checks is nil in version 1, without a posterior, and until [Play.Check] is called.
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
@@ -99,7 +98,7 @@ type Result struct {
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 
 	// ComputedOn names the devices that computed the private gradient steps. It is empty if the CPU
-	// computed them. The same seed gives other noise on devices than on the CPU.
+	// computed them. For the same seed, the noise on devices differs from the noise on the CPU.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
@@ -124,7 +123,7 @@ type Q struct {
 	Natural []float64 `json:"natural_parameters"`
 }
 
-// A Marginal describes one coefficient of a posterior, on the model's scale and in natural
+// A Marginal describes the distribution of one coefficient, on the model's scale and in natural
 // units.
 type Marginal struct {
 	Name  string  `json:"name"`
@@ -135,8 +134,8 @@ type Marginal struct {
 	fit.Natural
 }
 
-// Shown returns the marginals of the posterior that reports show. This posterior is the noise-aware
-// posterior if there is one, and otherwise q.
+// Shown returns the marginals of the posterior that reports show: the noise-aware posterior if
+// there is one, and otherwise q.
 func (r *Result) Shown() []Marginal {
 	if r.NoiseAware != nil {
 		return r.NoiseAware.Marginals
@@ -153,7 +152,7 @@ type Privacy struct {
 // A Promise is the privacy cost of one client's releases in a study with privacy. Every cost
 // except Claimed and True is a proven bound.
 type Promise struct {
-	Protects string `json:"protects"` // privacy unit in words
+	Protects string `json:"protects"` // description of the privacy unit
 	// AtTwo is a sentence about the cost to a person with rows at two clients. It is empty unless
 	// the study protects persons at one client.
 	AtTwo     string               `json:"at_two_clients,omitempty"`
@@ -165,7 +164,7 @@ type Promise struct {
 	NoiseMultiplier float64     `json:"noise_multiplier"`
 	Clip            float64     `json:"clip"`
 	Releases        int         `json:"releases"`
-	Opens           study.Opens `json:"opens"` // the parts of clients' answers that observers may read
+	Opens           study.Opens `json:"opens"` // the parts of clients' answers that observers can read
 	// Scores is true if a release has scores (gradients) and curvatures at published points.
 	Scores bool `json:"scores,omitempty"`
 	// Modes is true if the first release also has votes for the place of the mode of a client's records.
@@ -186,7 +185,7 @@ type Promise struct {
 	// how settings were chosen on private records, if they were; every cost includes this choice
 	Selection  *Selection `json:"selection,omitempty"`
 	Method     string     `json:"method"`
-	Conditions string     `json:"conditions"` // conditions under which the costs hold, in words
+	Conditions string     `json:"conditions"` // conditions under which the costs hold
 	Views      []Spent    `json:"views"`
 
 	// Sound is false if the releases may cost more than the claimed cost. An example is a study
@@ -194,8 +193,8 @@ type Promise struct {
 	//
 	// Published names the setting that runs a method as its publication describes it (see
 	// [method.PublishedFactors]). It is empty if the study has no such setting. With such a
-	// setting, Claimed, True and Proven can be different costs to an outsider. Otherwise the three
-	// costs are equal.
+	// setting, Claimed, True and Proven can be different costs to an outsider. Otherwise they are
+	// equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -203,10 +202,10 @@ type Promise struct {
 	Proven    Outside `json:"proven"`
 }
 
-// Selection describes how settings were chosen by the private records.
+// Selection describes how settings were chosen using the private records.
 type Selection struct {
 	Candidates []string `json:"candidates"` // descriptions of the candidates' settings
-	Chosen     int      `json:"chosen"`     // index of the chosen element of Candidates
+	Chosen     int      `json:"chosen"`     // index of the chosen candidate in Candidates
 	Score      string   `json:"score"`
 	// noisy sum of the scores of each candidate, minus the mean of these sums over candidates
 	Totals     []float64 `json:"scores"`
@@ -255,7 +254,7 @@ func marginal(p fit.Parameter, m, sd float64) Marginal {
 	return out
 }
 
-// Result returns the present result of the federation.
+// Result returns the current result of the federation.
 func (f *Federation) Result(reference *Reference) (*Result, error) {
 	p := f.Protocol
 	st := p.Study()
@@ -296,8 +295,8 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	return r, err
 }
 
-// compare adds the posterior of a study, or its point estimates, to the result. It also adds a
-// comparison with the reference.
+// compare adds the posterior of a study, or its point estimates, to the result, and compares them
+// with the reference.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
 	if reference == nil {
@@ -352,8 +351,8 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	return err
 }
 
-// generate adds the quantities that are computed from the parameters. The argument family is the
-// family of the posterior, and mean is its mean.
+// generate adds the quantities that are computed from the parameters. family is the family of the
+// posterior, and mean is its mean.
 func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
 	r.Generator = m.Generator()
 	full := gaussian.Full(len(pooled))

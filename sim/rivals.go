@@ -10,9 +10,8 @@ import (
 // Rivals prepares runs of a study with different settings on the same records. Each client sets
 // some records aside, and the runs are compared on these records.
 type Rivals struct {
-	// Aside holds the records that each client has set aside. For each record an independent random
-	// draw decides whether the client sets the record aside, so adding or removing a record does
-	// not affect any other record.
+	// Aside holds the records that each client has set aside. An independent random draw for each
+	// record decides this, so adding or removing a record does not affect any other record.
 	Aside []*shard.Records
 
 	cast    *cast
@@ -43,13 +42,12 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride is the distance between the seeds of two trials. The distance is so large that the
-// seeds of trials differ from all seeds that users choose in practice.
+// trialStride is the distance between the seeds of two trials. It is so large that the seeds of
+// trials differ from all seeds that users choose in practice.
 const trialStride = 1 << 40
 
-// NewPlay sets up a run of the study st, which may have other settings than the original study. The
-// argument trial is a number that determines the noise. Two runs of one study with the same number
-// are identical.
+// NewPlay sets up a run of st, which is the original study, perhaps with different settings. trial
+// determines the noise: two runs of one study with the same trial are identical.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
 	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Secure describes the secure sums of a simulation. Bytes and times are averages over plans. The
-// bytes and times of clients are also averages over clients.
+// Secure describes the secure sums of a simulation. Bytes and times are averages over plans and,
+// for clients, also over clients.
 type Secure struct {
 	Plans int     `json:"plans"`
 	Up    float64 `json:"bytes_up"` // bytes of the envelopes and bodies that a client sends
@@ -51,9 +51,9 @@ type secureClient struct {
 	deal   []byte // body of the client's last deal
 }
 
-// NewAdder returns an adder whose clients have exchanged their keys. The argument fewest is the
-// number of clients that must answer before a sum is opened, and length is the maximum number of
-// elements of a vector. The function clock returns a time in seconds.
+// NewAdder returns an adder whose clients have exchanged their keys. fewest is the number of
+// clients that must answer before a sum is opened, and length is the maximum number of elements of
+// a vector. clock returns a time in seconds.
 func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error) {
 	s := &Adder{clock: clock}
 	of := sha256.Sum256([]byte("a simulated study"))
@@ -77,8 +77,7 @@ func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error)
 	}
 	names := make([]identity.Name, clients)
 	for m := range names {
-		// The names of the clients are replaced, because a roster may not allow the names of a
-		// simulation.
+		// The clients get new names, because a roster may not allow the names of a simulation.
 		names[m] = identity.Name(fmt.Sprintf("client-%04d", m+1))
 		c := &secureClient{}
 		if c.signer, c.opener, err = enter(names[m], identity.Client); err != nil {
@@ -173,7 +172,7 @@ func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	return sum, s.publish("outcome", nil, true, nil)
 }
 
-// each calls f for every client, and adds the time of all calls to s.work.
+// each calls f for every client, and adds the duration of all calls to s.work.
 func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	began := s.clock()
 	defer func() { s.work += s.clock() - began }()
@@ -262,8 +261,8 @@ func (s *Adder) describe() *Secure {
 	return &Secure{Plans: s.plans, Up: float64(s.up) / each, Down: float64(s.down) / each, Client: 1000 * s.work / each, Hub: 1000 * s.hubs / float64(s.plans)}
 }
 
-// newAdder returns the adder of a study that aggregates securely. The vectors of the adder are as
-// long as the longest release of any phase, as in the daemons.
+// newAdder returns the adder of a study with secure sums. As in the daemons, the vectors of the
+// adder are as long as the longest release of any phase.
 func newAdder(st *study.Study, roster []pvi.ClientID, clock func() float64) (*Adder, error) {
 	if a := st.Federation.Aggregation; a != study.Secure {
 		return nil, fmt.Errorf("federation.aggregation = %q: only the clients of a study with %q add up securely", a, study.Secure)
@@ -305,8 +304,7 @@ func (f *Federation) collectSecurely() (*pvi.Outcome, error) {
 	return f.Server.Replay(&pvi.Outcome{Number: number, Participants: f.Protocol.Roster(), Sum: sum[:len(vectors[0])]})
 }
 
-// lastSecurely adds up the releases of the last round securely, and returns the outcome of the last
-// round.
+// lastSecurely adds up the releases of the last round with secure sums, and returns the outcome.
 func (f *Federation) lastSecurely(server *lastround.Server, releases []lastround.Release) (*lastround.Outcome, error) {
 	var vectors [][]int64
 	for _, r := range releases {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// With secure sums in all phases, a study has the same posterior to the bit.
+// The test checks that a study has the same posterior, bit for bit, with secure sums in all phases.
 func TestSecureSumsChangeNothing(t *testing.T) {
 	seconds := 0.0
 	clock := func() float64 { seconds++; return seconds }
@@ -21,7 +21,7 @@ func TestSecureSumsChangeNothing(t *testing.T) {
 	}{
 		{"linear/one-parameter.toml", []string{rounds, "simulation.clients=10", "federation.min_clients=8"}, 5},
 		{"linear/one-parameter.toml", []string{rounds, "simulation.clients=10", "federation.min_clients=10"}, 5},
-		// Three passes of the scale phase come before the rounds, and a last round after them.
+		// Three passes of the scale phase precede the rounds, and a last round follows them.
 		{"standardise/poor-bounds.toml", []string{
 			"inference.rounds=2", "inference.solver=dp-svi", "inference.noise_aware=one-step", "simulation.clients=4", "federation.min_clients=3",
 			"federation.colluders=1", "federation.opens=sums", "simulation.synthetic.records_per_client=20", "federation.nominal_records=20",

@@ -14,9 +14,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test adds up the charges of a client's single releases, for every study of the repository.
-// The sum must not be less than the cost stated for the whole study, and may exceed it only by
-// rounding.
+// The test adds up the charges for the single releases of a client, for every study in the
+// repository. The sum must not be less than the stated cost of the whole study, and may exceed it
+// only by rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -128,8 +128,8 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged compares the sum of a client's charges in a run with the cost of the whole study. It
-// compares their Rényi divergence and their ε.
+// charged compares the sum of a client's charges in a run with the cost of the whole study, by
+// their Rényi divergence and their ε.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A byteHouse runs a study with the state machines of package session, which exchange only
-// bytes. It saves and restores machines, and delays clients' answers, at random.
+// A byteHouse runs a study with the state machines of package session, which exchange only bytes.
+// At random, it saves and restores machines, and delays clients' answers.
 type byteHouse struct {
 	t       *testing.T
 	study   *study.Study
@@ -185,8 +185,8 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same runs a study with a Federation and with a byteHouse. It fails the test if their
-// transcripts differ.
+// same runs a study with a Federation and with a byteHouse, and fails the test if their transcripts
+// differ.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5
@@ -264,12 +264,12 @@ func (h *byteHouse) sameResult(f *Federation) {
 }
 
 // The test runs a study with state machines that exchange bytes and are restored at random. The
-// results must equal those of a federation in one process bit for bit.
+// results must equal those of a federation in one process, bit for bit.
 func TestSessionMatchesFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
-	// A restored machine need not calibrate the noise again if the multiplier is given.
+	// If the multiplier is given, a restored machine need not calibrate the noise again.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
 	simulated := []string{"simulation.clients=3", "simulation.synthetic.records_per_client=400", "privacy.epsilon=", "privacy.noise_multiplier=2"}

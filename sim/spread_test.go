@@ -12,8 +12,8 @@ import (
 
 // A client's noise share is large enough for sums of only U_min answers. If all M clients answer,
 // the sd of the noise in a sum is therefore √((M − t)/(U_min − t)) times the smallest sd that
-// protects M answers against t colluders. The standard error of the measured ratio is at most .005,
-// and the test allows 4 standard errors.
+// protects M answers against t colluders. The test measures this ratio with a standard error of at
+// most .005, and allows 4 standard errors.
 func TestSpreadOfOpenedSums(t *testing.T) {
 	cases := []struct{ clients, fewest, colluders, rounds int }{{10, 8, 2, 20}}
 	if os.Getenv("FEDPVI_LONG") != "" {

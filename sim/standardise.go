@@ -19,8 +19,8 @@ type Standardisation struct {
 }
 
 // standardise runs the scale phase, and returns the study with the estimated scale of its columns.
-// If the study requests no standardisation, standardise returns the study unchanged. The argument
-// adder, if not nil, adds up the releases by secure sums.
+// If the study requests no standardisation, it returns the study unchanged. adder, if not nil, adds
+// up the releases with secure sums.
 func standardise(st *study.Study, holders []Holder, seed uint64, adder *Adder) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil
@@ -93,8 +93,8 @@ func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed
 	return outcome, nil
 }
 
-// scaleSecurely adds up the releases of a pass over the scales of columns with secure sums, and returns
-// the outcome of the pass.
+// scaleSecurely adds up the releases of a pass of the scale phase with secure sums, and returns the
+// outcome of the pass.
 func scaleSecurely(server *scale.Server, releases []scale.Release, adder *Adder) (*scale.Outcome, error) {
 	var vectors [][]int64
 	for _, r := range releases {

@@ -14,8 +14,8 @@ import (
 )
 
 // The bounds in this study are a hundred times too wide, so noise hides the posterior. A
-// standardisation that uses a tenth of the same budget must bring the posterior nearly as close
-// to the pooled posterior as privacy allows. The test compares medians over seeds 1 to 7.
+// standardisation that uses a tenth of the same budget must bring the posterior nearly as close to
+// the pooled posterior as privacy allows. The test compares medians over the seeds 1 to 7.
 func TestPoorBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -46,8 +46,8 @@ func TestPoorBounds(t *testing.T) {
 }
 
 // The test compares the scale that a study estimates with the moments of the records, clamped to
-// the bounds of the last pass. The differences must be within the noise of that pass. The bound
-// for each of twelve numbers is 6 sds. With a random seed, a correct program exceeds one of them
+// the bounds of the last pass. The differences must be within the noise of that pass. The bound for
+// each of twelve numbers is 6 sds. With a random seed, a correct program exceeds any of the bounds
 // with probability 2·10⁻⁸. The cost to every observer must include the scale phase.
 func TestStandardisedRun(t *testing.T) {
 	if testing.Short() {
@@ -150,9 +150,9 @@ func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	return values
 }
 
-// checkFound compares the estimated mean and sd of a column with those of its values. The values
-// are clamped to the bounds of the last pass and mapped to [-1, 1]. If the privacy unit is the
-// record, the moments are over all records, and otherwise they are means over clients.
+// checkFound compares the estimated mean and sd of a column with the mean and sd of its values,
+// clamped to the bounds of the last pass and mapped to [-1, 1]. If the privacy unit is the record,
+// the moments are over all records. Otherwise they are means over clients.
 func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bounds, values [][]float64) {
 	t.Helper()
 	middle, half := (b.Low+b.High)/2, (b.High-b.Low)/2
@@ -170,7 +170,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	m := p.Before()[0].Mechanism(p.Before()[0].Passes())
 	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(float64(len(values))) / count
 	z := (found.Mean - middle) / half
-	// The estimates are divided by the number of records, which is noisy too.
+	// The estimates are divided by the number of records, which is also noisy.
 	sd := noise * math.Sqrt(1+max(mean*mean, square*square))
 	if math.Abs(z-mean) > 6*sd || found.SD > 0 && math.Abs(z*z+found.SD*found.SD/(half*half)-square) > 6*sd {
 		t.Errorf("found %+v between %+v: mean and mean square %g and %g on that scale are those of the records, %g and %g, but for noise of sd %g",
@@ -181,7 +181,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	}
 }
 
-// The test checks that without privacy the estimated scale is exact and costs nothing, with any
+// The test checks that, without privacy, the estimated scale is exact and costs nothing, with any
 // number of goroutines.
 func TestStandardisedWithoutPrivacy(t *testing.T) {
 	var first []byte
@@ -207,8 +207,8 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 	}
 }
 
-// The test checks that a note names the column and a remedy if the noise is too large to
-// estimate the scale of a column.
+// The test checks that, if the noise is too large to estimate the scale of a column, a note names
+// the column and a remedy.
 func TestScaleNotes(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml", "standardise.budget_share=0.00001", "simulation.synthetic.records_per_client=50")
 	r := run(t, newPlay(t, st, path, 1))
@@ -217,8 +217,8 @@ func TestScaleNotes(t *testing.T) {
 	}
 }
 
-// The test checks the plan of a study with a standardisation. It must use the public bounds, and
-// state the noise and the cost that the run will have.
+// The test checks that the plan of a study with a standardisation uses the public bounds, and
+// states the noise and the cost that the run will have.
 func TestPlanOfStandardisation(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml")
 	planned, err := Protocol(st, 0)

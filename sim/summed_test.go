@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test runs studies with the client as the privacy unit and natural-gradient steps. At a
-// large ε the posterior must be near the pooled fit without privacy, and the cost must equal its
-// closed formula.
+// The test runs studies with the client as the privacy unit and natural-gradient steps. At a large
+// ε, the posterior must be near the pooled fit without privacy. The cost must equal its closed
+// formula.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
 	st := regression(t, "logistic", 20, clients)
@@ -47,8 +47,8 @@ func TestClientsByNaturalGradient(t *testing.T) {
 }
 
 // The test runs a study of two hundred clients in which the coordinator opens only sums of
-// gradients. The result must be near the fit of all records without privacy. The bounds are
-// about twice the gaps seen over several seeds.
+// gradients. The result must be near the fit of all records without privacy. The bounds are about
+// twice the gaps that were observed with several seeds.
 func TestSummedAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")
@@ -66,8 +66,8 @@ func TestSummedAdult(t *testing.T) {
 	}
 }
 
-// BenchmarkSummedAdult measures a hundred rounds over the Adult data, for several numbers of
-// clients. In each round the coordinator opens a sum of gradients.
+// BenchmarkSummedAdult measures a hundred rounds on the Adult data, for several numbers of clients.
+// In each round the coordinator opens a sum of gradients.
 func BenchmarkSummedAdult(b *testing.B) {
 	for _, clients := range []int{1, 200} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {

@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// synthesise generates clients' records from the model. The true coefficients come from the
-// study, or from the prior if the study does not give them. Regressors are drawn as the study
-// declares them, and outcomes from the likelihood.
+// synthesise generates clients' records from the model. The true coefficients come from the study,
+// or from the prior if the study does not give them. It draws regressors as the study declares
+// them, and outcomes from the likelihood.
 func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	m, err := fit.New(st)
 	if err != nil {
@@ -35,8 +35,8 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that generated all records of a study. The result is nil if the records
-// come from a file, if clients differ in θ, or if the study standardises its columns.
+// truthOf returns the θ that generated all records of a study. It returns nil if the records come
+// from a file, if clients differ in θ, or if the study standardises its columns.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
@@ -49,8 +49,8 @@ func truthOf(st *study.Study, o Options) ([]float64, error) {
 	return drawTruth(m, variates(o.Seed, purposeTruth))
 }
 
-// drawTruth returns the true coefficients. It draws the coefficients that the study does not give
-// from the prior.
+// drawTruth returns the true coefficients. It draws from the prior those that the study does not
+// give.
 func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	given := m.Study.Simulation.Synthetic.Truth
 	used := 0
@@ -60,8 +60,8 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 		if spread, ok := m.Spread(i); ok {
 			sd = truth[spread]
 		}
-		// A number is drawn for every coefficient, even if the study gives its value. A value in
-		// the study therefore does not change the draws of the other coefficients.
+		// The loop draws a number for every coefficient, even if the study gives its value, so that
+		// a value in the study does not change the draws of the other coefficients.
 		z := r.NormFloat64()
 		theta := p.Prior.Mean + sd*z
 		if p.HalfNormal > 0 {
@@ -85,8 +85,8 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	return truth, nil
 }
 
-// synthesiseClient generates the records of a client. If the study protects persons, every
-// person has the largest number of records that the study uses.
+// synthesiseClient generates the records of a client. If the study protects persons, every person
+// has as many records as the study uses at most.
 func synthesiseClient(m *fit.Model, id pvi.ClientID, truth []float64, r *rand.Rand) (*shard.Records, error) {
 	st := m.Study
 	syn := st.Simulation.Synthetic
@@ -126,8 +126,8 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 }
 
 // drawValue draws a value of a column from a uniform distribution, or from a normal distribution if
-// the study declares one. A normal draw is repeated until the value is within the bounds. A drawn
-// date is rounded to a whole day, because a file of records contains days.
+// the study declares one. It repeats a normal draw until the value is within the bounds. It rounds
+// a date to a whole day, because record files contain days.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	x := drawNumber(c, syn, r)
 	if c.Dated {
@@ -144,8 +144,8 @@ func drawNumber(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if !ok {
 		return c.Low + (c.High-c.Low)*r.Float64()
 	}
-	// The number of tries is bounded, because the probability of a value within the bounds may
-	// be tiny. After the last try the value is the nearest bound.
+	// The number of tries is bounded, because the probability of a value within the bounds may be
+	// tiny. If all tries fail, the value is the nearest bound.
 	const tries = 1000
 	x := math.NaN()
 	for range tries {

@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// adultRows reads the files of Adult, without package shard. Each row has the fields by column.
+// adultRows reads the files of Adult without package shard. Each row has its fields by column name.
 func adultRows(t *testing.T, path string, files []string) (rows []map[string]string) {
 	t.Helper()
 	for _, name := range files {
@@ -44,13 +44,14 @@ func adultRows(t *testing.T, path string, files []string) (rows []map[string]str
 	return rows
 }
 
-// An adultTruth is a number of the records with the place of its estimate.
+// An adultTruth is a number computed from the records, and the place of its estimate.
 type adultTruth struct {
 	of  float64
 	get func(*describe.Summary) describe.Value
 }
 
-// adultTruths returns the counts, shares, means and sds of all records and of each level of target.
+// adultTruths returns the counts, shares, means and sds of all records, and of the records with
+// each level of target.
 func adultTruths(t *testing.T, rows []map[string]string, st *study.Study) (all []adultTruth) {
 	t.Helper()
 	groups := append([]string{""}, st.Columns[st.Describe.By].Levels...)
@@ -97,8 +98,8 @@ func adultTruths(t *testing.T, rows []map[string]string, st *study.Study) (all [
 	return all
 }
 
-// Over 100 seeds between .87 and .94 of the 90 % intervals of the tables of Adult at ε = .1 hold the numbers
-// of the records, with the releases of ten clients.
+// The test checks, over 100 seeds, that .87 to .94 of the 90 % intervals in the tables of Adult
+// contain the numbers computed from the records, at ε = .1 and with ten clients.
 func TestTablesOfAdult(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("a long test: set FEDPVI_LONG")

@@ -14,8 +14,9 @@ import (
 	"fedpvi/sim"
 )
 
-// Tables of a simulated federation have the records of all clients, up to the noise, whoever may
-// open its messages and whatever unit it protects. The study costs what it may cost.
+// The test checks that the tables of a simulated federation describe the records of all clients, up
+// to the noise, whoever may open its messages and whatever unit it protects. The study must cost no
+// more than allowed.
 func TestTables(t *testing.T) {
 	const text = `
 [study]
@@ -88,8 +89,9 @@ synthetic.records_per_client = 2000
 	}
 }
 
-// A study without a model spends its whole budget on tables, in one round. Over seeds, 95 % intervals
-// hold the numbers of the records as often as they say.
+// The test runs a study without a model, which spends its whole budget on tables in one round. Over
+// the seeds, the 95 % intervals must contain the numbers computed from the records as often as they
+// claim.
 func TestTablesAlone(t *testing.T) {
 	const text = `
 study = { version = 2, name = "alone" }

@@ -13,8 +13,8 @@ import (
 	"fedpvi/sim"
 )
 
-// shown is a result with the posterior that a report shows. This posterior is the noise-aware
-// posterior if there is one, and otherwise q.
+// shown is a result with the posterior that a report shows: the noise-aware posterior if there is
+// one, and otherwise q.
 type shown struct {
 	*sim.Result
 	family  gaussian.Family

@@ -18,7 +18,7 @@ type plannedIntervals struct {
 	GradientNoise  float64   `json:"gradient_noise_sd"`
 	CurvatureNoise float64   `json:"curvature_noise_sd,omitempty"`
 	CurvatureClip  float64   `json:"curvature_clip,omitempty"`
-	Shares         []float64 `json:"shares,omitempty"` // shares of the privacy budget for each kind of release
+	Shares         []float64 `json:"shares,omitempty"` // share of the privacy budget for each kind of release
 }
 
 func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
@@ -37,8 +37,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows returns the rows that describe the noise-aware posterior in the table that [Plan]
-// writes. It returns nil if the study requests no noise-aware posterior.
+// intervalRows returns the rows for the noise-aware posterior in the table that [Plan] writes, or
+// nil if the study requests none.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if stepsOf(p) == nil {
 		return nil

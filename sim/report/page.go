@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// writePage writes the result of a run as one HTML page. The page has no date, so that a run with
-// the same seed writes the same page.
+// writePage writes the result of a run as one HTML page. The page has no date, so that runs with
+// the same seed write the same page.
 func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	protocol := p.Federation.Protocol
 	report := &page.Report{
@@ -32,8 +32,8 @@ func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	return page.Write(w, report)
 }
 
-// conditional adds the conditional effects to the report on a result. It adds nothing for a result
-// without a posterior, and for a study of version 1.
+// conditional adds the conditional effects to the report on a result. It adds nothing if there is
+// no posterior, or for a study of version 1.
 func conditional(report *page.Report, r *sim.Result) error {
 	m := report.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsRows returns the rows that describe how each client divides its records into parts, in the
+// partsRows returns the rows that describe how each client divides its records into parts, for the
 // table that [Plan] writes. It returns nil if clients do not divide their records.
 func partsRows(p *pvi.Protocol) [][]string {
 	in := p.Study().Inference
@@ -32,7 +32,7 @@ func factorOfPart(in study.Inference) string {
 	return "a factor of its own, which holds no noise"
 }
 
-// clippedPart describes in words the vector whose norm is clipped to C.
+// clippedPart describes the vector whose norm is clipped to C.
 func clippedPart(p *pvi.Protocol) string {
 	text := "the contribution of a part of the records to a client's change of natural parameters"
 	if p.Study().Privacy.Centred {

@@ -12,11 +12,11 @@ import (
 	"fedpvi/sim"
 )
 
-// Plan writes a description of a study for people, before the study runs. It describes the model,
-// the privacy cost, and the size of the signal relative to the noise. To find the widths of intervals
-// it may simulate federations. It then calls played after each simulated round. The arguments of
-// played are the number of rounds that are done and the number of all rounds. If played returns an
-// error, Plan stops and returns this error.
+// Plan writes a readable description of a study before the study runs: the model, the privacy cost,
+// and the size of the signal relative to the noise. To find the widths of intervals, it may
+// simulate federations. It then calls played after each simulated round, with the number of rounds
+// that are done and the number of all rounds. If played returns an error, Plan stops and returns
+// this error.
 func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	st := p.Study()
 	rows := [][]string{
@@ -51,7 +51,7 @@ func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	return planForeseen(w, p, played)
 }
 
-// schedule describes in words when each client answers, and how its answer changes λ.
+// schedule describes when each client answers, and how its answer changes λ.
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
@@ -78,7 +78,7 @@ func damping(d study.Damping) string {
 	}
 }
 
-// roundsNeeded describes in words how many rounds the posterior needs to converge.
+// roundsNeeded describes how many rounds the posterior needs to converge.
 func roundsNeeded(p *pvi.Protocol) string {
 	st := p.Study()
 	in := st.Inference
@@ -161,8 +161,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows returns the rows that describe the clients' releases and their noise, in the table
-// that [Plan] writes.
+// releaseRows returns the rows for the clients' releases and their noise in the table that [Plan]
+// writes.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
@@ -229,8 +229,8 @@ func clipped(p *pvi.Protocol) string {
 	return "a client's change of natural parameters"
 }
 
-// personRows returns the rows with the cost to a person, in the table that [Plan] writes. It
-// returns nil if the study does not protect persons.
+// personRows returns the rows with the cost to a person for the table that [Plan] writes, or nil if
+// the study does not protect persons.
 func personRows(p *pvi.Protocol) [][]string {
 	privacy := p.Study().Privacy
 	if privacy.Unit != study.Person {
@@ -253,12 +253,12 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows returns rows of the table that [Plan] writes. They compare two ways to clip to the same
-// norm C under the same ε. The first way clips the vector of each row of a person. The second way
-// clips the sum over the person's rows. The first way needs k times the noise, where k is the
-// largest number of rows of a person. Consider a person with k vectors of norm C. In the first way,
-// the person moves a sum by kC if the vectors are equal, and by √k·C if they are orthogonal. In the
-// second way, the person moves the sum by C in both cases.
+// clipRows returns rows for the table that [Plan] writes, which compare two ways to clip to the
+// same norm C under the same ε: clipping the vector of each row of a person, and clipping the sum
+// over the person's rows. The first way needs k times the noise, where k is the largest number of
+// rows of a person. A person with k vectors of norm C then moves a sum by kC if the vectors are
+// equal, and by √k·C if they are orthogonal. In the second way, the person moves the sum by C in
+// both cases.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"

@@ -25,11 +25,11 @@ type planned struct {
 	Factors      study.Factors   `json:"factors"`
 	Damping      string          `json:"damping"`
 	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // nil without privacy
-	Secure       *plannedSecure  `json:"secure,omitempty"`  // nil without secure aggregation
+	Secure       *plannedSecure  `json:"secure,omitempty"`  // nil without secure sums
 	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil if outcomes contain the releases of the rounds
 }
 
-// plannedPrivacy is the part of the JSON of [PlanJSON] that describes privacy. The embedded fields
+// plannedPrivacy is the part of the JSON of [PlanJSON] that describes privacy. Its embedded fields
 // are the same as in a result.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`

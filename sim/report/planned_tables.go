@@ -10,8 +10,8 @@ import (
 )
 
 // plannedTables has the expected widths of the 95 % intervals in the tables that describe the
-// records. The widths are for the number of records that the study expects. Each width is half the
-// length of an interval.
+// records, for the number of records that the study expects. Each width is half the length of an
+// interval.
 type plannedTables struct {
 	Budget  float64 `json:"share_of_budget"`
 	NoiseSD float64 `json:"noise_sd"` // sd of the noise of a released count
@@ -21,8 +21,8 @@ type plannedTables struct {
 	All float64 `json:"count_of_all_width"`
 	// half-width of the 95 % interval of a share of all records, between 0 and 1
 	Share float64 `json:"share_width"`
-	// half-width of the 95 % interval of a column's mean, by name of the numeric column, in the
-	// column's unit
+	// half-width of the 95 % interval of the mean of a numeric column, by name of the column, in
+	// the column's unit
 	Means map[string]float64 `json:"mean_widths"`
 }
 

@@ -48,8 +48,8 @@ var Dashes = [][]vg.Length{
 	{vg.Points(4), vg.Points(2), vg.Points(1), vg.Points(2), vg.Points(1), vg.Points(2)},
 }
 
-// A Figure is a picture with one or several panels, arranged in columns. Only panels in the
-// first column have a label on their vertical axis.
+// A Figure is a picture with one or more panels, arranged in columns. Only panels in the first
+// column label their vertical axis.
 type Figure struct {
 	Panels        []*plot.Plot
 	Width, Height vg.Length // size of the whole picture
@@ -92,14 +92,14 @@ func Add(p *plot.Plot, plotters ...plot.Plotter) {
 	}
 }
 
-// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend with
-// the given number of lines fits above all data. It must be called after the scale of the axis was
-// chosen and all plotters were added.
+// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend with the
+// given number of lines fits above all data. Call it after the scale of the axis has been chosen
+// and all plotters have been added.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return
 	}
-	const around = 80 // height of title, ticks and labels together, in points
+	const around = 80 // total height of title, ticks and labels, in points
 	room := height.Points() - around
 	share := min(0.6, (12.5*float64(lines)+4)/max(room, 1))
 	if _, ok := p.Y.Scale.(plot.LogScale); ok {
@@ -130,8 +130,8 @@ func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	f.draw(draw.Crop(area, vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(6)))
 }
 
-// draw draws the panels, with the labels of the vertical axes. gonum does not draw these labels,
-// because it would reserve too much space for them on a logarithmic axis.
+// draw draws the panels and labels their vertical axes. gonum does not draw these labels, because
+// it would reserve too much space for them on a logarithmic axis.
 func (f Figure) draw(area draw.Canvas) {
 	columns := max(1, f.Columns)
 	labels := make([]string, len(f.Panels))
@@ -169,8 +169,8 @@ func (f Figure) draw(area draw.Canvas) {
 // rowHeight is the height of each panel in the figure of [Rounds], in points.
 const rowHeight vg.Length = 200
 
-// A Target is a posterior with which the plot of a run compares q. It has the mean, the sds, and
-// the names of the parameters.
+// A Target is a posterior that the plot of a run compares with q. It has the mean, the sds, and the
+// names of the parameters.
 type Target struct {
 	Names    []string
 	Mean, SD []float64
@@ -236,7 +236,7 @@ func divergencePanel(h *sim.History) (*plot.Plot, error) {
 	return kl, nil
 }
 
-// fewMeans is the largest number of coefficients whose lines each have a colour and a name.
+// fewMeans is the largest number of coefficients for which each line has its own colour and name.
 const fewMeans = 6
 
 // meansPanel plots the distance of every element of the mean of q from the target's mean, in sds
@@ -256,7 +256,7 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Pl
 }
 
 // distances plots the distances of coefficients in sds, with one line for each coefficient. The
-// axis is linear in the arsinh of the distance, and the label of the axis has the given unit.
+// axis is linear in the arsinh of the distance, and its label contains unit.
 func distances(title, unit string, names []string, lines []plotter.XYs) (*plot.Plot, error) {
 	p := NewPanel(title, "", unit+" (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}

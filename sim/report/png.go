@@ -18,13 +18,13 @@ const dotsPerInch = 160
 // png returns the figure as a PNG file.
 func (f Figure) png() ([]byte, error) {
 	pixels := image.NewRGBA(image.Rect(0, 0, dots(f.Width), dots(f.Height)))
-	// Without a context of its own, vgimg would copy the pixels.
+	// Without a separate context, vgimg would copy the pixels.
 	context := gg.NewContextForRGBA(pixels)
 	context.SetLineCapButt()
 	context.InvertY()
 	f.drawOn(vgimg.NewWith(vgimg.UseImageWithContext(pixels, context), vgimg.UseDPI(dotsPerInch)))
 	var file bytes.Buffer
-	// Better compression makes files smaller by a twentieth, and takes twice as long.
+	// Better compression makes files only a twentieth smaller, and takes twice as long.
 	encoder := png.Encoder{CompressionLevel: png.BestSpeed}
 	err := encoder.Encode(&file, paletted(pixels))
 	return file.Bytes(), err
@@ -33,9 +33,9 @@ func (f Figure) png() ([]byte, error) {
 func dots(length vg.Length) int { return int(math.Round(length.Dots(dotsPerInch))) }
 
 // paletted returns an opaque image with at most 256 colours. A figure has few colours, and up to a
-// few thousand shades of them at the edges of letters and lines. If there are too many shades, the
-// lowest bits of shades are ignored. A file with one byte for each pixel is less than half as large
-// as a file with three bytes, and takes a fourth of the time.
+// few thousand shades of them at the edges of letters and lines. If there are too many shades,
+// paletted ignores their lowest bits. A file with one byte per pixel is less than half as large as
+// a file with three bytes per pixel, and takes a quarter of the time to write.
 func paletted(m *image.RGBA) *image.Paletted {
 	out := image.NewPaletted(m.Rect, make(color.Palette, 0, mostColours))
 	for bits := 8; !paint(out, m, bits); bits-- {
@@ -43,10 +43,10 @@ func paletted(m *image.RGBA) *image.Paletted {
 	return out
 }
 
-const mostColours = 256 // largest number of colours of a PNG file with one byte for each pixel
+const mostColours = 256 // largest number of colours of a PNG file with one byte per pixel
 
 // paint copies an opaque image and sets the palette. Shades with the same highest bits become the
-// shade that comes first. If the result would have too many colours, paint returns false.
+// first of these shades. If the result would have too many colours, paint returns false.
 func paint(dst *image.Paletted, src *image.RGBA, bits int) bool {
 	dst.Palette = dst.Palette[:0]
 	places := map[uint32]byte{}
@@ -55,7 +55,7 @@ func paint(dst *image.Paletted, src *image.RGBA, bits int) bool {
 	var place byte
 	for i := range dst.Pix {
 		shade := binary.LittleEndian.Uint32(src.Pix[4*i:])
-		if i == 0 || shade != before { // neighbours often have the same shade
+		if i == 0 || shade != before { // neighbouring pixels often have the same shade
 			before = shade
 			var ok bool
 			if place, ok = places[shade&mask]; !ok {

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// TestPaletted checks that an image with few colours stays the same, and that an image with many
-// colours keeps large areas exactly and every pixel nearly.
+// TestPaletted checks that an image with few colours does not change. In an image with many
+// colours, large areas must stay exact, and every pixel nearly so.
 func TestPaletted(t *testing.T) {
 	few, many := image.NewRGBA(image.Rect(0, 0, 40, 25)), image.NewRGBA(image.Rect(0, 0, 200, 100))
 	for i := range 1000 {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Predictions writes measures of the predictions of held-out records by the posterior and by the
-// pooled fit. If there are no held-out records, it writes nothing.
+// Predictions writes measures of the predictions of held-out records, by the posterior and by the
+// pooled fit, or nothing if there are no held-out records.
 func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -79,7 +79,7 @@ func calibrationAxes(st *study.Study) (predicted, observed string) {
 	return "predicted " + st.Model.Outcome, "observed mean"
 }
 
-// predictionsCSV writes a row with the prediction of each held-out record.
+// predictionsCSV writes the prediction of each held-out record as a row.
 func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 	out := csv.NewWriter(w)
 	header := []string{"outcome", "mean", "log_density"}

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// A Progress shows the progress of a long task. On a terminal it shows one line that changes. In
-// a log it writes a line from time to time.
+// A Progress shows the progress of a long task. On a terminal, it shows one line that it updates.
+// In a log, it writes a line from time to time.
 type Progress struct {
 	log   io.Writer
 	line  *cli.Line // line of the terminal; nil for a log
@@ -20,7 +20,7 @@ type Progress struct {
 	quiet bool
 }
 
-// NewProgress returns a Progress that writes to f. If quiet is true, the Progress writes nothing.
+// NewProgress returns a Progress that writes to f, or nothing if quiet is true.
 func NewProgress(f *os.File, quiet bool) *Progress {
 	p := &Progress{log: f, now: time.Now, quiet: quiet}
 	if cli.Terminal(f) {
@@ -35,9 +35,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows that done of total units of a task are finished. The argument unit is the name of
-// the unit. If Update writes a line, it calls the function text and appends the result as a
-// description.
+// Update shows that done of total units of a task are finished. unit is the name of the unit. If
+// Update writes a line, it appends the result of text as a description.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return

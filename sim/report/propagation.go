@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationRows returns the rows that describe private expectation propagation, in the table that
-// [Plan] writes.
+// propagationRows returns the rows for private expectation propagation in the table that [Plan]
+// writes.
 func propagationRows(p *pvi.Protocol) [][]string {
 	d, in := stepsOf(p), p.Study().Inference
 	how := in.Propagation
@@ -37,9 +37,9 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows returns the rows that describe how the mean of q moves, in the table that [Plan] writes.
-// A record with several regressors contributes to several coefficients at once, so each coefficient
-// moves by less. The result is nil if a record contributes to one coefficient only.
+// meanRows returns the rows that describe how the mean of q moves, for the table that [Plan]
+// writes. A record with several regressors contributes to several coefficients at once, so each
+// coefficient moves by less. The result is nil if a record contributes to only one coefficient.
 func meanRows(p *pvi.Protocol) [][]string {
 	m := p.Method().(*sites.Method)
 	overlap := m.Overlap()
@@ -82,8 +82,8 @@ func startRows(p *pvi.Protocol) [][]string {
 	return nil
 }
 
-// contributionInWords describes in words the vector that a record contributes to a client's sum,
-// and the clip of this vector.
+// contributionInWords describes the vector that a record contributes to a client's sum, and the
+// clip of this vector.
 func contributionInWords(p *pvi.Protocol) string {
 	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
 		return siteOfUnit(p) + ", less an equal share of its client's factor"

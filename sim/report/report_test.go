@@ -182,7 +182,7 @@ func labels(ticks []plot.Tick) string {
 	return strings.Join(all, " ")
 }
 
-// The test checks that a logarithmic axis for a single value extends to both sides of the value.
+// The test checks that a logarithmic axis for a single value extends to both sides of it.
 func TestOneValueOnALogarithmicAxis(t *testing.T) {
 	for _, x := range []float64{1, 100, 0.3} {
 		p := plot.New()
@@ -233,8 +233,8 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// The test checks the panels of a run. A run without privacy must have no panel of ε, a
-// divergence of zero must not make the axis linear, and the lines must have a legend.
+// The test checks the panels of a run. A run without privacy must have no panel for ε, a divergence
+// of zero must not make the axis linear, and the lines must have a legend.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0
@@ -281,7 +281,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// The test checks that progress in a log has several lines, and a line for the finished task.
+// The test checks that progress in a log has several lines, including one for the finished task.
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)

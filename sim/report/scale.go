@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// arsinhTicks labels an axis of arsinh values by the original values. The labels are zero and
-// the powers of ten with either sign.
+// arsinhTicks labels an axis of arsinh values with the original values: zero, and the powers of ten
+// with either sign.
 type arsinhTicks struct{}
 
 func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
@@ -35,8 +35,7 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks returns gonum's ticks of a linear axis, with large and small numbers in the form
-// 1e5.
+// tidyTicks returns gonum's ticks for a linear axis, with large and small numbers in the form 1e5.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -47,7 +46,7 @@ func (tidyTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tidy returns the label of a large or small number in the form 1e5.
+// tidy returns a label, with a large or small number in the form 1e5.
 func tidy(label string) string {
 	x, err := strconv.ParseFloat(label, 64)
 	if size := math.Abs(x); err != nil || x == 0 || 1e-4 <= size && size < 1e5 {
@@ -71,7 +70,7 @@ func logarithmic(axis *plot.Axis) {
 	if axis.Min <= 0 || math.IsInf(axis.Min, 0) || math.IsInf(axis.Max, 0) {
 		return
 	}
-	if axis.Max/axis.Min < 10 { // extends the axis to whole decades, so that there are labels
+	if axis.Max/axis.Min < 10 { // extends the axis to whole decades, so that it has labels
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
@@ -84,8 +83,8 @@ func logarithmic(axis *plot.Axis) {
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks decades and labels at most about six of them. If there are few decades, it
-// labels 1, 2 and 5 in each decade.
+// logTicks marks decades, and labels about six of them at most. If there are few decades, it labels
+// 1, 2 and 5 in each.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
@@ -109,7 +108,7 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// shortNumber returns the text of m·10^e.
+// shortNumber formats m·10^e.
 func shortNumber(m, e int) string {
 	if -4 <= e && e <= 3 {
 		return fmt.Sprintf("%.4g", float64(m)*math.Pow10(e))

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedSecure describes secure aggregation in the JSON that [PlanJSON] writes. The numbers of
-// bytes are for one client in one round.
+// plannedSecure describes secure sums in the JSON that [PlanJSON] writes. The numbers of bytes are
+// for one client in one round.
 type plannedSecure struct {
 	// Hidden is the largest number of clients that can collude with the coordinator without reading
 	// another client's message.
@@ -21,8 +21,8 @@ type plannedSecure struct {
 	Opening int `json:"opening_down"`
 }
 
-// Sizes in bytes: of a word of a column, of the tag of a column, of an element of a cut, of a
-// signature with its position, and of an envelope.
+// These are sizes in bytes: of a word of a column, of the tag of a column, of an element of a cut,
+// of a signature with its position, and of an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16
@@ -31,8 +31,7 @@ const (
 	envelopeSize  = 600
 )
 
-// newPlannedSecure returns the sizes of secure aggregation in a study, or nil if the clients do not
-// aggregate securely.
+// newPlannedSecure returns the sizes of secure sums in a study, or nil if the clients use none.
 func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 	if p.Study().Federation.Aggregation != study.Secure {
 		return nil
@@ -40,12 +39,11 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 	return sizesOfSecure(len(p.Roster()), p.MinClients(), p.VectorSize())
 }
 
-// sizesOfSecure returns the sizes of secure aggregation for m clients whose messages have the given
-// number of elements. The argument fewest is the number of clients that must answer.
+// sizesOfSecure returns the sizes of secure sums for m clients whose messages have the given number
+// of elements. fewest is the number of clients that must answer.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
-	// a word of a column packs several elements: the number of clients that may be missing, plus
-	// one
+	// a word of a column packs as many elements as clients may be missing, plus one
 	words := (s.Numbers + s.Missing) / (s.Missing + 1)
 	sent := 2 * s.Missing // columns that are not derived from a shared key; a dealer keeps its own
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)
@@ -56,7 +54,7 @@ func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	return s
 }
 
-// rows returns the rows on secure sums in the text that sim plan prints.
+// rows returns the rows about secure sums in the text that sim plan prints.
 func (s *plannedSecure) rows(clients int) [][]string {
 	return [][]string{
 		{"added up", fmt.Sprintf("by the clients: no party can open one answer unless the coordinator and more than h = %d of the %d clients work together", s.Hidden, clients)},
@@ -66,7 +64,7 @@ func (s *plannedSecure) rows(clients int) [][]string {
 	}
 }
 
-// size returns a size in units of 1000 bytes, such as "13.3 MB".
+// size formats a size in units of 1000 bytes, such as "13.3 MB".
 func size(n int) string {
 	switch {
 	case n >= 1e9:

@@ -6,9 +6,9 @@ import (
 	"fedpvi/sim"
 )
 
-// selectionStatement returns a paragraph of the privacy statement. The paragraph states that the
-// settings were chosen on the private records, and that the cost includes this choice. The result
-// is empty if s is nil.
+// selectionStatement returns a paragraph of the privacy statement, which says that the settings
+// were chosen on the private records and that the cost includes this choice. It is empty if s is
+// nil.
 func selectionStatement(s *sim.Selection) string {
 	if s == nil {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// foundNote returns a note that the standardisation has estimated the bounds of the columns. It
-// returns an empty string if the study gives the bounds.
+// foundNote returns a note that the standardisation has estimated the bounds of the columns, or ""
+// if the study gives the bounds.
 func foundNote(st *study.Study) string {
 	if st.Standardisation == nil {
 		return ""
@@ -39,8 +39,8 @@ func scaleTable(w io.Writer, columns []scale.Column) error {
 	return err
 }
 
-// planScale writes the releases and the cost of the scale phase, which precedes the first round.
-// Without a scale phase it writes nothing.
+// planScale writes the releases and the cost of the scale phase, which precedes the first round, or
+// nothing if there is no scale phase.
 func planScale(w io.Writer, p *pvi.Protocol) error {
 	for _, s := range p.Before() {
 		return planPasses(w, p, s)
@@ -81,7 +81,7 @@ func planPasses(w io.Writer, p *pvi.Protocol, s *scale.Scaling) error {
 	return err
 }
 
-// released describes in words the sums that a client releases in the scale phase.
+// released describes the sums that a client releases in the scale phase.
 func released(s *scale.Scaling) string {
 	switch s.Study().Privacy.Unit {
 	case study.Client:
@@ -93,8 +93,8 @@ func released(s *scale.Scaling) string {
 	}
 }
 
-// afterScale returns a note that the costs include the releases of the scale phase. Without a
-// scale phase the note is empty.
+// afterScale returns a note that the costs include the releases of the scale phase, or "" if there
+// is none.
 func afterScale(p *pvi.Protocol) string {
 	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
@@ -102,8 +102,8 @@ func afterScale(p *pvi.Protocol) string {
 	return ""
 }
 
-// scaleStatement returns a text about the scale phase for the privacy statement. Without a scale
-// phase the text is empty.
+// scaleStatement returns the text about the scale phase in the privacy statement, or "" if there is
+// no scale phase.
 func scaleStatement(p sim.Privacy) string {
 	if p.ScaleReleases == 0 {
 		return ""

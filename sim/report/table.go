@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Shorter names for functions of package words, which formats texts for all programs.
+// These are shorter names for functions of package words, which formats text for all programs.
 var (
 	number = words.Number
 	plural = words.Plural
@@ -20,7 +20,7 @@ func Table(w io.Writer, indent string, left int, rows [][]string) error {
 	return words.Table(w, indent, left, rows)
 }
 
-// Reading writes the changes to records and values that were made when a file was read. See
+// Reading writes how many records and values were changed when a file was read. See
 // [words.Reading].
 func Reading(w io.Writer, r shard.Report) error { return words.Reading(w, r) }
 

@@ -21,8 +21,8 @@ const cellLimit = 150
 var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
 
 // Tables draws the share of records in each level and in each bin of the described columns. Each
-// share has an interval for the privacy noise. The figure has the groups of records that the text
-// of the tables shows side by side. A share without an estimate has only its interval.
+// share has an interval for the privacy noise. The figure has the same groups of records as the
+// columns in the text of the tables. A share without an estimate has only its interval.
 func Tables(s *describe.Summary) (Figure, error) {
 	heads, groups := words.TableHead(s)
 	var names []string
@@ -60,8 +60,7 @@ func Tables(s *describe.Summary) (Figure, error) {
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(70 + 18*(float64(n)+legend))}, nil
 }
 
-// shareOf returns a share in percent. If the share has no estimate, the mean of the result is not a
-// number.
+// shareOf returns a share in percent. If there is no estimate, the mean is not a number.
 func shareOf(v describe.Value) sim.Marginal {
 	m := sim.Marginal{Mean: 100 * v.Estimate, Lower: 100 * v.Low, Upper: 100 * v.High}
 	if v.IntervalOnly {

@@ -15,9 +15,9 @@ import (
 )
 
 // Posterior writes a table that compares the reported posterior with the posterior of the pooled
-// records, in natural units. If the model's scale differs from natural units, or q from the reported
-// posterior, a second table shows the reported posterior, and such a q, on the model's scale. Further
-// tables follow if the result has their numbers. For the argument ratios see [words.Natural].
+// records, in natural units. A second table on the model's scale shows the reported posterior, if
+// the scale differs from natural units, and q, if it differs from the reported posterior. Further
+// tables follow if the result has their numbers. For ratios see [words.Natural].
 //
 // For point estimates, the first table compares the estimates with the posterior of the pooled
 // records.
@@ -89,7 +89,7 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 // natsNote explains the size of a divergence. The divergence of N(0, 1) from N(d, 1) is d²/2.
 const natsNote = "Equal posteriors have 0 nats. In one coefficient, means that are one sd apart have 0.5 nats."
 
-// quantitiesTable writes a table of the quantities that are computed from parameters, if there are any.
+// quantitiesTable writes a table of the quantities that are computed from parameters, if any.
 func quantitiesTable(w io.Writer, r *sim.Result) error {
 	if r.Quantities == nil {
 		return nil
@@ -144,8 +144,8 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// belowTable writes the text below a table of the posterior. The text consists of a note about the
-// posterior to the right of the vertical bar, and the notes of the result.
+// belowTable writes the text below a table of the posterior: a note about the posterior to the
+// right of the vertical bar, and the notes of the result.
 func belowTable(w io.Writer, r *sim.Result) {
 	right := "the posterior of the pooled records without privacy"
 	if r.Reference != sim.ExactReference {
@@ -157,7 +157,7 @@ func belowTable(w io.Writer, r *sim.Result) {
 	}
 }
 
-// moves returns a text with the number of outcomes that moved λ.
+// moves returns a sentence with the number of outcomes that moved λ.
 func moves(r *sim.Result) string {
 	return fmt.Sprintf("λ moved in %d of %d outcomes%s.", r.Accepted, r.Outcomes, rejections(r))
 }
@@ -184,7 +184,7 @@ func rejections(r *sim.Result) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// scaleNote describes in words the unit of a coefficient.
+// scaleNote describes the unit of a coefficient.
 func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
@@ -253,8 +253,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// recordStatement describes in words the releases of a study whose privacy unit is the record or the
-// person.
+// recordStatement describes the releases of a study whose privacy unit is the record or the person.
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
@@ -329,10 +328,10 @@ func costs(p sim.Privacy) []method.Cost {
 	return out
 }
 
-// oddsInWords describes in words how much all releases can change the odds with which an observer
-// believes a statement about the records. It uses the cost to the observer whose cost is highest.
-// If the releases together are equivalent to a Gaussian mechanism, the distribution of the privacy
-// loss L is known. Otherwise the bound follows from Markov's inequality, because
+// oddsInWords describes how much all releases together can change an observer's odds for a
+// statement about the records. It uses the cost to the observer whose cost is highest. If the
+// releases together are equivalent to a Gaussian mechanism, the distribution of the privacy loss L
+// is known. Otherwise the bound follows from Markov's inequality, because
 //
 //	E[max(0, 1 − exp(ε − L))] ≤ δ
 //
@@ -362,7 +361,7 @@ func views(w io.Writer, p sim.Privacy) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// summed describes in words the contributions of records that a client adds up.
+// summed describes the contributions of records that a client adds up.
 func summed(p sim.Privacy) string {
 	if p.Sites {
 		return "sites"

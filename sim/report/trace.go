@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// Trace writes a table with the distance of q from the result after every round. If the study
-// publishes releases, it writes a second table with the influence of each client.
+// Trace writes a table of the distance of q from the result after every round. If the study
+// publishes releases, a second table has the influence of each client.
 func Trace(w io.Writer, t *session.Trace) error {
 	fmt.Fprintf(w, "Mean of q after every round, from the mean of the result, in sds of %s\n\n", t.SDs)
 	rows := [][]string{{"plan", "verdict", "root mean square", "largest", "in"}}
@@ -57,8 +57,8 @@ func Trace(w io.Writer, t *session.Trace) error {
 }
 
 // TraceFigure plots the distance of q from the result against the plans. If the trace contains
-// influences, the figure has a second plot. It shows, for every client, the distance by which q
-// would have been different without the client's answer to a plan.
+// influences, a second plot shows, for every client, how far q would have been from its actual
+// value without the client's answer to a plan.
 func TraceFigure(t *session.Trace) (Figure, error) {
 	lines := make([]plotter.XYs, len(t.Names))
 	shifts := map[string]plotter.XYs{}

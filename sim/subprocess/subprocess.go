@@ -35,7 +35,7 @@ import (
 
 const (
 	maxAnswer = 64 << 20 // maximum length of an answer in bytes
-	maxNotes  = 4 << 10  // maximum number of bytes, from the end of standard error, in an error message
+	maxNotes  = 4 << 10  // maximum number of bytes that an error message quotes from the end of standard error
 )
 
 // A Command is a program that computes factors.
@@ -45,7 +45,7 @@ type Command struct {
 }
 
 // New is a [sim.NewSolver]. It starts the program for one client. When the solver is no longer
-// reachable, the input of the program is closed, which tells the program to end.
+// reachable, the program's input is closed, which tells the program to end.
 func (c Command) New(of sim.Client) (solver.Solver, error) {
 	if len(c.Args) == 0 || c.Timeout <= 0 {
 		return nil, errors.New("a solver in another program needs a command and a time for its answers")
@@ -74,16 +74,15 @@ func (c Command) New(of sim.Client) (solver.Solver, error) {
 	return p, nil
 }
 
-// An ending has the resources of a process that must be released when no simulation uses the solver
+// An ending holds the resources of a process that are released when no simulation uses the solver
 // any more.
 type ending struct {
 	input io.Closer
 	run   *exec.Cmd
 }
 
-// end closes the input of a program, so that the program ends, and releases the resources of the
-// program in the background. If the program has ended before, the errors were reported earlier, and
-// end ignores them.
+// end closes the input of a program, so that the program ends, and releases its resources in the
+// background. It ignores errors: if the program has already ended, they were reported earlier.
 func end(e ending) {
 	_ = e.input.Close()
 	go func() { _ = e.run.Wait() }()
@@ -109,17 +108,17 @@ func describe(of sim.Client) client {
 	return out
 }
 
-// A process is a program that runs.
+// A process is a running program.
 type process struct {
 	command Command
 	run     *exec.Cmd
 	input   io.WriteCloser
 	lines   *bufio.Scanner
 	notes   *tail
-	dead    error // reason for which the program was ended; nil while it runs
+	dead    error // reason why the program was stopped; nil while it runs
 }
 
-// ask sends a request and reads the answer. After an error the program is ended.
+// ask sends a request and reads the answer. It stops the program after an error.
 func (p *process) ask(request, answer any) error {
 	if p.dead != nil {
 		return p.dead
@@ -130,15 +129,15 @@ func (p *process) ask(request, answer any) error {
 	}
 	if err != nil {
 		_ = p.input.Close()
-		_ = p.run.Process.Kill() // it may have ended already
+		_ = p.run.Process.Kill() // the program may have ended already
 		_ = p.run.Wait()
 		p.dead = fmt.Errorf("the solver %q: %w%s", p.command.Args[0], err, p.notes.text())
 	}
 	return p.dead
 }
 
-// exchange writes a line to the program and reads the answer. It returns an error if the exchange
-// takes longer than the Timeout of the command.
+// exchange writes a line to the program and reads the answer. It returns an error if this takes
+// longer than the command's Timeout.
 func (p *process) exchange(line []byte, answer any) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -180,8 +179,8 @@ type problem struct {
 	Tied    bool      `json:"tied"`
 }
 
-// Propose implements [solver.Solver]. The program writes JSON, which has neither NaN nor infinity,
-// so all numbers of an answer are finite.
+// Propose implements [solver.Solver]. All numbers in an answer are finite, because JSON has neither
+// NaN nor infinity.
 func (p *process) Propose(dst []float64, of solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	var answer struct {
 		Factor []float64 `json:"factor"`
@@ -207,7 +206,7 @@ func (p *process) Restore(state []byte) error {
 	return nil
 }
 
-// A tail keeps the last bytes of the text that was written to it.
+// A tail stores the last bytes that were written to it.
 type tail struct {
 	lock sync.Mutex
 	kept []byte

@@ -15,7 +15,8 @@ import (
 	"fedpvi/sim"
 )
 
-// The test program is also the program of the solver. It then answers as the environment says.
+// The test program also serves as the solver's program. It then answers as the environment variable
+// ANSWERS says.
 func TestMain(m *testing.M) {
 	answers := os.Getenv("ANSWERS")
 	if answers == "" {

@@ -11,8 +11,8 @@ func TestSpreadOfAShare(t *testing.T) {
 		return [3]float64{low, mid, top}
 	}
 	got := spread("coverage", 1, 0.8, 0.6, 0.8, 1, 0.6, 0.8, 0.8)
-	// The eight values have the variance 0.16/7. The variable reach is half of the width of
-	// their mean's 95 % interval.
+	// The eight values have the variance 0.16/7. reach is half the width of the 95 % interval of
+	// their mean.
 	reach := 1.959963984540054 * math.Sqrt(0.16/7/8)
 	for i, want := range []float64{0.8 - reach, 0.8, 0.8 + reach} {
 		if math.Abs(got[i]-want) > 1e-12 {
@@ -27,8 +27,8 @@ func TestSpreadOfAShare(t *testing.T) {
 	}
 }
 
-// The summary of a sweep must contain the coverage and its standard error if a plot of the sweep
-// shows the coverage, and otherwise not.
+// The test checks that the summary of a sweep contains the coverage and its standard error if and
+// only if a plot of the sweep shows the coverage.
 func TestCoverageIsShownWhereItIsPlotted(t *testing.T) {
 	r := &Results{spec: &Spec{Plots: []Plot{{Y: "kl"}, {Y: "noise_aware_coverage"}}}}
 	columns := r.shownByPlots()

@@ -1,4 +1,4 @@
 // Package sweep runs a study over a grid of settings and seeds, on all cores. The results have one
-// row for each run. The rows are in the order of the grid for any number of workers. A sweep that
-// was stopped can be resumed.
+// row per run, in the order of the grid for any number of workers. A sweep that was stopped can be
+// resumed.
 package sweep

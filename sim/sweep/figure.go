@@ -12,8 +12,8 @@ import (
 type Plot struct {
 	File  string
 	Title string
-	X     string // quantity on the horizontal axis: the name of an axis of the grid, of a metric, or "round" for the trace
-	Y     string // vertical axis: a metric
+	X     string // the horizontal axis: the name of an axis of the grid or of a metric, or "round" for the trace
+	Y     string // the vertical axis: the name of a metric
 	By    string // axis of the grid whose cases are the series of the plot; may be empty
 	Where map[string]string
 	LogX  bool
@@ -24,14 +24,14 @@ type Plot struct {
 	// deciles.
 	Deviation bool
 
-	// Pooled adds to the plot the result of the pooled records without privacy.
+	// Pooled adds the result of the pooled records without privacy to the plot.
 	Pooled bool
 
 	Lines     []Line
 	Published []Published
 }
 
-// A Line is a horizontal line in a plot, with which the reader compares the results.
+// A Line is a horizontal line in a plot, for comparison with the results.
 type Line struct {
 	Label string
 	Y     float64
@@ -40,11 +40,11 @@ type Line struct {
 // Published is a series of points from a publication.
 type Published struct {
 	Label string
-	X     []string // position of each point on the horizontal axis: a number, or the label of a case
+	X     []string // position of each point on the horizontal axis: a number or the label of a case
 	Y     []float64
 }
 
-// round is the horizontal axis of a plot that shows metrics against the number of rounds.
+// round is the horizontal axis of a plot of metrics against the number of rounds.
 const round = "round"
 
 func (s *Spec) readPlots(root *document.Table) []Plot {
@@ -118,8 +118,7 @@ func (s *Spec) readWhere(t *document.Table) map[string]string {
 	return where
 }
 
-// checkCase reports an error if no case of the axis has the given label. A case is a point of an
-// axis.
+// checkCase reports an error if no case (point) of the axis has the given label.
 func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	if i < 0 {
@@ -129,8 +128,7 @@ func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	}
 }
 
-// readComparisons reads from a sweep file the horizontal lines and the published points of a
-// plot.
+// readComparisons reads the horizontal lines and the published points of a plot from a sweep file.
 func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 	for _, l := range t.Tables("line") {
 		l.Require("label", "describe the line")
@@ -175,9 +173,9 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the horizontal positions of the cases of an axis, which are the points of the
-// axis. If all labels of the cases are numbers, places returns these numbers, and otherwise the
-// labels as names. If the sweep has no axis of this name, both results are nil.
+// places returns the horizontal positions of the cases (points) of an axis: numbers if all labels
+// are numbers, and otherwise the labels as names. If the sweep has no such axis, both results are
+// nil.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}
@@ -203,8 +201,8 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest names the first plot or setting of a sweep that needs held-out records. It returns an
-// empty string if none needs them.
+// needsTest names the first plot or setting of a sweep that needs held-out records. It returns ""
+// if there is none.
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

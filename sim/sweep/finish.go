@@ -13,7 +13,7 @@ type Point struct {
 	Summary map[string]float64 `json:"summary"` // columns of summary.csv, without empty values
 }
 
-// An Overview is the summary of a sweep in the form of JSON.
+// An Overview is the summary of a sweep as JSON.
 type Overview struct {
 	Sweep  string  `json:"sweep"`
 	Title  string  `json:"title"`
@@ -57,7 +57,7 @@ func (r *Results) Finish() error {
 	return nil
 }
 
-// write creates a file in the folder. The function content writes the content of the file.
+// write creates a file in the folder and lets content fill it.
 func (r *Results) write(name string, content func(*os.File) error) error {
 	file, err := os.Create(filepath.Join(r.Folder, name))
 	if err != nil {

@@ -13,18 +13,16 @@ import (
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
 // testMetrics are the names of the metrics of runs with held-out records. A gap is the metric of
-// the fit of the pooled records without privacy minus the metric of the run, on the same
-// held-out records.
+// the pooled fit without privacy minus the metric of the run, on the same held-out records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
-// traceMetrics are the metrics in every row of a trace. The metrics in testTraceMetrics need
-// held-out records.
+// traceMetrics are the metrics in every row of a trace. testTraceMetrics need held-out records.
 var (
 	traceMetrics     = []string{"kl", "epsilon"}
 	testTraceMetrics = []string{"accuracy", "log_likelihood"}
 )
 
-// Metrics returns the columns of the results that come after the axes and the seed.
+// Metrics returns the columns of the results after the axes and the seed.
 func (s *Spec) Metrics() []string {
 	if s.Tested {
 		return slices.Concat(posteriorMetrics, testMetrics)
@@ -32,7 +30,7 @@ func (s *Spec) Metrics() []string {
 	return posteriorMetrics
 }
 
-// TraceMetrics returns the columns of the trace that come after the round.
+// TraceMetrics returns the columns of the trace after the round.
 func (s *Spec) TraceMetrics() []string {
 	if s.tracePredictions {
 		return slices.Concat(traceMetrics, testTraceMetrics)
@@ -80,7 +78,7 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 		return nil, err
 	}
 	// The loop adds up squared errors of the means, divided by the squared sd of the reference, and
-	// the squared ratios of the sds. The metrics are root mean squares over coefficients.
+	// squared ratios of the sds. The metrics are root mean squares over coefficients.
 	aware, err := p.NoiseAware()
 	if err != nil {
 		return nil, err
@@ -108,8 +106,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}, nil
 }
 
-// measureTest adds metrics of the predictions by the posterior and by the pooled fit. If there
-// are no held-out records, it adds nothing.
+// measureTest adds metrics of the predictions by the posterior and by the pooled fit, or nothing if
+// there are no held-out records.
 func measureTest(values map[string]float64, p *sim.Play) error {
 	found, err := p.Test()
 	if err != nil || found == nil {
@@ -130,9 +128,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the ε that the rounds so far cost with respect to an outsider. If a publication
-// claims an ε for its method that is too low, truth returns the true ε. For a study without privacy
-// the result is NaN.
+// truth returns the ε that the rounds so far cost against an outsider. If a publication claims an ε
+// for its method that is too low, truth returns the true ε. Without privacy it returns NaN.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil

@@ -24,10 +24,10 @@ type figure struct {
 	keys    int // number of lines in the legend
 }
 
-// bandFrom is the minimum number of points for which the spread of a series is drawn as a band.
+// bandFrom is the smallest number of points for which the spread of a series is drawn as a band.
 const bandFrom = 20
 
-// plot draws the plot that p defines and writes it to p.File with the suffixes .svg and .png.
+// plot draws the plot p and writes it to p.File with the suffixes .svg and .png.
 func (r *Results) plot(p Plot) error {
 	all, names := r.collect(p)
 	f := &figure{of: p, nominal: names != nil}
@@ -67,15 +67,15 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	// Heights in points. A figure has the height plain if the legend has at most as many lines as
-	// roomy says. Every further line adds the height key.
+	// These are heights in points. A figure has the height plain if the legend has at most roomy
+	// lines. Every further line adds key.
 	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
 	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
 }
 
-// legend returns a text that explains the marks in a plot.
+// legend explains the marks in a plot.
 func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
@@ -101,8 +101,8 @@ func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.keys++
 }
 
-// addSpread draws the spread of a series, as a band if the series has many points and otherwise
-// as whiskers.
+// addSpread draws the spread of a series, as a band if the series has many points, and otherwise as
+// whiskers.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -135,7 +135,7 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the median or mean of series i at each point of the horizontal axis. If this axis
+// addMiddle draws the median or mean of series i at each point of the horizontal axis. If the axis
 // is ordered, a line joins the points.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
@@ -167,12 +167,11 @@ var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.C
 // published is the colour of points from publications.
 var published = color.Gray{0x44}
 
-// addPublished draws published points. If the horizontal axis is ordered, a thin line joins the
-// points.
+// addPublished draws published points. If the horizontal axis is ordered, a thin line joins them.
 func (f *figure) addPublished(p Published, i int, names []string) error {
 	xy := make(plotter.XYs, len(p.X))
 	for k, label := range p.X {
-		x, _ := strconv.ParseFloat(label, 64) // the label was parsed once when the sweep file was read, so there is no error
+		x, _ := strconv.ParseFloat(label, 64) // no error, because the label was already parsed when the sweep file was read
 		if names != nil {
 			x = float64(slices.Index(names, label))
 		}

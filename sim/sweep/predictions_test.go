@@ -118,7 +118,7 @@ func table(t *testing.T, text string) map[string][]string {
 	return columns
 }
 
-// The test checks that the predictions in a sweep's results equal those of a single run. They
+// The test checks that the predictions in the results of a sweep equal those of a single run. They
 // must be absent if there are no held-out records.
 func TestPredictions(t *testing.T) {
 	path := writePredicted(t, predicted)
@@ -166,7 +166,7 @@ func TestPredictions(t *testing.T) {
 	checkSummary(t, found, results)
 }
 
-// play runs a study with the given settings and with a third of the records held out.
+// play runs a study with the given settings and a third of the records held out.
 func play(t *testing.T, path, sd, seed string) *sim.Result {
 	t.Helper()
 	st, err := sim.LoadStudy(path, []string{"prior.sd=" + sd, "simulation.test=0.33"})

@@ -20,12 +20,12 @@ const (
 	markFile    = "sweep.json"
 )
 
-// Results is the folder of a sweep. The file results.csv has a row for every run. The file
-// trace.csv exists if the sweep requests a trace, and has rows for the rounds of every run. The
-// file sweep.json identifies the sweep.
+// Results is the folder of a sweep. results.csv has a row for every run. trace.csv exists if the
+// sweep requests a trace, and has rows for the rounds of every run. sweep.json identifies the
+// sweep.
 type Results struct {
 	Folder string
-	Notice string // description of how an interrupted folder was repaired; empty if nothing was repaired
+	Notice string // how an interrupted folder was repaired; empty if nothing was repaired
 
 	spec    *Spec
 	values  [][]float64 // metrics of each run in the order of [Spec.Metrics]; NaN for an empty field
@@ -48,8 +48,8 @@ type mark struct {
 }
 
 // OpenResults creates the folder of a sweep, or resumes a folder of the same sweep and study. If an
-// interruption left a row incomplete, the run of that row is done again. If the folder belongs to
-// another sweep or study, OpenResults returns an error.
+// interruption left a row incomplete, its run is repeated. If the folder belongs to another sweep
+// or study, OpenResults returns an error.
 func OpenResults(folder string, s *Spec) (*Results, error) {
 	r := &Results{Folder: folder, spec: s, points: map[traceKey][]float64{}}
 	if err := r.mark(); err != nil {
@@ -67,8 +67,7 @@ func OpenResults(folder string, s *Spec) (*Results, error) {
 	return r, nil
 }
 
-// mark checks that an existing folder belongs to this sweep, and creates a folder that does not
-// exist.
+// mark creates the folder, or checks that an existing folder belongs to this sweep.
 func (r *Results) mark() error {
 	s := r.spec
 	path := filepath.Join(r.Folder, markFile)
@@ -127,8 +126,8 @@ func (r *Results) header() []string {
 	return append(append(header, "seed"), r.spec.Metrics()...)
 }
 
-// key returns the first fields of every row of a run. They are the number of the run, the label of
-// the run's point on each axis, and the seed.
+// key returns the first fields of every row of a run: the number of the run, the label of its point
+// on each axis, and the seed.
 func (r *Results) key(index int) []string {
 	key := []string{strconv.Itoa(index + 1)}
 	for _, c := range r.spec.cases(index / r.spec.Seeds) {
@@ -142,9 +141,8 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a CSV file of the folder and passes every complete row to the function read. If read
-// returns false, open truncates the file before this row. If the file is new, open writes the
-// header.
+// open opens a CSV file of the folder and passes every complete row to read. If read returns false,
+// open truncates the file before this row. If the file is new, open writes the header.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)
@@ -212,8 +210,8 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// readTrace reads a row of trace.csv. It returns false if results.csv does not contain the run of
-// this row. The row is then dropped.
+// readTrace reads a row of trace.csv. It returns false if results.csv does not contain the row's
+// run, so that the row is dropped.
 func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	metrics := r.spec.TraceMetrics()
 	keys := len(r.key(0))
@@ -241,8 +239,8 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// add writes the rows of a run, which must be the next run. It writes the rows of the trace first,
-// so that every run in results.csv has a complete trace.
+// add writes the rows of the next run. It writes the rows of the trace first, so that every run in
+// results.csv has a complete trace.
 func (r *Results) add(index int, found row) error {
 	key := r.key(index)
 	for _, p := range found.trace {

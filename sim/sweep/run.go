@@ -19,8 +19,8 @@ type row struct {
 }
 
 // Run runs the missing runs of a sweep with the given number of workers. It writes results in the
-// order of the grid, and calls done after every run with the number of runs so far. If ctx is done,
-// Run returns the error of ctx and keeps the finished runs.
+// order of the grid, and calls done after every run with the number of runs so far. When ctx is
+// done, Run returns its error and keeps the finished runs.
 func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func(runs int)) error {
 	first := results.Runs()
 	ctx, cancel := context.WithCancel(ctx)
@@ -41,8 +41,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order. A run starts only if its number is less than window above the number of
-	// the oldest unfinished run. With this rule, few finished rows wait to be written.
+	// Runs start in order. A run may start only if its number is less than window above the number
+	// of the oldest unfinished run, so that few finished rows wait to be written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0
@@ -89,8 +89,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play performs the run with the given index. The argument worker is the number of the goroutine,
-// by which play selects a device.
+// play performs the run with the given index. worker is the number of the goroutine, from which
+// play selects a device.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)

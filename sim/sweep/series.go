@@ -11,7 +11,7 @@ import (
 )
 
 // A series is the part of a plot for one case (one point) of the axis By. It contains the middle
-// (median or mean) of a metric at each x, and the spread around the middle.
+// (median or mean) of a metric at each x, and the spread around it.
 type series struct {
 	label         string
 	x             []float64
@@ -20,8 +20,8 @@ type series struct {
 	aside func(x float64) float64 // returns x with a small shift, so that the marks of several series do not overlap
 }
 
-// collect returns the series of a plot. If x is not a number, names holds the labels of the points
-// on the horizontal axis. Otherwise names is nil.
+// collect returns the series of a plot. If x is a number, names is nil. Otherwise names holds the
+// labels of the points on the horizontal axis.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {
@@ -91,8 +91,7 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns the position of a cell's runs on the horizontal axis. A cell is a point of the grid
-// of settings.
+// place returns the position on the horizontal axis of the runs of a cell (a point of the grid).
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:
@@ -112,8 +111,7 @@ func (r *Results) tracePoints(cell, metric int, into map[float64][]float64) {
 	}
 }
 
-// label returns the label of a cell's point on the given axis. A cell is a point of the grid of
-// settings.
+// label returns the label of the point of a cell on the given axis.
 func (r *Results) label(cell int, axis string) string {
 	for i, c := range r.spec.cases(cell) {
 		if r.spec.Axes[i].Name == axis {
@@ -127,8 +125,7 @@ func (r *Results) matches(cell int, p Plot, by string) bool {
 	return (p.By == "" || r.label(cell, p.By) == by) && r.shows(cell, p)
 }
 
-// shows reports whether a plot includes the runs of a cell. A cell is a point of the grid of
-// settings.
+// shows reports whether a plot includes the runs of a cell.
 func (r *Results) shows(cell int, p Plot) bool {
 	for axis, label := range p.Where {
 		if r.label(cell, axis) != label {
@@ -163,8 +160,8 @@ func (s series) at(values []float64) plotter.XYs {
 
 // aside returns a function that shifts the x of series i, so that the whiskers of several series at
 // the same x do not overlap. All shifts together span a part of the distance between two points:
-// half of the distance between two names, or an eighth of the least distance between two numbers.
-// On a logarithmic axis the distance is between the logarithms.
+// half of the distance between two names, or an eighth of the smallest distance between two
+// numbers. On a logarithmic axis, distances are between logarithms.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

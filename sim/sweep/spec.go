@@ -17,7 +17,7 @@ import (
 	"fedpvi/sim"
 )
 
-// A Spec is a sweep file that was read and checked.
+// A Spec is a checked sweep file.
 type Spec struct {
 	Name   string
 	Title  string
@@ -25,7 +25,7 @@ type Spec struct {
 	Seeds  int    // number of runs of each grid cell
 	First  int    // seed of a cell's first run; the following runs have the next seeds
 	Trace  int    // number of rounds between rows of the trace; 0 for no trace
-	Tested bool   // whether the results have columns of predictions, because some run has held-out records
+	Tested bool   // whether the results have columns for predictions, because some run has held-out records
 	Axes   []Axis
 	Random []Random
 	Plots  []Plot
@@ -34,8 +34,8 @@ type Spec struct {
 	// Data holds the SHA-256 of every file of records that the studies name, by file name.
 	Data map[string]string
 
-	// Devices compute the private gradient steps of all runs that can use devices. If Devices is
-	// nil, the CPU computes all steps.
+	// Devices compute the private gradient steps of all runs that can use them. If it is nil, the
+	// CPU computes all steps.
 	Devices *sim.Devices
 
 	source []byte // content of the study file
@@ -50,7 +50,7 @@ type Axis struct {
 	Cases []Case
 }
 
-// A Case is one point of an axis. It consists of one or several settings.
+// A Case is one point of an axis. It consists of one or more settings.
 type Case struct {
 	Label     string
 	Overrides []study.Override
@@ -112,7 +112,7 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a cell. It records the hashes of the study's files of records, and
+// checkCell reads the study of a cell. It records the hashes of the study's record files, and
 // whether the study has held-out records.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
@@ -128,7 +128,7 @@ func (s *Spec) checkCell(cell int) error {
 	return nil
 }
 
-// digestData adds the SHA-256 of a study's file of records to s.Data.
+// digestData adds the SHA-256 of a study's record file to s.Data.
 func (s *Spec) digestData(name string) error {
 	if _, known := s.Data[name]; known {
 		return nil
@@ -198,7 +198,7 @@ func readOverrides(t *document.Table) []study.Override {
 	return overrides
 }
 
-// encode returns a decoded TOML value in the form of TOML text.
+// encode returns a decoded TOML value as TOML text.
 func encode(value any) (string, error) {
 	switch v := value.(type) {
 	case string:
@@ -236,7 +236,7 @@ func (s *Spec) readAxes(root *document.Table) {
 	}
 }
 
-// readValues reads an axis that gives the values of one setting.
+// readValues reads an axis that lists the values of one setting.
 func readValues(t *document.Table, key string) Axis {
 	axis := Axis{Name: key}
 	if name, ok := t.String("name"); ok {
@@ -287,7 +287,7 @@ func (s *Spec) readRandom(t *document.Table) {
 // Runs returns the number of runs of the sweep.
 func (s *Spec) Runs() int { return s.cells() * s.Seeds }
 
-// cells returns the number of points of the grid, or maxRuns + 1 if the number is larger than maxRuns.
+// cells returns the number of points of the grid, or maxRuns + 1 if there are more than maxRuns.
 func (s *Spec) cells() int {
 	n := 1
 	for _, a := range s.Axes {
@@ -299,7 +299,7 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the case on every axis for a cell. Cells are numbered so that the last axis varies
+// cases returns the case on every axis for a cell. Cells are numbered with the last axis varying
 // fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))

@@ -111,7 +111,7 @@ func (r *Results) describe(cell int) map[string]float64 {
 	return found
 }
 
-// A shown is a column of the summary table for people.
+// A shown is a column of the readable summary table.
 type shown struct {
 	head string
 	text func(found map[string]float64) string
@@ -121,7 +121,7 @@ func plainly(head, name string) shown {
 	return shown{head, func(found map[string]float64) string { return short(found[name]) }}
 }
 
-// plusMinus returns a column that shows a mean and, if it is known, the uncertainty of the mean.
+// plusMinus returns a column that shows a mean and, if it is known, its uncertainty.
 func plusMinus(head, mean, uncertainty string) shown {
 	return shown{head, func(found map[string]float64) string {
 		if math.IsNaN(found[uncertainty]) {
@@ -155,8 +155,8 @@ func (r *Results) shown() []shown {
 }
 
 // shownByPlots returns columns for the coverages, errors of means and ratios of sds that the plots
-// of the sweep show. The column of a coverage has its standard error. The columns of the other
-// metrics have standard deviations.
+// of the sweep show. A coverage is shown with its standard error, and the other metrics with
+// standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
 		{"coverage", "coverage", "coverage", "coverage_se"},
@@ -182,7 +182,7 @@ func (r *Results) has(metric string) bool {
 	return false
 }
 
-// table returns a row of headings and then a row for every point of the grid.
+// table returns a row of headings, followed by a row for every point of the grid.
 func (r *Results) table() [][]string {
 	columns := r.shown()
 	header := r.spec.axisNames()
@@ -209,7 +209,7 @@ func (r *Results) Summary(w io.Writer) error {
 	return report.Table(w, "  ", len(r.spec.Axes), r.table())
 }
 
-// markdown writes the table of Summary in the form of Markdown.
+// markdown writes the table of Summary as Markdown.
 func (r *Results) markdown(w io.Writer) error {
 	for i, row := range r.table() {
 		for k := range row {
@@ -233,7 +233,7 @@ func short(x float64) string { return formatted("%.3g", x) }
 // digits formats a number with four decimals.
 func digits(x float64) string { return formatted("%.4f", x) }
 
-// formatted formats a number in the given format. For NaN it returns a dash.
+// formatted formats a number in the given format, and NaN as a dash.
 func formatted(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The test compares quantiles with definition 7 of Hyndman and Fan (1996), computed by hand. It
-// includes the median of an even number of values and the two extreme quantiles.
+// The test compares quantiles with values computed by hand from definition 7 of Hyndman and Fan
+// (1996). It includes the median of an even number of values and the two extreme quantiles.
 func TestQuantiles(t *testing.T) {
 	for _, c := range []struct {
 		values []float64

@@ -59,7 +59,7 @@ x = "factors"
 y = "true_epsilon"
 `
 
-// write writes a sweep file and its study to a folder. It returns the path of the sweep file.
+// write writes a sweep file and its study to a folder, and returns the path of the sweep file.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	study, err := os.ReadFile(filepath.Join("..", "..", "experiments", "linear", "one-parameter.toml"))
@@ -97,7 +97,7 @@ func open(t *testing.T, folder string, spec *sweep.Spec) *sweep.Results {
 
 func ignore(int) {}
 
-// complete runs a sweep to its end. It returns the contents of its files by name.
+// complete runs a sweep to its end, and returns the contents of its files by name.
 func complete(t *testing.T, folder string, spec *sweep.Spec, workers int) map[string]string {
 	t.Helper()
 	results := open(t, folder, spec)
@@ -187,13 +187,13 @@ func TestFirstSeed(t *testing.T) {
 	}
 }
 
-// The test stops a sweep after any run, even in the middle of a row, and resumes it. The files
-// must equal those of an undisturbed sweep.
+// The test stops a sweep after any run, even in the middle of a row, and resumes it. The files must
+// equal those of an uninterrupted sweep.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
-	// With one worker the sweep stops at once. With two workers the other worker may start more
-	// runs first, but fewer than the whole sweep has.
+	// With one worker the sweep stops at once. With two workers, the other worker may start more
+	// runs first, but not all the remaining ones.
 	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
 		if testing.Short() && c.workers == 1 {
 			continue // these cases have one thread, and are slow under the race detector
@@ -213,7 +213,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("stopped after %d runs: %v", c.stop, err)
 		}
 		results.Close()
-		// A process that was killed during a write leaves such torn last rows.
+		// A process that is killed during a write leaves torn last rows like these.
 		for name, rest := range map[string]string{"results.csv": "8,1,pub", "trace.csv": "12,5.5,published,3,2,0.1,2\n12,5.5"} {
 			file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
@@ -283,7 +283,7 @@ func TestFolderErrors(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep cannot continue in a folder whose runs used other records.
+// The test checks that a sweep cannot be resumed in a folder whose runs used other records.
 func TestDataChanged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -355,8 +355,8 @@ y = "epsilon"
 	}
 }
 
-// standIns creates empty files in place of public data sets. A check of a sweep computes their
-// hash but does not parse them.
+// standIns creates empty files in place of public data sets. Checking a sweep computes their hashes
+// but does not parse them.
 func standIns(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
@@ -372,7 +372,7 @@ func standIns(t *testing.T) {
 	t.Setenv("FEDPVI_DATA", folder)
 }
 
-// The test checks that every sweep of the repository is valid.
+// The test checks that every sweep in the repository is valid.
 func TestExperiments(t *testing.T) {
 	standIns(t)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "experiments", "*", "*.toml"))
@@ -398,8 +398,8 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// BenchmarkFigure48 runs the whole sweep of figure 4.8 on two cores. It has 500 runs of 100
-// rounds with 20 clients.
+// BenchmarkFigure48 runs the whole sweep of figure 4.8 on two cores: 500 runs of 100 rounds with 20
+// clients.
 func BenchmarkFigure48(b *testing.B) {
 	spec, err := sweep.Load(filepath.Join("..", "..", "experiments", "linear", "fig-4-8.toml"))
 	if err != nil {

@@ -30,7 +30,7 @@ type Cell struct {
 	Bounds  string     `json:"bounds"`
 	Scale   string     `json:"scale"`
 
-	Groups int `json:"groups,omitempty"` // number of groups with effects of their own; 0 for none
+	Groups int `json:"groups,omitempty"` // number of groups with separate effects; 0 for none
 	// "intercepts" if only intercepts vary between groups; "slopes" if the slopes of the first
 	// column also vary between groups
 	Varies string `json:"varies,omitempty"`
@@ -38,8 +38,7 @@ type Cell struct {
 	Spread string `json:"spread,omitempty"`
 }
 
-// A factor is a property of a cell with its possible levels. This meaning of factor is that of the
-// design of experiments.
+// A factor is a property of a cell with its possible levels, as in the design of experiments.
 type factor struct {
 	name   string
 	levels []string
@@ -60,8 +59,8 @@ var factors = []factor{
 }
 
 // groupFactors are the properties that the covering design of models with groups combines. The
-// frequency of a group is proportional to one divided by its rank. With the split "groups" a client
-// has all records of its groups.
+// frequency of a group is proportional to one divided by its rank. With the split "groups", a
+// client has all records of its groups.
 var groupFactors = []factor{
 	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
 	{"records", []string{"400", "2000", "20000"}},
@@ -88,7 +87,7 @@ func Names() []string {
 }
 
 // Level returns the level of the property with the given name. A cell with a public data set has
-// levels of three properties only: set, epsilon and unit. A cell without groups has no levels of
+// levels for only three properties: set, epsilon and unit. A cell without groups has no levels for
 // the properties that describe groups.
 func (c *Cell) Level(name string) string {
 	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) {
@@ -132,7 +131,7 @@ func (c *Cell) Level(name string) string {
 	}
 }
 
-// String returns the levels of the cell in one line.
+// String returns the levels of the cell on one line.
 func (c *Cell) String() string {
 	if c.Set != "" {
 		return fmt.Sprintf("%s, ε = %s", c.Set, c.Level("epsilon"))
@@ -173,12 +172,12 @@ func (r row) cell(factors []factor) Cell {
 
 // These limits exclude cells that are not valid studies and cells that take too long to simulate.
 const (
-	// maximum of records × (coefficients of all predictors)²; the time of a fit of the pooled
-	// records is proportional to this product
+	// maximum of records × (coefficients of all predictors)², because the time of a fit of the
+	// pooled records is proportional to this product
 	mostWork  = 2.5e9
 	leastMany = 10 // minimum number of clients in a study whose privacy unit is the client
-	// maximum number of coefficients if the privacy unit is the client; the time grows with the
-	// sixth power of this number
+	// maximum number of coefficients if the privacy unit is the client, because the time grows with
+	// the sixth power of this number
 	mostOfClient = 10
 	mostEffects  = 60 // maximum number of effects of groups, of all kinds
 )
@@ -207,14 +206,14 @@ func (c *Cell) possible() bool {
 // the design with groups.
 const size, groupSize = 400, 60
 
-// nothing is a cell with groups whose effects on the outcome are all zero.
+// nothing is a cell with groups that have no effect on the outcome.
 var nothing = Cell{
 	Family: "logistic", Records: 6400, Coefficients: 9, Clients: 5, Split: "balanced", Epsilon: 1, Unit: study.Record,
 	Columns: "independent", Bounds: "tight", Scale: "scaled", Groups: 20, Varies: "intercepts", Spread: "none",
 }
 
-// named returns the cells that have a name. They are similar to the first studies for which the
-// defaults of version 1 of the study language failed.
+// named returns the cells that have a name. They resemble the first studies for which the defaults
+// of version 1 of the study language failed.
 func named() (cells []Cell) {
 	for _, one := range []struct {
 		Cell
@@ -255,12 +254,12 @@ var bank = sync.OnceValue(func() []Cell {
 })
 
 // design returns a covering design, which it builds cell by cell. It generates many random cells,
-// and chooses the cell with the most pairs of levels that occur in no earlier cell. When every
-// possible pair occurs, design counts triples of levels in place of pairs. The first cells of a
+// and chooses the cell with the most pairs of levels that occur in no earlier cell. Once every
+// possible pair occurs, design counts triples of levels instead of pairs. The first cells of a
 // design are therefore a smaller covering design.
 func design(factors []factor, size int) []Cell {
 	var rows []row
-	open := map[string]bool{} // pairs of levels that can occur, but do not occur in any chosen cell yet
+	open := map[string]bool{} // pairs of levels that can occur, but do not yet occur in any chosen cell
 	each(factors, make(row, 0, len(factors)), func(r row) {
 		rows = append(rows, slices.Clone(r))
 		r.combinations(2, func(key string) { open[key] = true })
@@ -307,8 +306,8 @@ func each(factors []factor, r row, do func(row)) {
 	}
 }
 
-// combinations calls do for every choice of n levels of the cell. The argument key of do is a text
-// that identifies the choice.
+// combinations calls do for every choice of n levels of the cell. key is a string that identifies
+// the choice.
 func (r row) combinations(n int, do func(key string)) {
 	key := make([]byte, 0, 2*n)
 	var from func(first, n int)
@@ -333,11 +332,10 @@ func count(is bool) int {
 	return 0
 }
 
-// Select returns the cells that meet a selection. A selection is a list of items separated by
-// commas. An item is a number, a range of numbers ("1-40"), or a condition on a property
-// ("records<=20000", "family=logistic", "set!="). A cell is selected if the list has the cell's
-// number and the cell meets all conditions. A list without numbers allows all numbers, so an empty
-// selection selects all cells.
+// Select returns the cells that meet a selection, which is a list of items separated by commas. An
+// item is a number, a range of numbers ("1-40"), or a condition on a property ("records<=20000",
+// "family=logistic", "set!="). A cell is selected if the list has its number and it meets all
+// conditions. A list without numbers allows all numbers, so an empty selection selects all cells.
 func Select(cells []Cell, selection string) ([]Cell, error) {
 	var ranges [][2]int
 	var conditions []func(*Cell) bool
@@ -378,7 +376,7 @@ func Select(cells []Cell, selection string) ([]Cell, error) {
 	return chosen, nil
 }
 
-// parseCondition returns a condition on a property. It returns nil if the text is not a condition.
+// parseCondition returns a condition on a property, or nil if the text is not a condition.
 func parseCondition(text string) (func(*Cell) bool, error) {
 	for _, op := range []string{"<=", ">=", "!=", "="} {
 		name, level, found := strings.Cut(text, op)

@@ -4,13 +4,13 @@
 // pooled records, and with the posterior after an ideal release.
 //
 // The bank is a covering design over families, sizes, splits, budgets, privacy units, columns,
-// bounds and units ([Cells]). The bank contains every pair of levels that can occur together. The
-// number of a cell determines everything in the cell. The true parameters are drawn from the prior.
+// bounds and units ([Cells]). It contains every pair of levels that can occur together. The number
+// of a cell determines everything in the cell. The true parameters are drawn from the prior.
 //
 // Seeds below [Reporting] are for choosing constants of a method. All other seeds are for reporting
 // measurements.
 package truth
 
-// Reporting is the first of the seeds with which results are reported. These seeds must not be used
-// to choose constants of a method, because the results would then be biased.
+// Reporting is the first seed for reporting results. Seeds from Reporting on must not be used to
+// choose constants of a method, because the results would then be biased.
 const Reporting = 10_000

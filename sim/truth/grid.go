@@ -19,18 +19,18 @@ import (
 	"fedpvi/sim/report"
 )
 
-// The grid has private gradient steps whose clip and step size are these multiples of the rule's
+// The grid runs private gradient steps whose clip and step size are these multiples of the rule's
 // values. The setting with both multiples 1 is the rule.
 var gridClips, gridSteps = []float64{.25, .5, 1, 2}, []float64{.5, 1, 2}
 
-// gridRounds is the number of rounds of private gradient steps, which have no default for it.
+// gridRounds is the number of rounds of private gradient steps, because this number has no default.
 const gridRounds = "10"
 
 // A Score measures the predictions of held-out records.
 type Score struct {
 	Log      float64  `json:"log"`                // mean log predictive density
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of correctly predicted outcomes; nil if the outcome is a number
-	Failed   string   `json:"failed,omitempty"`   // reason for which there are no predictions
+	Failed   string   `json:"failed,omitempty"`   // reason why there are no predictions
 }
 
 // newScore returns the score of predictions for the outcome of the model m.
@@ -52,8 +52,8 @@ func newScore(m *study.Model, all []fit.Prediction) (s Score) {
 	return s
 }
 
-// playGrid sets r.Grid. It simulates the cell of replication r, with the same records, once for
-// each setting of the grid.
+// playGrid sets r.Grid. For each setting of the grid, it simulates the cell of replication r once,
+// always with the same records.
 func (c *Cell) playGrid(ctx context.Context, r *Replication) error {
 	steps := []study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "inference.intervals", Value: `"none"`}, {Key: "inference.rounds", Value: gridRounds}}
 	rule, err := c.federation(r.Seed, steps)
@@ -77,12 +77,12 @@ func (c *Cell) playGrid(ctx context.Context, r *Replication) error {
 	return ctx.Err()
 }
 
-// override returns an override with a number.
+// override returns an override that sets key to a number.
 func override(key string, value float64) study.Override {
 	return study.Override{Key: key, Value: strconv.FormatFloat(value, 'g', -1, 64)}
 }
 
-// A federation is a simulated federation with its world.
+// A federation is a simulated federation and its world.
 type federation struct {
 	*sim.Federation
 	*world
@@ -119,7 +119,7 @@ func (f *federation) score(ctx context.Context) (s Score) {
 	return s
 }
 
-// A loss compares predictions of the default settings with the best of the grid.
+// A loss compares predictions with the default settings to the best predictions of the grid.
 type loss struct {
 	Cell
 	log, accuracy         float64 // of the default; accuracy is NaN if the outcome is a number
@@ -129,8 +129,8 @@ type loss struct {
 	replications, settled int     // number of replications, and of settings that failed in none
 }
 
-// lossOf averages the scores of a cell over its replications. A setting that fails in one of them
-// is left out. lossOf returns false if the cell was played without the grid, or the default failed.
+// lossOf averages the scores of a cell over its replications. It leaves out a setting that fails in
+// any of them. ok is false if the cell was played without the grid, or if the default failed.
 func lossOf(outcomes []Outcome) (l loss, ok bool) {
 	l = loss{Cell: outcomes[0].Cell, best: math.Inf(-1), rule: math.NaN(), ruleRight: math.NaN(), mostRight: math.Inf(-1)}
 	var replications []*Replication
@@ -181,7 +181,7 @@ func (s Score) right() float64 {
 	return *s.Accuracy
 }
 
-// WriteGrid writes a table of cells that were simulated with the grid. The table shows what the
+// WriteGrid writes a table of cells that were simulated with the grid. It shows how much the
 // defaults, and the rule for private gradient steps, lose against the best setting.
 func WriteGrid(w io.Writer, outcomes []Outcome) error {
 	byCell := map[int][]Outcome{}
@@ -221,7 +221,7 @@ func (o Outcome) withGrid() bool {
 	return slices.ContainsFunc(o.Replications, func(r *Replication) bool { return r.Grid != nil })
 }
 
-// row returns the row of a cell in the table of losses.
+// row returns a cell's row in the table of losses.
 func (l *loss) row() []string {
 	percent := func(x float64) string { return dashed("%.1f %%", 100*x) }
 	return []string{
@@ -230,9 +230,9 @@ func (l *loss) row() []string {
 	}
 }
 
-// log formats a log score or a difference of two.
+// log formats a log score or the difference of two log scores.
 func log(x float64) string {
-	if math.Abs(x) >= 1000 { // the steps went astray
+	if math.Abs(x) >= 1000 { // the steps diverged
 		return dashed("%.0e", x)
 	}
 	return dashed("%.4f", x)
@@ -267,7 +267,7 @@ func writeLosses(w io.Writer, losses []loss) error {
 	return nil
 }
 
-// dashed formats x, and returns a dash for NaN.
+// dashed formats x, and NaN as a dash.
 func dashed(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"

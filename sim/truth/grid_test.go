@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The grid has twelve settings. One of them is the rule, whose scores are those of the study that
-// sets neither the clip nor the step size.
+// The test checks that the grid has twelve settings. One of them is the rule, and its scores must
+// be those of the study that sets neither the clip nor the step size.
 func TestGrid(t *testing.T) {
 	cell := find(t, "family=logistic,records=400,coefficients=3,unit=record,clients<=10")
 	out := filepath.Join(t.TempDir(), "grid")
@@ -44,7 +44,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// Outcomes without the grid cannot be completed with it in the same file.
+// The test checks that outcomes without the grid cannot be completed with the grid in the same
+// file.
 func TestGridNeedsItsOwnFile(t *testing.T) {
 	cell := find(t, "family=linear,records=400,coefficients=3,unit=record,clients<=10")
 	o := Options{Cells: []Cell{*cell}, Replications: 1, Seed: 1, Out: filepath.Join(t.TempDir(), "plain"), Clock: noClock}
@@ -57,8 +58,8 @@ func TestGridNeedsItsOwnFile(t *testing.T) {
 	}
 }
 
-// The best setting is the best on average over replications. A setting that failed once does not
-// count.
+// The test checks that the best setting is the best on average over replications, and that a
+// setting that failed once does not count.
 func TestLossOf(t *testing.T) {
 	scores := func(first, rule, last float64) (grid []Score) {
 		for range 12 {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// clips are the quantiles of norms among which the clip of the ideal release is chosen.
+// clips are the quantiles of norms from which the clip of the ideal release is chosen.
 var clips = []float64{.5, .7, .85, .95, .99, 1}
 
 // ideal returns the posterior variances after one ideal release, which is possible only with
@@ -22,8 +22,8 @@ var clips = []float64{.5, .7, .85, .95, .99, 1}
 //
 // Here P is the precision of the prior, Λ is the information of the records, and R is the
 // covariance of the noise plus bbᵀ, where b is the sum of the parts that clipping removes. If the
-// prior is weak, these variances are the pooled variance plus the variance of the release. The
-// function chooses the best of six clips.
+// prior is weak, these variances are the pooled variance plus the variance of the release. ideal
+// chooses the best of six clips.
 func (f *pooled) ideal(noise float64) ([]float64, error) {
 	d := len(f.mode)
 	var root mat.Cholesky
@@ -74,8 +74,8 @@ func (f *pooled) ideal(noise float64) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls do with the vectors L⁻¹·score of the records. L is the matrix lower, and
-// score is the gradient of a record's log likelihood at the mode.
+// eachContribution calls do with the vectors L⁻¹·score of the records, where L = lower and score is
+// the gradient of a record's log likelihood at the mode.
 func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) error {
 	for _, c := range f.clients {
 		err := c.EachGradient(f.mode, func(score []float64) error {
@@ -93,9 +93,9 @@ func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) err
 	return nil
 }
 
-// afterRelease returns the posterior variances after one release. The release is the vector
-// L⁻¹·score, where L is the matrix lower, the Cholesky root of the pooled precision. Each element
-// of the release has noise of the given sd, and the vector has the given bias.
+// afterRelease returns the posterior variances after one release of the vector L⁻¹·score, where L =
+// lower is the Cholesky root of the pooled precision. Each element of the release has noise of the
+// given sd, and the vector has the given bias.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R
@@ -157,8 +157,7 @@ func diagonalOfInverse(precision *mat.SymDense) ([]float64, error) {
 }
 
 // averaged returns the posterior variances of the coordinates, averaged over the posterior of the
-// spreads of groups. The argument seen is the information that a release contains about the
-// coordinates.
+// spreads of groups. seen is the information that a release contains about the coordinates.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

@@ -9,9 +9,9 @@ import (
 )
 
 // idealOfClients returns the variances of an ideal release if a whole client is protected. The
-// posterior is that of the mean of the population from which clients are drawn. The covariance of
-// θ between clients is known: it is diagonal and has the given variances. The slice between is nil
-// if clients do not differ.
+// posterior is that of the mean of the population from which clients are drawn. The covariance of θ
+// between clients is known: it is diagonal and has the given variances. between is nil if clients
+// do not differ.
 //
 // Let s and Λ be the score and the information of a client at the pooled mode. With the client's
 // own effect integrated out, whose covariance is Σ, they become
@@ -26,8 +26,8 @@ import (
 //
 //	ρ = (1 − 1/d)·C/n
 //
-// Here d is the number of coordinates, C is the clip, and n > C is the root mean square norm of
-// the client's score. For a client that is not clipped ρ is 1. The variances are the diagonal of
+// Here d is the number of coordinates, C is the clip, and n > C is the root mean square norm of the
+// client's score. For a client that is not clipped ρ is 1. The variances are the diagonal of
 //
 //	(P + H(V + R)⁻¹H)⁻¹    with the sums over clients H = Σ ρW and V = Σ ρ²W
 //
@@ -90,8 +90,8 @@ type contributor struct {
 	norm float64
 }
 
-// marginal returns the clients' scores and informations at the pooled mode, with their own effects
-// integrated out.
+// marginal returns the clients' scores and informations at the pooled mode, with the clients' own
+// effects integrated out.
 func (f *pooled) marginal(between []float64) ([]*contributor, error) {
 	d := len(f.mode)
 	var all []*contributor
@@ -118,8 +118,8 @@ func (f *pooled) marginal(between []float64) ([]*contributor, error) {
 	return all, nil
 }
 
-// measure sets c.white and c.norm. The argument lower is L, the Cholesky root of the precision. The
-// expected squared norm is
+// measure sets c.white and c.norm. lower is L, the Cholesky root of the precision. The expected
+// squared norm is
 //
 //	‖L⁻¹g‖² + ‖L⁻¹WL⁻ᵀ‖²
 func (c *contributor) measure(lower *mat.TriDense) error {

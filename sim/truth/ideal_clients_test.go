@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Without noise the ideal is the posterior of the population's mean: a client whose information is Λ
-// and whose own effect has covariance Σ adds (Λ⁻¹ + Σ)⁻¹ to the precision. With nothing but noise
-// the ideal is the prior.
+// The test checks two extremes. Without noise, the ideal must be the posterior of the population's
+// mean: a client with information Λ and an effect with covariance Σ adds (Λ⁻¹ + Σ)⁻¹ to the
+// precision. With very large noise, the ideal must be the prior.
 func TestIdealOfClients(t *testing.T) {
 	m, clients, _ := regressions(t, find(t, "family=logistic,unit=client,records=2000,coefficients=3,split=balanced"))
 	f, err := newPooled(m, clients)
@@ -60,7 +60,7 @@ func TestIdealOfClients(t *testing.T) {
 	}
 }
 
-// The score of a clipped client has a quarter of its slope here, and the noise counts sixteen times.
+// Here the score of a clipped client has a quarter of its slope, so the noise counts sixteen times.
 func TestIdealOfClippedClient(t *testing.T) {
 	const h, sd, clip = 50, 3, 1
 	unit := math.Sqrt(h)

@@ -41,8 +41,8 @@ type Replication struct {
 	Seed uint64 `json:"seed"`
 	Measures
 
-	// Kinds has separate measures of the coefficients and scales, of the effects of groups, and of the
-	// spreads of effects. It is nil if there are no groups.
+	// Kinds has separate measures for the coefficients and scales, for the effects of groups, and
+	// for the spreads of effects. It is nil if there are no groups.
 	Kinds map[string]*Measures `json:"kinds,omitempty"`
 
 	// Spread is the largest posterior mean of a spread, which is the sd of the effects of groups,
@@ -55,23 +55,23 @@ type Replication struct {
 	LogPrior  float64 `json:"log_prior"`
 	LogPooled float64 `json:"log_pooled"`
 
-	// Accuracy is the share of held-out records whose outcome is predicted as the most likely one. It
-	// is nil if the outcome is a number.
+	// Accuracy is the share of held-out records whose outcome was predicted to be the most likely
+	// one. It is nil if the outcome is a number.
 	Accuracy *float64 `json:"accuracy,omitempty"`
 
-	// Grid has the scores of private gradient steps, by the settings of the grid. It is nil if the
-	// grid was not simulated.
+	// Grid has the scores of private gradient steps, by setting of the grid. It is nil if the grid
+	// was not simulated.
 	Grid []Score `json:"grid,omitempty"`
 
-	Seconds float64 `json:"seconds"` // duration in seconds of the federation alone, on one core
+	Seconds float64 `json:"seconds"` // time in seconds that the federation alone takes on one core
 	Failed  string  `json:"failed,omitempty"`
 }
 
 // z90 is the 95 % quantile of the standard normal distribution.
 const z90 = 1.6448536269514722
 
-// Play simulates a cell once. If the federation fails, the result has the failure. The function
-// clock returns a time in seconds.
+// Play simulates a cell once. If the federation fails, the result states the failure. clock returns
+// a time in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
 	f, err := c.federation(seed, nil)
 	if err != nil {
@@ -169,7 +169,8 @@ func kindOf(m *fit.Model, i int) string {
 	return Kinds[0]
 }
 
-// A played holds the marginals of a posterior, and the numbers that the posterior is compared with.
+// A played holds the marginals of a posterior, and the numbers with which the posterior is
+// compared.
 type played struct {
 	own, prior []study.Normal
 	fit        *pooled
@@ -233,8 +234,8 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	return err
 }
 
-// hold returns the share of the pooled posterior's probability that lies within the 90 % intervals
-// of the given marginals.
+// hold returns the share of the pooled posterior's probability within the 90 % intervals of the
+// given marginals.
 func (p *played) hold(marginals []study.Normal, coordinates []int) (share float64) {
 	for _, i := range coordinates {
 		q, sd := marginals[i], math.Sqrt(p.fit.cov.At(i, i))
@@ -244,8 +245,8 @@ func (p *played) hold(marginals []study.Normal, coordinates []int) (share float6
 	return share
 }
 
-// covers returns the share of true coordinates within their 90 % intervals. It returns nil if no
-// coordinate has a true value.
+// covers returns the share of true coordinates within their 90 % intervals, or nil if no coordinate
+// has a true value.
 func (p *played) covers(coordinates []int) *float64 {
 	within, of := 0, 0
 	for _, i := range coordinates {

@@ -12,9 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A pooled is the fit of all records in one place. The fit is a normal distribution at the mode of
-// the posterior. The precision of the fit is the prior's precision plus the Fisher information at
-// the mode.
+// A pooled is the fit of all records in one place: a normal distribution at the mode of the
+// posterior. Its precision is the prior's precision plus the Fisher information at the mode.
 type pooled struct {
 	clients     []*solver.Regression
 	mode        []float64
@@ -23,7 +22,7 @@ type pooled struct {
 	prior       []float64     // precision of the prior of each coordinate
 	cov         *mat.SymDense // covariance of the posterior
 
-	// groups is the prior of the coordinates on which records depend. The slice order has the indices of
+	// groups is the prior of the coordinates on which records depend. order has the indices of
 	// these coordinates and of the spreads. Both are nil if there are no groups.
 	groups *hierarchy.Prior
 	order  []int
@@ -54,13 +53,13 @@ func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, erro
 
 const (
 	mostScorings = 200
-	arrived      = 1e-10 // squared length of a step, in posterior sds, below which the search for the mode ends
+	arrived      = 1e-10 // the search for the mode ends when the squared length of a step, in posterior sds, is below this
 )
 
-// newPooled finds the mode by Fisher scoring from the prior mean. A step is halved until it does not
-// lower the log posterior and does not end far beyond the highest point of its direction. Where the
+// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step until it neither
+// lowers the log posterior nor ends far beyond the highest point in its direction. Where the
 // curvature is twice the information, as it can be for the dispersion of counts, a whole step ends
-// about as far beyond this point as it began before it, and the search would hardly proceed.
+// about as far beyond this point as it began before it, and the search would hardly advance.
 func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	d := m.Dim()
 	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}
@@ -104,7 +103,7 @@ func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 			}
 		}
 		if !moved {
-			return f, nil // no step raises the log posterior, up to rounding
+			return f, nil // up to rounding, no step raises the log posterior
 		}
 	}
 	return nil, errors.New("the pooled fit still moves")
@@ -128,8 +127,8 @@ func (f *pooled) logPosterior(mean, theta []float64, along *mat.VecDense) (value
 	return value, mat.Dot(mat.NewVecDense(len(theta), gradient), along)
 }
 
-// score sets the information and the precision at the present mode, and returns the gradient of
-// the log posterior.
+// score sets the information and the precision at the current mode, and returns the gradient of the
+// log posterior.
 func (f *pooled) score(mean []float64) (*mat.VecDense, error) {
 	d := len(f.mode)
 	sum := mat.NewVecDense(d, nil)

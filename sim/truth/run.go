@@ -12,29 +12,28 @@ import (
 	"sync"
 )
 
-// An Outcome holds the results of several replications of a cell. The file of results has one line
-// for each Outcome.
+// An Outcome holds the results of several replications of a cell. The results file has one line for
+// each Outcome.
 type Outcome struct {
 	Cell         Cell           `json:"cell"`
 	Seed         uint64         `json:"seed"` // seed of the first replication; the others have the next seeds
 	Replications []*Replication `json:"replications"`
 }
 
-// Options configure a run.
+// Options configures a run.
 type Options struct {
 	Cells        []Cell
 	Replications int    // number of replications of each cell
 	Seed         uint64 // seed of the first replication
-	Grid         bool   // whether every cell is also simulated with the settings of a grid
-	Jobs         int    // number of cells that are simulated at a time; results do not depend on this number
-	// file to which results are added; cells that the file already has with the same seed are
-	// skipped
+	Grid         bool   // whether to simulate every cell also with the settings of a grid
+	Jobs         int    // number of cells that are simulated at a time; it does not affect the results
+	// file to which results are added; cells that are already in it with the same seed are skipped
 	Out      string
 	Clock    func() float64
 	Progress func(done, of int, c *Cell) // called after every cell
 }
 
-// Run simulates cells. After each cell it adds a line to the file of results.
+// Run simulates cells. After each cell it adds a line to the results file.
 func Run(ctx context.Context, o Options) (err error) {
 	before, err := Read(o.Out)
 	if err != nil {
@@ -93,7 +92,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return context.Cause(ctx)
 }
 
-// line simulates all replications of a cell, and returns the line with their results.
+// line simulates all replications of a cell, and returns a line with the results.
 func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	outcome := Outcome{Cell: *c, Seed: o.Seed}
 	for i := range o.Replications {
@@ -112,8 +111,8 @@ func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// Read returns the outcomes in a file of results. If the file does not exist, Read returns nothing.
-// If an interruption has left the last line incomplete, Read removes this line from the file.
+// Read returns the outcomes in a results file, or nothing if it does not exist. If an interruption
+// left the last line incomplete, Read removes it from the file.
 func Read(path string) (all []Outcome, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +123,7 @@ func Read(path string) (all []Outcome, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	in := bufio.NewReader(file)
-	var whole int64 // length of the complete lines that were read so far, in bytes
+	var whole int64 // length in bytes of the complete lines that were read so far
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if err != nil { // the end
@@ -149,5 +148,5 @@ func Of(all []Outcome, cells []Cell) (some []Outcome) {
 	return some
 }
 
-// isOf reports whether the outcome is one of the cell.
+// isOf reports whether o is an outcome of the cell c.
 func (o *Outcome) isOf(c Cell) bool { return c.Number == o.Cell.Number }

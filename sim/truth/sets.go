@@ -11,13 +11,13 @@ import (
 //go:embed sets/*.toml
 var files embed.FS
 
-// sets are the public data sets. The folder sets has a study for each of them.
+// sets lists the public data sets. The folder sets has a study for each of them.
 var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
 
 // open returns the study of a public data set, the clients with their records, and the held-out
-// records. The environment variable FEDPVI_DATA names the folder that has the files of records. The
-// seed determines which records are held out, and which client has each of the other records. Overrides change settings of
-// the study.
+// records. The record files are in the folder that the environment variable FEDPVI_DATA names. seed
+// determines which records are held out, and which client has each of the other records. overrides
+// change settings of the study.
 func (c *Cell) open(seed uint64, overrides ...study.Override) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)

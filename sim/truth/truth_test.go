@@ -24,7 +24,7 @@ import (
 
 func noClock() float64 { return 0 }
 
-// find returns the first cell that a selection names.
+// find returns the first cell in a selection.
 func find(t *testing.T, selection string) *Cell {
 	t.Helper()
 	cells, err := Select(Cells(), selection)
@@ -34,8 +34,8 @@ func find(t *testing.T, selection string) *Cell {
 	return &cells[0]
 }
 
-// The design contains every pair of levels of two factors that any valid cell has, and no cell
-// twice. The test finds these pairs by enumerating all valid cells.
+// The test checks that the design contains every pair of levels of two factors that any valid cell
+// has, and no cell twice. It finds these pairs by enumerating all valid cells.
 func TestEveryPairOccurs(t *testing.T) {
 	checkPairs(t, fmt.Sprintf("1-%d", size), factors, size)
 	first := size + 2*len(sets) + 1
@@ -108,7 +108,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// The studies of the public data sets can be read.
+// The test checks that the studies of the public data sets can be read.
 func TestSets(t *testing.T) {
 	for _, set := range sets {
 		source, err := files.ReadFile("sets/" + set + ".toml")
@@ -125,7 +125,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// Records have the properties that their cell names.
+// The test checks that records have the properties that their cell names.
 func TestWorld(t *testing.T) {
 	base := Cell{Family: "logistic", Records: 20_000, Coefficients: 10, Clients: 10, Split: "balanced", Epsilon: 1, Unit: study.Record, Columns: "independent", Bounds: "tight", Scale: "raw"}
 	draw := func(change func(*Cell)) *world {
@@ -185,7 +185,7 @@ func TestWorld(t *testing.T) {
 	}
 }
 
-// regressions returns a world's model and the records of its clients.
+// regressions returns the model of a cell's world and the records of its clients.
 func regressions(t *testing.T, c *Cell) (*fit.Model, []*solver.Regression, *sim.Federation) {
 	t.Helper()
 	w, err := c.world(1)
@@ -203,7 +203,7 @@ func regressions(t *testing.T, c *Cell) (*fit.Model, []*solver.Regression, *sim.
 	return f.Protocol.Model(), clients, f
 }
 
-// For a linear model the pooled fit is the exact posterior.
+// The test checks that the pooled fit of a linear model is the exact posterior.
 func TestPooledIsExact(t *testing.T) {
 	m, clients, f := regressions(t, find(t, "family=linear,records<=2000,coefficients<=10"))
 	got, err := newPooled(m, clients)
@@ -225,7 +225,7 @@ func TestPooledIsExact(t *testing.T) {
 	}
 }
 
-// For every family the gradient of the log posterior is zero at the mode.
+// The test checks, for every family, that the gradient of the log posterior is zero at the mode.
 func TestPooledIsTheMode(t *testing.T) {
 	for family := range models {
 		m, clients, _ := regressions(t, find(t, "records<=2000,coefficients<=10,family="+family))
@@ -246,8 +246,9 @@ func TestPooledIsTheMode(t *testing.T) {
 	}
 }
 
-// Without noise the ideal is the pooled posterior, and with nothing but noise the prior. With
-// one coordinate and a weak prior it is the pooled variance plus that of the release.
+// The test checks that the ideal is the pooled posterior without noise, and the prior with very
+// large noise. With one coordinate and a weak prior, it must be the pooled variance plus the
+// variance of the release.
 func TestIdeal(t *testing.T) {
 	m, clients, _ := regressions(t, find(t, "family=logistic,records<=2000,coefficients<=10"))
 	f, err := newPooled(m, clients)
@@ -282,8 +283,8 @@ func TestIdeal(t *testing.T) {
 	}
 }
 
-// A run that was stopped continues, cut-off lines are played again, and the number of jobs
-// changes nothing.
+// The test checks that a run that was stopped can continue, that cut-off lines are simulated again,
+// and that the number of jobs does not affect the results.
 func TestRunContinues(t *testing.T) {
 	cells, err := Select(Cells(), "records=400,coefficients=3,unit=record,epsilon<=1")
 	if err != nil {
@@ -335,8 +336,8 @@ func TestRunContinues(t *testing.T) {
 	}
 }
 
-// The verdict counts the cells whose coverage is in the required range. It counts a cell once, also
-// if the cell has two outcomes.
+// The test checks that the verdict counts the cells whose coverage is in the required range, and
+// that it counts a cell with two outcomes only once.
 func TestVerdict(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	replication := func(truth *float64, pooled float64) *Replication {
@@ -350,7 +351,8 @@ func TestVerdict(t *testing.T) {
 	if len(all) != 2 || math.Abs(all[0].Truth-.9) > 1e-12 || all[1].Replications != 4 || all[1].Failed != 1 {
 		t.Fatalf("summaries: %+v", all)
 	}
-	// The mean of .31, .30, .29 is .30 with standard error .01/√3, and 9.925 of those above it.
+	// The mean of .31, .30 and .29 is .30, with standard error .01/√3. The upper end is 9.925
+	// standard errors above it.
 	if want := .3 + 9.924843*.01/math.Sqrt(3); math.Abs(all[1].Upper-want) > 1e-6 {
 		t.Errorf("upper end %g, want %g", all[1].Upper, want)
 	}
@@ -365,8 +367,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Over a few cheap cells, intervals of 90 % hold the pooled posterior, and no prediction is worse
-// than the prior's.
+// The test checks, for a few cheap cells, that intervals of 90 % contain the pooled posterior, and
+// that no prediction is worse than the prior's.
 func TestBank(t *testing.T) {
 	cells, err := Select(Cells(), "records=2000,coefficients<=10,unit=record,family!=poisson-overdispersed")
 	if err != nil {
@@ -397,8 +399,9 @@ func TestBank(t *testing.T) {
 	}
 }
 
-// With groups the bank measures each kind of coordinate. Next to no noise is almost the ideal
-// release: sds are the ideal's, and the mean is the pooled one.
+// The test checks that the bank measures each kind of coordinate of a model with groups. With
+// almost no noise, the release is nearly ideal: the sds must be those of the ideal release, and the
+// mean must be the pooled mean.
 func TestBankOfGroups(t *testing.T) {
 	cell := find(t, "groups=5,epsilon=off,family=linear")
 	cell.Records = 2000

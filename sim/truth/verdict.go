@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// List writes a table with the number of each cell and its level of each property.
+// List writes a table with the number of each cell and its level for each property.
 func List(w io.Writer, cells []Cell) error {
 	rows := [][]string{append([]string{"cell"}, Names()...)}
 	for _, c := range cells {
@@ -43,7 +43,7 @@ type Summary struct {
 	Ideal              float64 // median, over replications, of the ideal sd divided by the prior's sd
 	RMS                float64 // root mean square over replications
 	// mean differences of log scores. Loss is the score of the pooled fit minus that of the
-	// posterior. Gain is the score of the posterior minus that of the prior.
+	// posterior, and Gain is the score of the posterior minus that of the prior.
 	Loss, Gain float64
 	Seconds    float64 // mean over replications
 
@@ -52,8 +52,8 @@ type Summary struct {
 	Small  int                 // number of replications in which no spread of effects is clearly above 0
 }
 
-// Signal reports whether the records of this cell have much information. They do if the sds after
-// the ideal release are at most half of the prior sds.
+// Signal reports whether the records of this cell are informative: the sds after the ideal release
+// are at most half of the prior sds.
 func (s *Summary) Signal() bool { return s.Ideal <= .5 }
 
 // Summarise returns a summary for each cell, in the order of their numbers.
@@ -78,8 +78,7 @@ func Summarise(outcomes []Outcome) []Summary {
 	return all
 }
 
-// summarise combines the outcomes of a cell. The function measures selects the measures of each
-// replication.
+// summarise combines the outcomes of a cell. measures selects the measures of each replication.
 func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summary {
 	s := Summary{Cell: outcomes[0].Cell}
 	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds, spread []float64
@@ -121,7 +120,7 @@ func mean(values []float64) (m float64) {
 }
 
 // upper returns the upper end of the 99 % confidence interval of the mean of independent values,
-// by Student's t distribution. It is NaN for fewer than two values.
+// from Student's t distribution, or NaN for fewer than two values.
 func upper(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {
@@ -135,7 +134,7 @@ func upper(values []float64) float64 {
 	return m + distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.995)*math.Sqrt(squares/(n-1)/n)
 }
 
-// Write writes a table by level of every property, and the overall verdict.
+// Write writes a table by level of every property, followed by the overall verdict.
 func Write(w io.Writer, all []Summary) error {
 	rows := [][]string{{"property", "level", "cells", "truth", "pooled", "prior's", "signal", "width", "90 %", "rms", "below pooled", "above prior", "seconds"}}
 	for _, name := range Names() {
@@ -175,7 +174,7 @@ func Write(w io.Writer, all []Summary) error {
 	return verdict(w, all)
 }
 
-// byNumber compares two levels, as numbers if both are numbers.
+// byNumber compares two levels, numerically if both are numbers.
 func byNumber(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
@@ -185,7 +184,7 @@ func byNumber(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// pick evaluates a function for each cell. It returns the results that are not NaN.
+// pick evaluates f for each cell, and returns the results that are not NaN.
 func pick(all []Summary, f func(*Summary) float64) (values []float64) {
 	for i := range all {
 		if v := f(&all[i]); !math.IsNaN(v) {
@@ -215,17 +214,16 @@ func line(label, level string, cells []Summary) []string {
 	}
 }
 
-// Limits of the verdict.
+// These are the limits of the verdict.
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	// maximum amount by which the log score of the posterior may be below the log score of the
-	// prior
+	// largest amount by which the log score of the posterior may be below that of the prior
 	worse       = .01
 	smallSpread = .1 // if groups do not differ, the posterior mean of a spread must not exceed this limit
 )
 
-// verdict writes the shares of cells that are within the limits, and the cells that fail.
+// verdict writes the shares of cells that are within the limits, followed by the cells that fail.
 func verdict(w io.Writer, all []Summary) error {
 	share := func(cells []Summary, holds func(*Summary) bool) string {
 		n := 0
@@ -283,9 +281,9 @@ All:
 	return failures(w, all)
 }
 
-// spreads writes a table for models with groups. The table has the coverage for each kind of
-// coordinate, over the cells whose records have much information about this kind. Below the table,
-// spreads writes the posterior spreads of cells whose groups do not differ.
+// spreads writes a table for models with groups: the coverage for each kind of coordinate, over the
+// cells whose records are informative about this kind. Below the table, it writes the posterior
+// spreads of cells whose groups do not differ.
 func spreads(w io.Writer, all []Summary) error {
 	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
 	if len(grouped) == 0 {

@@ -17,17 +17,16 @@ import (
 	"fedpvi/sim"
 )
 
-// A model describes how the outcomes of a cell are drawn, and which regression is fitted to the
-// outcomes.
+// A model describes how the outcomes of a cell are drawn, and which regression is fitted to them.
 type model struct {
 	family study.Family
-	keys   string       // further keys of [model]
-	drawn  study.Family // family from which outcomes are drawn, if it differs from the fitted family
+	keys   string       // additional keys in [model]
+	drawn  study.Family // family from which outcomes are drawn, if it is not the fitted family
 	// keys of the outcome's column; empty for a number with the bounds [−bound, bound] or [0,
 	// bound]
 	outcome    string
 	bound      float64
-	effect     float64 // prior sd of the change of the predictor when a column changes by one sd of the column
+	effect     float64 // prior sd of the change of the predictor when a column changes by one of its sds
 	intercept  float64 // prior sd of the intercept
 	rare       float64 // prior mean of the intercept if an outcome is rare; 0 if the family has no rare outcomes
 	predictors int
@@ -39,7 +38,7 @@ const (
 	yes     = "positive = \"yes\"\n"
 )
 
-// models contains the model of each level of the property "family". In a logistic regression with
+// models contains the model for each level of the property "family". In a logistic regression with
 // many columns, the priors give the predictor an sd of about 1.5. A rare outcome has a probability
 // or a mean of 1 %.
 var models = map[string]model{
@@ -69,8 +68,8 @@ type layout struct {
 	half    float64  // length in the outcome's unit that equals 1 on the model's scale
 }
 
-// A number is a numeric column with values unit·(z + shift). The variable z has mean 0 and variance
-// 1, and lies within ±half.
+// A number is a numeric column with values unit·(z + shift), where z has mean 0 and variance 1 and
+// lies within ±half.
 type number struct{ unit, shift, half float64 }
 
 // These constants describe columns.
@@ -80,9 +79,9 @@ const (
 	heavy   = 12  // half of the range of a column with Student's t distribution, in sds
 	freedom = 3   // degrees of freedom of Student's t distribution
 	shared  = .95 // correlation of two columns in cells with correlated columns
-	spread  = .5  // sd with which the coefficients of heterogeneous clients differ, in sds of the prior
-	// noise multiplier of cells with almost no noise; about the smallest noise multiplier that a
-	// study with a hundred noise shares can have
+	spread  = .5  // sd of the differences between the coefficients of heterogeneous clients, in sds of the prior
+	// noise multiplier of cells with almost no noise; about the smallest that a study with a
+	// hundred noise shares can have
 	noiseOff  = 1e-2
 	heldOut   = 500 // number of held-out records
 	heavyMost = 20  // smallest bound of a continuous outcome if columns have Student's t distribution
@@ -119,7 +118,7 @@ func (c *Cell) layout() *layout {
 		n := number{unit: 1, half: half}
 		if c.Scale == "raw" {
 			n.unit = rawUnits[j%len(rawUnits)]
-			if c.Columns != "rare" { // if many columns were shifted, the outcome would not be rare
+			if c.Columns != "rare" { // otherwise the shift of many columns would make the outcome common
 				n.shift = 1
 			}
 		}
@@ -128,8 +127,8 @@ func (c *Cell) layout() *layout {
 	return p
 }
 
-// study returns the study of the cell with an outcome of the given family. The caller passes the
-// family of the fitted model, or the family from which records are drawn. Overrides change settings.
+// study returns the study of the cell with an outcome of the given family, which is either the
+// family of the fitted model or the family from which records are drawn. overrides change settings.
 func (p *layout) study(family study.Family, overrides ...study.Override) (*study.Study, error) {
 	m := p.model()
 	var columns, terms, priors strings.Builder
@@ -177,7 +176,7 @@ func (p *layout) study(family study.Family, overrides ...study.Override) (*study
 		fmt.Fprintf(&priors, "[prior.scale]\nmedian = %v\nfactor = 1.5\n", 1/p.half)
 	}
 	groups, spread := "", ""
-	if p.Groups > 0 && p.Spread == "prior" { // without these keys the study has the default prior
+	if p.Groups > 0 && p.Spread == "prior" { // without these keys, the study has the default prior
 		spread = fmt.Sprintf("spread = %v\n", m.intercept/p.half)
 	}
 	switch p.Varies {
@@ -224,13 +223,13 @@ type world struct {
 	// without a true value. It is nil if different records were drawn from different θ.
 	truth []float64
 
-	// between has the variance of each coordinate of θ between clients. It is nil if records of all
-	// clients are drawn from the same θ.
+	// between has the variance of each coordinate of θ between clients. It is nil if the records of
+	// all clients are drawn from the same θ.
 	between []float64
 }
 
 // world returns the study of the cell with records. It draws the true θ from the prior, and the
-// clients' records from the model at this θ. The same seed gives the same records. Overrides change
+// clients' records from the model at this θ. The same seed gives the same records. overrides change
 // settings of the study.
 func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
@@ -310,11 +309,10 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 }
 
 // takeTruth sets the true values of the fitted model's coordinates. If clients have different
-// coefficients, the true values depend on the privacy unit. If the unit is the record, there are no
-// true values, because the pooled records have no common coefficients. If the unit is the client,
-// the true values are the coefficients of the population of clients. If a Poisson regression is
-// fitted to overdispersed counts, the coefficients have true values, and the dispersion is not a
-// coordinate.
+// coefficients, there are no true values if the privacy unit is the record, because the pooled
+// records have no common coefficients. If the unit is the client, the true values are the
+// coefficients of the population of clients. If a Poisson regression is fitted to overdispersed
+// counts, the coefficients have true values, and the dispersion is not a coordinate.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil
@@ -348,8 +346,8 @@ func (c *Cell) sizes() []int {
 	return sizes
 }
 
-// sortHalf sorts the records at every second position of order by their outcomes, so that
-// neighbours have similar outcomes. The records at the other positions stay in their random order.
+// sortHalf sorts the records at every second position of order by outcome, so that neighbours have
+// similar outcomes. The records at the other positions stay in random order.
 func sortHalf(records *shard.Records, order []int) {
 	var half []int
 	for i := 0; i < len(order); i += 2 {
@@ -391,7 +389,7 @@ func (p *layout) draw(records *shard.Records, n int, m *fit.Model, theta []float
 	}
 }
 
-// zipf draws a level k from 0 to n−1 with a probability that is proportional to 1/(k + 1).
+// zipf draws a level k from 0 to n−1 with probability proportional to 1/(k + 1).
 func zipf(n int, r *rand.Rand) int {
 	var total float64
 	for k := range n {

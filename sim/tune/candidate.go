@@ -18,7 +18,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Keys of the settings that the search can change.
+// These are the keys of the settings that the search can change.
 const (
 	keyClip     = "privacy.clip"
 	keySteps    = "inference.steps"
@@ -27,18 +27,18 @@ const (
 	keyDamping  = "inference.damping"
 )
 
-// A Setting is a key of a study with its value.
+// A Setting is a key of a study and its value.
 type Setting struct {
 	Key   string  `json:"key"`
 	Value float64 `json:"value"`
 }
 
-// String returns the setting in the form key=value of the flag --set.
+// String returns the setting as key=value, for the flag --set.
 func (s Setting) String() string {
 	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
 }
 
-// Names of the candidates that every search tries.
+// These are the names of the candidates that every search tries.
 const (
 	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
@@ -84,8 +84,8 @@ type space struct {
 	named bool     // whether the study sets a searched key
 }
 
-// newSpace returns the search space of a study. It determines the keys that have an effect in the
-// study, and which of these keys have a default rule.
+// newSpace returns the search space of a study. It determines which keys have an effect in the
+// study, and which of these have a default rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -120,20 +120,19 @@ func newSpace(load loader) (*space, error) {
 	return s, nil
 }
 
-// A loader reads the study with settings that replace values in its file.
+// A loader reads the study, with settings that replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
 // If a model has no default clip, the clip is the quantile clipQuantile of the norms of gradients
-// of generated records. The norms are computed at random points θ, whose number is clipDraws. One
-// gradient in five is then longer than the clip, about as many as with the default clip for log
-// odds.
+// of generated records, computed at clipDraws random points θ. One gradient in five is then longer
+// than the clip, about as many as with the default clip for log odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
 )
 
-// measureClip generates records from the study's model and prior, and computes a clip from the
-// gradients of these records. It returns the study with this clip.
+// measureClip generates records from the study's model and prior, and computes a clip from their
+// gradients. It returns the study with this clip.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -157,8 +156,7 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 	return load(s.start...)
 }
 
-// searched returns the keys that the search may change, which are the keys that have an effect
-// in the study.
+// searched returns the keys that the search may change: those that have an effect in the study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
 	_, stepped := p.Method().(method.Stepped)

@@ -17,11 +17,11 @@ import (
 type Chosen struct {
 	Candidate int         // index of the chosen candidate
 	Play      *sim.Play   // run of the chosen candidate
-	Result    *sim.Result // result of the run; the cost in it is that of the whole selection
+	Result    *sim.Result // result of the run, with the cost of the whole selection
 }
 
-// Run runs every candidate, scores all candidates and chooses one. It then repeats the chosen
-// run bit for bit, and calls observe after each outcome. The result has the cost of the whole
+// Run runs every candidate, scores all candidates and chooses one. It then repeats the chosen run,
+// bit for bit, and calls observe after each outcome. The result has the cost of the whole
 // selection. Run calls done after each run of a candidate.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
@@ -58,7 +58,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	return c, s.charge(c.Result, best, totals)
 }
 
-// play runs one candidate. It returns the simulation and its result.
+// play runs one candidate, and returns the simulation and its result.
 func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe func(*sim.Play, sim.Status) error) (*sim.Play, *sim.Result, error) {
 	st, err := s.study(k, s.multiplier[k])
 	if err != nil {
@@ -104,11 +104,10 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns a vector for each record. The elements of the vector are the record's scores
-// under all candidates, minus the mean of these scores. A vector depends only on its record and on
-// the results of the runs, which are public. If the scores of a record cannot be computed, the
-// vector is zero. vectors returns an error only if the results have one, so that the error does not
-// depend on records.
+// vectors returns a vector for each record: the record's scores under all candidates, minus the
+// mean of these scores. A vector depends only on its record and on the results of the runs, which
+// are public. If the scores of a record cannot be computed, its vector is zero. vectors returns an
+// error only if it is due to the results, so that the error does not depend on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err
@@ -179,12 +178,12 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog is the minimum log density that counts for a record. With a log density of −∞ the vector
-// of a record would be infinite, and the release mechanism would replace it by zero.
+// leastLog is the smallest log density that counts for a record. A log density of −∞ would make the
+// record's vector infinite, and the release mechanism would replace it by zero.
 const leastLog = -1e6
 
-// charge sets the cost in a result to the cost of the whole selection. The argument best is the
-// index of the chosen candidate.
+// charge sets the cost in a result to the cost of the whole selection. best is the index of the
+// chosen candidate.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

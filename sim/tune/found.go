@@ -24,7 +24,7 @@ type Row struct {
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 
-	// Failed is the error text of a failed candidate, and otherwise empty.
+	// Failed is the error of a failed candidate, and otherwise empty.
 	Failed string `json:"failed,omitempty"`
 
 	scores []float64
@@ -43,7 +43,8 @@ type Found struct {
 	Failed int    `json:"failed"` // number of candidates that failed
 
 	Rows []Row `json:"rows"` // rows of the best candidates and of the default settings, in the order of their scores
-	// index of the recommended row; the default settings unless another row is significantly better
+	// index of the recommended row: the default settings, unless another row is significantly
+	// better
 	Best int `json:"best"`
 }
 
@@ -88,8 +89,8 @@ func byScore(a, b Row) int {
 	return 0
 }
 
-// certain reports whether a candidate is better than the default settings by a one-sided t-test
-// at the level 1/40.
+// certain reports whether a candidate is better than the default settings, by a one-sided t-test at
+// level 1/40.
 func (r *Row) certain() bool {
 	if r.Gain == nil {
 		return false
@@ -98,9 +99,9 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found returns the result of a search. The first part of the runs tries all candidates, and looked
-// has the rows of this part. The second part compares the best candidates, and compared has the
-// rows of this part.
+// found returns the result of a search. looked has the rows of the first part of the runs, which
+// tries all candidates. compared has the rows of the second part, which compares the best
+// candidates.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

@@ -15,7 +15,7 @@ import (
 	"fedpvi/sim"
 )
 
-// SelectionOptions define the candidate settings of a [Selection].
+// SelectionOptions defines the candidate settings of a [Selection].
 type SelectionOptions struct {
 	Study    string   // path of the study file
 	Settings []string // settings key=value that replace values in the study
@@ -29,18 +29,18 @@ type SelectionOptions struct {
 	Workers    int
 }
 
-// These constants divide a selection's privacy budget and records. The scores use the share
-// scoreBudget of the study's μ². To compute scores, each client sets a share of its records aside,
-// and asideShare is this share.
+// These constants divide the privacy budget and the records of a selection. scoreBudget is the
+// scores' share of the study's μ². asideShare is the share of its records that each client sets
+// aside to compute scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
 )
 
 // A Selection compares candidate settings on the private records of a federation, and chooses one.
-// The federation's messages are public, so every run and every score is a release. All these
-// releases together meet the study's privacy target, so each run has more noise than a single run
-// would need.
+// The federation's messages are public, so every run and every score is a release. All releases
+// together meet the study's privacy target, so each run has more noise than a single run would
+// need.
 //
 // Every client sets some records aside and runs all candidates on its other records. For each
 // record set aside, the client computes a vector: the record's scores under all candidates, minus
@@ -89,7 +89,7 @@ func selectable(st *study.Study) error {
 	return nil
 }
 
-// Study returns the study as it is without the settings of any candidate.
+// Study returns the study without the settings of any candidate.
 func (s *Selection) Study() *study.Study { return s.base }
 
 // choose returns the candidates of the selection: the default settings, and either the
@@ -116,8 +116,7 @@ func (s *Selection) choose() ([]Candidate, error) {
 	return all, nil
 }
 
-// parse converts a text of key=value pairs to a candidate. The keys must be among the searched
-// keys.
+// parse converts key=value pairs to a candidate. The keys must be among the searched keys.
 func (s *space) parse(text string) (Candidate, error) {
 	c := Candidate{overrides: slices.Clone(s.start)}
 	for _, pair := range strings.Fields(text) {
@@ -141,8 +140,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds noise multipliers with which all runs and scores together meet the study's
-// privacy target. It starts with equal shares of μ² for all runs.
+// calibrate finds noise multipliers for which all runs and scores together meet the study's privacy
+// target. It starts with equal shares of μ² for all runs.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -173,9 +172,9 @@ func (s *Selection) calibrate() error {
 	return s.derive(start, score, stretch.Value)
 }
 
-// derive sets the protocol of each candidate's run, and the mechanism that releases the scores. The
-// slice runs has the noise multipliers of the runs, and score is the noise multiplier of the
-// scores. Every noise multiplier is multiplied by stretch.
+// derive sets the protocol of each candidate's run, and the mechanism that releases the scores.
+// runs holds the noise multipliers of the runs, and score is the noise multiplier of the scores.
+// All of them are multiplied by stretch.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
@@ -194,7 +193,8 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 }
 
 // newScores returns the mechanism that releases a client's scores of n candidates. The clip is
-// √n/2. If each score of a record is 0 or 1, the scores minus their mean have at most this norm.
+// √n/2, which is the largest norm of the scores minus their mean if each score of a record is 0 or
+// 1.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
@@ -202,8 +202,8 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the accounting event of all releases under an adjacency. The releases are those of
-// every candidate's run, and the scores.
+// Event returns the accounting event of all releases under an adjacency: those of every candidate's
+// run, and the scores.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {
@@ -228,7 +228,7 @@ func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, e
 	}
 	bound, err := profile.Epsilon(s.base.Privacy.Delta)
 	if profile.Gaussian() {
-		mu = profile.Mu() // mu has a meaning only if all releases together are Gaussian
+		mu = profile.Mu() // mu is meaningful only if all releases together are Gaussian
 	}
 	return bound.Upper, mu, err
 }

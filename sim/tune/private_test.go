@@ -43,8 +43,8 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The test compares the charge of a selection with an independent composition of all steps of
-// all runs and of the scores.
+// The test compares the charge of a selection with an independent composition of all steps of all
+// runs, and of the scores.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
@@ -116,7 +116,7 @@ func TestSelectionChooses(t *testing.T) {
 	}
 }
 
-// The test checks that the same seed gives the same choice and the same noise with any number of
+// The test checks that the same seed gives the same choice and the same noise, with any number of
 // workers.
 func TestSelectionIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
@@ -171,8 +171,8 @@ func TestScoresHaveNoise(t *testing.T) {
 	}
 }
 
-// A record whose scores panic has a vector of zeros, and the vectors of the other records stay the
-// same. The record has a group that does not exist.
+// The test checks that a record whose scores panic has a vector of zeros, and that the vectors of
+// the other records stay the same. The record has a group that does not exist.
 func TestScoresOfRecordThatPanics(t *testing.T) {
 	s := selection(t, SelectionOptions{
 		Study: writeStudy(t, "synthetic.records_per_client = 20, synthetic.truth = { x = 3.0 }"), Seed: 1, Candidates: []string{"privacy.clip=2"},
@@ -247,7 +247,7 @@ func TestScoreSensitivity(t *testing.T) {
 	}
 }
 
-// The test checks that score vectors of 0 and 1 are never clipped, so that the total is the
+// The test checks that score vectors of zeros and ones are never clipped, so that the total is the
 // number of correct predictions.
 func TestAccuracyIsNotClipped(t *testing.T) {
 	for n := 2; n < 9; n++ {

@@ -21,7 +21,7 @@ type Score string
 
 const (
 	LogLikelihood Score = "log-likelihood" // mean log predictive density of a record
-	Accuracy      Score = "accuracy"       // share of records whose observed outcome was predicted as the most likely one
+	Accuracy      Score = "accuracy"       // share of records whose observed outcome was predicted to be the most likely one
 )
 
 // fits returns an error if the score cannot be computed for the study's outcome.
@@ -39,7 +39,7 @@ func (s Score) of(p *sim.Predictions) float64 {
 	return p.LogLikelihood
 }
 
-// Options configure a search.
+// Options configures a search.
 type Options struct {
 	Study    string   // path of the study file
 	Settings []string // settings key=value that replace values in the study
@@ -53,18 +53,17 @@ type Options struct {
 // LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// A search has two parts. The first part has a share of the runs, lookShare. It tries many
-// candidates, and the constant looks is the number of runs of each. The second part compares the
-// best candidates with the default settings, on other records or other splits. The constant
-// finalists is the maximum number of these candidates. The second part is necessary because the
-// best of many scores is biased upwards.
+// A search has two parts. The first part has the fraction lookShare of the runs. It tries many
+// candidates, with looks runs of each. The second part compares the best candidates, at most
+// finalists of them, with the default settings, on other records or other splits. It is necessary
+// because the best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
 	finalists = 4
 )
 
-// A Search searches settings on records that cost no privacy.
+// A Search searches for settings on records that cost no privacy.
 type Search struct {
 	o          Options
 	base       *study.Study
@@ -77,7 +76,7 @@ type Search struct {
 	calibrated []func() ([]string, error)
 }
 
-// New prepares a search. The error of New lists every problem of the study.
+// New prepares a search. Its error lists every problem of the study.
 func New(o Options) (*Search, error) {
 	st, err := sim.LoadStudy(o.Study, o.Settings)
 	if err != nil {
@@ -135,14 +134,14 @@ func (s *Search) calibrate(c Candidate) ([]string, error) {
 	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)), nil
 }
 
-// load reads the study with the given settings, and replaces the records of the study by the
-// records of the search.
+// load reads the study with the given settings, and with the records of the search in place of its
+// own.
 func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
 
-// ruled returns the candidate with the default value of every setting. If the clip has no
-// default, the candidate has the clip measured on generated records.
+// ruled returns the candidate with the default value of every setting. If the clip has no default,
+// it is measured on generated records.
 func (s *space) ruled() Candidate {
 	c := Candidate{Name: Rule, overrides: s.start}
 	if s.clip > 0 {
@@ -218,8 +217,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials returns the same number of trials, times, for each candidate. All candidates get the same
-// seeds.
+// trials returns times trials for each candidate. All candidates get the same seeds.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
 	for _, c := range candidates {
@@ -231,7 +229,7 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 }
 
 // play runs the given trials, and calls count after each of them. If a trial of the default
-// settings or of the study as written fails, play returns the error. If the trial of a drawn
+// settings or of the study as written fails, play returns the error. If a trial of a drawn
 // candidate fails, the trial holds the error.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	var all errgroup.Group

@@ -10,11 +10,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// testShare is the share of held-out records in a study that sets no share.
+// testShare is the share of held-out records if the study sets none.
 const testShare = 0.2
 
-// A source provides the records of a search. The settings of a source replace all records of the
-// study. The held-out records are replaced as well, because they may be private too.
+// A source provides the records of a search. Its settings replace all records of the study,
+// including the held-out records, which may also be private.
 type source struct {
 	words    string
 	public   bool // whether the records come from files that the user declares public

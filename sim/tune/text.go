@@ -36,8 +36,8 @@ func (f *Found) title() string {
 	return fmt.Sprintf("%s: %d candidates in %d runs, by the %s of records held out", f.Study, f.Tried, f.Runs, strings.ReplaceAll(string(f.Score), "-", " "))
 }
 
-// table formats the results of the compared candidates. The first row is a header, and each further
-// row is for one candidate.
+// table formats the results of the compared candidates as a header row, followed by a row for each
+// candidate.
 func (f *Found) table() [][]string {
 	header := []string{"settings", string(f.Score), "±", "above the rule", "±", "runs"}
 	rows := [][]string{header}
@@ -57,7 +57,7 @@ func (f *Found) table() [][]string {
 	return rows
 }
 
-// paste returns the recommended settings, as flags and in TOML.
+// paste returns the recommended settings as flags and as TOML.
 func (c Candidate) paste() string {
 	if len(c.Settings) == 0 {
 		return " The study is that already.\n"

@@ -152,7 +152,7 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	clip := space.rule.Method().Noise().Clip
-	// The first two numbers bound the smallest value, and the last two the largest value.
+	// The first two numbers bound the smallest value, and the last two bound the largest value.
 	for key, limits := range map[string][4]float64{
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
 		keySteps:   {25, 32, 170, 200}, // with two rounds, from a quarter to twice the default of 100 steps
