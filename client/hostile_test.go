@@ -100,8 +100,9 @@ func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, and the policy requires at least 3", p.account().Spent)
 }
 
-// The test forges the first entry of the transcript. The client must refuse a roster with
-// another key for this client, and rules that differ from those that it derives from the study.
+// The test forges the first entry of the transcript. The client must refuse a roster with a
+// different key for this client, and rules that differ from the rules that it derives from the
+// study.
 //
 //abuse:case A05 rules that this client does not derive itself are refused
 func TestForgedFirstEntry(t *testing.T) {

@@ -32,10 +32,10 @@ import (
 // clients and for positions in messages.
 //
 // A row is a column of a deal, a share, or a part of a client's vector. The vault decrypts columns
-// with its keys, and finds the rows of honest clients that are unencrypted anywhere in the data. By
-// linear algebra it can then compute exactly those combinations of vectors that are combinations of
-// its rows. The test needs no assumption about the distribution of rows, because there are fewer
-// rows than words in a row.
+// with its keys, and finds the rows of honest clients that occur unencrypted anywhere in the data.
+// By linear algebra it can then compute those combinations of vectors that are combinations of its
+// rows, and no others. The test needs no assumption about the distribution of rows, because there
+// are fewer rows than words in a row.
 type vault struct {
 	t       *testing.T
 	h       *house
@@ -48,7 +48,7 @@ type vault struct {
 	openers []*seal.Key
 	keys    [][32]byte
 	dealt   map[store.ReleaseKey]dealt
-	rows    map[[32]byte][]uint64 // rows that the vault has, by their hash
+	rows    map[[32]byte][]uint64 // rows that the vault knows, by their hash
 	clear   *finder
 	shared  map[uint64]bool // number of transcript entries that the vault has read
 	dumps   int

@@ -25,7 +25,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A successor has the keys of a party after a renewal.
+// A successor holds the keys of a party after a renewal.
 type successor struct {
 	identity *identity.Identity
 	tls      *channel.Key
@@ -96,8 +96,8 @@ func (p *party) rotate(ctx context.Context) error {
 	return err
 }
 
-// playRotated runs a study. After the first plan, two clients and the coordinator get new keys, and
-// the keys of one client are revoked. It kills the coordinator at the point that g determines.
+// playRotated runs a study, and kills the coordinator at the point that g determines. After the
+// first plan, two clients and the coordinator get new keys, and the keys of one client are revoked.
 func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte, commits int, h *house, parties []*party) {
 	at := g.at
 	g.at = 0 // commits before the changes do not count
@@ -472,7 +472,7 @@ func TestRevocationSurvivesARestart(t *testing.T) {
 
 // A client sends an answer again because the reply was lost. Meanwhile the plan was closed, and the
 // coordinator and this client have new keys. The answer must be acknowledged as before. The
-// coordinator's earlier sealing key must be gone.
+// coordinator's earlier sealing key must have been destroyed.
 func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 3"))

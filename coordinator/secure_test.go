@@ -216,8 +216,8 @@ func TestSecureStudyIsPlayed(t *testing.T) {
 	}
 }
 
-// In each step of a round, one client is missing in turn. The test checks that the sum is opened
-// without it, and that the client can take part in the next round.
+// The test runs a study for each step of a round, with one client missing in this step. It checks
+// that the sum is opened without the client, and that the client can take part in the next round.
 func TestSecureRoundWithoutOneClient(t *testing.T) {
 	var hours atomic.Int64 // read by the coordinator's goroutines
 	now := func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(hours.Load()) * time.Hour) }

@@ -44,8 +44,8 @@ func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Con
 }
 
 // The test starts a thousand calls that send as much as they can and never end. The server must
-// disconnect guests at once. The calls of a client must not use more memory than their windows,
-// and other clients must be served.
+// disconnect guests at once. The calls of a client must use no more memory than their flow-control
+// windows, and the server must continue to serve other clients.
 //
 //abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
 func TestThousandEndlessCalls(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// The test connects clients that do not read. Each must cost the memory of a flow-control
-// window, and not of a whole entry.
+// The test connects clients that do not read. Each client must take as much memory as a flow-control
+// window, and not as much as a whole entry.
 //
 //abuse:case A12 a follower that does not read costs a window
 func TestMemoryOfStalledFollowers(t *testing.T) {

@@ -59,8 +59,8 @@ type cut struct{ client.Link }
 
 func (cut) Approve(context.Context, []byte) error { return errors.New("the connection broke") }
 
-// coordinate starts a coordinator with one study, whose title is hostile, and two clients. It returns
-// an invitation for each client.
+// coordinate starts a coordinator with one study for two clients. The title of the study contains
+// HTML tags. coordinate returns an invitation for each client.
 func coordinate(t *testing.T) (*coordinator.Study, []invitation.Invitation) {
 	t.Helper()
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})

@@ -47,8 +47,8 @@ func (s *sink) has(event string, parts ...string) bool {
 }
 
 // The test runs a daemon with an audit log, adds a study, lets a guest try to join with a wrong
-// token, and aborts the study. The log must have the configuration, each order with its user, the
-// handshake with its address, the refusal, and the end. No token may be in it.
+// token, and aborts the study. The log must contain the configuration, each order with its user, the
+// handshake with its address, the refusal, and the end. It must contain no token.
 func TestAuditLogOfADaemon(t *testing.T) {
 	s := &sink{}
 	r := startWith(t, Config{Dir: filepath.Join(t.TempDir(), "state"), AuditTo: []audit.Sink{s}})

@@ -28,7 +28,8 @@ func FuzzRecipient(f *testing.F) {
 	})
 }
 
-// FuzzState checks that OpenState returns either the sealed state or an error for any bytes.
+// FuzzState passes arbitrary bytes to OpenState, which must return either the sealed state or an
+// error.
 func FuzzState(f *testing.F) {
 	k := newKey(f)
 	good, err := k.SealState("p", []byte("state"))

@@ -124,7 +124,7 @@ func TestWhatTheCoordinatorLearns(t *testing.T) {
 	w.publish("outcome", 1, nil)
 }
 
-// acquaint gives all clients the keys of all others, without seals.
+// acquaint gives each client the keys of all other clients directly, without encryption.
 func (w *world) acquaint() *world {
 	for i, dealer := range w.clients {
 		dealer.keyed, w.coordinator.keyed[i+1] = true, true

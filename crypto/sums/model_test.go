@@ -7,13 +7,13 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// The model explores all runs of one plan in small federations. The coordinator and the last
-// clients are dishonest and act together. For every reachable state it computes by linear algebra
-// what they have learned of the vectors of the honest clients: this must be one sum, over at least
-// U_min clients. TestClientsFollowTheModel shows that the clients of this package take the steps of
-// the model and no others.
+// The model explores all runs of one plan in small federations. The coordinator and the last clients
+// are dishonest and act together. For every reachable state, the model computes by linear algebra
+// the knowledge that they have about the vectors of the honest clients. They must know at most one
+// sum, over at least U_min clients. TestClientsFollowTheModel shows that the clients of this package
+// take the steps of the model and no others.
 
-// A rules value has the sizes of a federation, and the faults that are planted in its honest
+// A rules value contains the sizes of a federation, and the faults that are planted in its honest
 // clients.
 type rules struct {
 	clients, corrupt, fewest int
@@ -27,7 +27,7 @@ type rules struct {
 	sharesOther  bool // a client that has confirmed a cut shares for another one
 	anyPlan      bool // nothing depends on the plan
 	plans        int  // contradicting plans that the coordinator shows; 0 for two
-	honestShares bool // whether shares for two cuts are no fault as long as nothing is learned
+	honestShares bool // whether shares for two cuts count as a fault only if they reveal something
 }
 
 const mostHonest = 4

@@ -94,7 +94,7 @@ func makeWorld(t testing.TB, clients, fewest, length int) *world {
 	return w
 }
 
-// exchange makes all clients send their keys. The keys are learned when they are needed.
+// exchange makes all clients send their keys. The clients learn the keys later, when they need them.
 func (w *world) exchange() *world {
 	w.t.Helper()
 	for place, p := range w.clients {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-// baggage makes a node send additional data, like a modified program could.
+// baggage makes a node send additional data, as a modified program could.
 type baggage struct{ meta []byte }
 
 func (b baggage) NodeMeta(limit int) []byte           { return b.meta[:min(len(b.meta), limit)] }

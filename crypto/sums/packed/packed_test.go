@@ -27,7 +27,8 @@ func words(t *rapid.T, n int, label string) []uint64 {
 	return rapid.SliceOfN(rapid.OneOf(edge, rapid.Uint64Range(0, field.P-1)), n, n).Draw(t, label)
 }
 
-// dealt returns all columns of a dealer by place. The secrets and the derived columns are drawn.
+// dealt draws secrets and derived columns of a dealer, and returns all columns of the dealer by
+// place.
 func dealt(t *rapid.T, s *Scheme, dealer, n int) (secrets [][]uint64, columns map[int][]uint64) {
 	columns = map[int][]uint64{}
 	var in [][]uint64
@@ -219,8 +220,8 @@ func subsets(clients, n int) func(yield func([]int) bool) {
 	}
 }
 
-// count returns, for the dealer at place 1, the number of values of its derived columns with which
-// the holders get each tuple of words. All of its secrets are the same.
+// count counts, for each tuple of words, the values of the derived columns for which the holders
+// receive this tuple from the dealer at place 1. All secrets of the dealer are equal to secret.
 func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[string]int {
 	var from []int
 	for a := range s.Packed() {

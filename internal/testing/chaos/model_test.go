@@ -348,8 +348,8 @@ func (m *model) instead(index int, lie kind, number uint64) (transport.Item, boo
 	return other, ok
 }
 
-// forge signs a false entry as a dishonest coordinator could. It is an outcome with the other
-// verdict, or a plan with another λ.
+// forge signs a false entry as a dishonest coordinator could. The entry is an outcome with the
+// opposite verdict, a plan with a different λ, or an invalid step of secure sums.
 func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	e, item := m.entries[number-1], m.items[number-1]
 	var body []byte

@@ -33,8 +33,8 @@ type variant struct {
 // In order, these are: sums with a minimum number of answers; sums that are mostly noise, so that
 // most rounds are rejected and reused noise is detected; clients that answer in turn; several plans
 // at once; sums whose bodies, states and answers are in files outside the database; messages that
-// clients sign and everybody adds up; secure sums of three clients, which all must answer; secure
-// sums of four clients, of whom one may be away, in files.
+// clients sign and everybody adds up; secure sums of three clients, which must all answer; secure
+// sums of four clients, of which one may be absent, with long values in files.
 var variants = []variant{
 	{"sums", 3, 2, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: summed + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
 	{"loud sums", 3, 2, true, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: summed + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},

@@ -340,7 +340,7 @@ var forbidden = []struct {
 		"no code travels",
 	},
 	{
-		// A test in package chaos uses a hook that bbolt has for its own tests.
+		// A test in package chaos uses a hook that exists for bbolt's own tests.
 		"unsafe", func(f file) bool {
 			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/testing/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
 		},
