@@ -161,8 +161,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns a bound on ε(δ), computed with a tilt at the saddle point at and with the given grid
-// width. It returns the upper bound if upper is true, and otherwise the lower bound.
+// read returns a bound on ε(δ) for the saddle point at and the given grid width. It returns the
+// upper bound if upper is true, and otherwise the lower bound.
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {

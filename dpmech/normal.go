@@ -93,7 +93,7 @@ func newZiggurat() *zigguratTable {
 }
 
 // outside completes the draw of an x whose point may be above the curve. It returns x, or a number
-// from the tail in place of x. If x is rejected, kept is false.
+// from the tail in place of x. If x is rejected, ok is false.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true

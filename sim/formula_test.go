@@ -170,7 +170,7 @@ func TestFormulaOfThreeClients(t *testing.T) {
 func laplace(density func([]float64) float64, start []float64) (mode, sds []float64) {
 	d, x := len(start), slices.Clone(start)
 	const h = 1e-3
-	at := func(moves ...int) float64 { // moves has coordinates, counted from 1, with a sign
+	at := func(moves ...int) float64 { // moves lists coordinates, counted from 1; the sign is the direction of the move
 		y := slices.Clone(x)
 		for _, m := range moves {
 			if m > 0 {

@@ -293,7 +293,7 @@ var sample = sync.OnceValue(func() (all []combination) {
 	return all
 })
 
-// with returns a valid combination of the mode and the family; ok is false if there is none.
+// with returns a valid combination of the mode and the family, and false if there is none.
 // Different values of turn choose different values of the other options.
 func (m mode) with(family study.Family, turn int) (combination, bool) {
 	var options []combination

@@ -22,9 +22,9 @@ type Pair struct {
 }
 
 // Pairs returns pairs whose files differ by records with values at the ends of the declared bounds.
-// There is a pair for each mode, which is a kind of release. Each pair has a likelihood and other
-// options of which as many as possible did not occur in earlier pairs. If all is true, there is a
-// pair for each combination that an audit simulates.
+// There is a pair for each mode, which is a kind of release. Each pair's likelihood and other
+// options are chosen to cover as many new options as possible. If all is true, there is a pair for
+// each combination that an audit simulates.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {

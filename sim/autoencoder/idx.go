@@ -23,8 +23,8 @@ type Images struct {
 // bytes in three dimensions.
 const idxImages = 0x00000803
 
-// ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. The
-// file may contain at most most images.
+// ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. most
+// is the maximum number of images that the file may contain.
 func ReadImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
 	if err != nil {
