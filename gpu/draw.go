@@ -31,8 +31,8 @@ type leafWeights struct {
 	norm []float64
 	// cross is slope·(inside_g + v·inside_ρ). Here inside_g and inside_ρ are the two halves of the
 	// vector that the query adds to every contribution before the clip, and v is the vector of
-	// Query.Joint. The field cross is the weight of an adjoint in the scalar product of a
-	// contribution with the added vector. It is nil if the query adds no vector.
+	// Query.Joint. cross is the weight of an adjoint in the scalar product of a contribution with
+	// the added vector. It is nil if the query adds no vector.
 	cross         []float64
 	slopes, norms []float64 // buffers for slope, norm and cross
 	crosses       []float64

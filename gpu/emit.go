@@ -239,7 +239,7 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 	}
 }
 
-// times returns g·x, or 0 if g is 0. The result is therefore not NaN if g is 0 and x is not finite.
+// times returns g·x, or 0 if g is 0, even if x is not finite.
 func times(g, x float64) float64 {
 	if g == 0 {
 		return 0

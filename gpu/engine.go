@@ -27,10 +27,10 @@ type Evaluator interface {
 	HessianDiagonal(dst, theta []float64) error
 }
 
-// A Query has the points and the records of an evaluation, and the rules by which contributions are
-// clipped.
+// A Query holds the points and the records of an evaluation, and the rules by which contributions
+// are clipped.
 type Query struct {
-	// Draws has the points θ, at least one. If there are K draws, a record's contribution is the
+	// Draws holds the points θ, at least one. If there are K draws, a record's contribution is the
 	// concatenation of its gradients at the K points, clipped as one vector.
 	Draws [][]float64
 	// Batch has row numbers. If it is nil, the query is for all rows.
@@ -147,7 +147,7 @@ func finite(v []float64) bool {
 }
 
 // factor returns the factor that clips a contribution of the given squared norm to the norm clip.
-// The result is 0 if the squared norm is not finite.
+// The factor is 0 if the squared norm is not finite.
 func factor(squared, clip float64) float64 {
 	switch {
 	case squared <= clip*clip && squared <= math.MaxFloat64:

@@ -235,8 +235,7 @@ func runs(coords []int32, values []float64) (out []segment) {
 }
 
 // add adds the first term of the formula of [hessian] for a block of rows, and adds the adjoints of
-// the rows to the weights of the second term. The method returns false if a log density is not
-// finite.
+// the rows to the weights of the second term. add returns false if a log density is not finite.
 func (h *hessian) add(rows []int32) bool {
 	if !h.evaluate(rows, h.adjoints) {
 		return false

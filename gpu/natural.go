@@ -13,9 +13,8 @@ import (
 //
 //	√(Δm²/s² + 2(s′Δρ/s)²).
 //
-// A step that is longer than the field reach is shortened. If q is wide compared with the
-// likelihood, the natural gradient is very long, and the noise would contribute as much to the step
-// as the data.
+// A step that is longer than reach is shortened. If q is wide compared with the likelihood, the
+// natural gradient is very long, and the noise would contribute as much to the step as the data.
 type Natural struct {
 	link  Link
 	reach float64

@@ -17,8 +17,7 @@ type leaf struct {
 	op    ir.Op
 	table int // node of the shared values, which are called a table
 	other int // node of the vector that the table multiplies, or of an index into the table; −1 if there is none
-	// onTable is true if the field other refers to row data, which is read from the table of
-	// records.
+	// onTable is true if other refers to row data, which is read from the table of records.
 	onTable    bool
 	rows, cols int // size of the table
 	// If direct is true, each element i of the table is a function of coordinate base+i alone. If

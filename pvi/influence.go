@@ -25,7 +25,7 @@ type Influence struct {
 func (s *Server) Watch() { s.watching = true }
 
 // Influences returns the influence of each answer in the last round that has ended, in the order of
-// clients. The result is nil unless the study publishes releases and Watch was called.
+// clients. It returns nil unless the study publishes releases and Watch was called.
 func (s *Server) Influences() []Influence { return s.influences }
 
 const (

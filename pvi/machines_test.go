@@ -469,8 +469,8 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// If q counts as proper only because of rounding, the server still computes its mean and uses it
-// as the centre of the next plan, also after the server is restored.
+// If q counts as proper only because of rounding, the server still computes its mean and uses it as
+// the centre of the next plan, even after the server is restored.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)

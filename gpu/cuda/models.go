@@ -28,8 +28,8 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base has the normal distributions with which q starts, one for each coordinate of θ. These
-// distributions are independent. The prior can differ from the base. The objective then includes
+// A Base holds the normal distributions with which q starts, one for each coordinate of θ. They are
+// independent. The prior can differ from the base. The objective then includes
 // Share·log(prior/base), which is this problem's share of the prior.
 type Base struct {
 	Mean, SD []float64

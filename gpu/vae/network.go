@@ -7,7 +7,7 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A Shape has the sizes of an autoencoder.
+// A Shape holds the sizes of an autoencoder.
 type Shape struct {
 	Pixels int // number of pixels of an image
 	Hidden int // number of units in the hidden layer of the encoder, and of the decoder

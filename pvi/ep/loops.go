@@ -22,7 +22,7 @@ func project(mean, variance []float64, records []uint32, x, means, variances []f
 // match writes to dst the site, in a diagonal family, of a record with covariates x. Let log Z be
 // the log of the tilted distribution's normalising constant, as a function of the mean of the
 // predictor xᵀθ. Then g is the first derivative of log Z and h is minus the second derivative.
-// variances has the cavity's variances. The precisions in dst are multiplied by weight.
+// variances holds the cavity's variances. The precisions in dst are multiplied by weight.
 func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]

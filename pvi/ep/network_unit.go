@@ -84,8 +84,8 @@ func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance flo
 
 func (binaryOutcome) beside() (i int, first, second float64) { return -1, 0, 0 }
 
-// A normalOutcome is an outcome equal to η plus normal noise. The field place is the index in θ of
-// the log sd of the noise.
+// A normalOutcome is an outcome equal to η plus normal noise. place is the index in θ of the log sd
+// of the noise.
 type normalOutcome struct {
 	rule  *spreadRule
 	place int

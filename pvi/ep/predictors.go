@@ -190,8 +190,7 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, where L is the Cholesky root in bend. The method back overwrites
-// x with L⁻ᵀx.
+// forth overwrites x with L⁻¹x, where L is the Cholesky root in bend. back overwrites x with L⁻ᵀx.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

@@ -41,10 +41,10 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 func (s *Site) ID() phase.ClientID { return s.id }
 
 // Releases returns the number of releases that the client must be charged for because of the last
-// round. The result is 0 before the answer. After the answer it is one plus the number of releases
-// that the client missed in the rounds. Missed releases count because the cost of n releases is
-// computed as the cost of the first n releases in the order of the study. The release of the last
-// round is the last in this order and costs most, so all earlier releases are charged too.
+// round. It is 0 before the answer. After the answer it is one plus the number of releases that the
+// client missed in the rounds. Missed releases count because the cost of n releases is computed as
+// the cost of the first n releases in the order of the study. The release of the last round is the
+// last in this order and costs most, so all earlier releases are charged too.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1

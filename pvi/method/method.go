@@ -36,7 +36,7 @@ type Method interface {
 	// adjacency first.
 	Adjacencies() []accountant.Adjacency
 
-	// Noise returns the noise of a release. The result is zero if the study has no privacy
+	// Noise returns the noise of a release. The noise is zero if the study has no privacy
 	// guarantee.
 	Noise() Noise
 

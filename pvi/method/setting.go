@@ -245,7 +245,7 @@ func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 }
 
 // changes describes messages that are changes of λ. The sum of these messages over all clients is
-// at most total, in lattice steps. The method returns an error if λ could overflow.
+// at most total, in lattice steps. changes returns an error if λ could overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Range: within, Exponent: lattice.Exponent() + DampingBits}
 	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))

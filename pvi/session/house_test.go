@@ -50,7 +50,7 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house has a server and all of its sites in one process.
+// A house runs a server and all of its sites in one process.
 type house struct {
 	t       testing.TB
 	study   *study.Study

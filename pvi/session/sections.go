@@ -147,7 +147,7 @@ func (s *sections) unmarshal(b []byte) error {
 var errCut = errors.New("the state cannot be read: it ends too early")
 
 // checkBegun returns an error if a phase that has begun has no section, or if a phase that has not
-// begun has one. begun tells whether the phase has begun.
+// begun has one. begun reports whether the phase has begun.
 func (s *sections) checkBegun(section int, begun bool) error {
 	if (len(s[section]) > 0) == begun {
 		return nil

@@ -72,7 +72,7 @@ type Influential struct {
 }
 
 // Influential returns the influence of each client over all rounds, in the order in which clients
-// first answered. The result is empty unless the study publishes releases.
+// first answered. It returns none unless the study publishes releases.
 func (t *Trace) Influential() []Influential {
 	at := map[pvi.ClientID]int{}
 	var all []Influential

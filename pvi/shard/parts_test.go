@@ -75,7 +75,7 @@ func TestTablesOfManyParts(t *testing.T) {
 	}
 }
 
-// A table of records takes little more memory than its values, also while it grows.
+// A table of records takes little more memory than its values, even while it grows.
 func TestRecordsTakeTheirSize(t *testing.T) {
 	const n, columns = 100000, 10
 	row := make([]float64, columns)

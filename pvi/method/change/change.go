@@ -21,7 +21,7 @@ type Method struct {
 	method.Moves
 }
 
-// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
+// New returns a function that makes the method of a study from its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}

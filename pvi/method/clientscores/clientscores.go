@@ -31,7 +31,7 @@ type Method struct {
 	steps memory
 }
 
-// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
+// New returns a function that makes the method of a study from its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	model, err := modelOf(s)
 	if err != nil {

@@ -22,7 +22,7 @@ type Method struct {
 	gradients *steps.Gradients
 }
 
-// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
+// New returns a function that makes the method of a study from its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, true)
 	if err != nil {

@@ -18,8 +18,8 @@ type Method struct {
 	method.Sending
 }
 
-// New returns a draft of the method of a study. The draft ignores its noise multiplier, because
-// the method adds no noise.
+// New returns a function that makes the method of a study. The function ignores the noise
+// multiplier, because the method adds no noise.
 func New(s *method.Setting) (method.Draft, error) {
 	m := &Method{Setting: s, Moves: method.Moves{Coordinates: s.Coordinates}}
 	if err := m.SetMessages(s.FactorMessages(nil)); err != nil {

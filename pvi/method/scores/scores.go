@@ -32,8 +32,8 @@ type Method struct {
 	lambda []lambda.Wide  // λ of this state
 }
 
-// New returns a draft of the method of a study. The draft's noise multiplier is for a single
-// release that uses the whole budget.
+// New returns a function that makes the method of a study from its noise multiplier, which is for a
+// single release that uses the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {

@@ -40,7 +40,7 @@ type Method struct {
 	options ep.SEPOptions
 }
 
-// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
+// New returns a function that makes the method of a study from its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	d, err := derive(s)
 	if err != nil {

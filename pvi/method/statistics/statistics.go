@@ -23,7 +23,7 @@ type Method struct {
 	anew bool // whether clients release new statistics in every round
 }
 
-// New returns a draft of the method of a study. The draft makes the method from a noise multiplier.
+// New returns a function that makes the method of a study from its noise multiplier.
 func New(s *method.Setting) (method.Draft, error) {
 	anew, releases := s.Study.Inference.Factors == study.Published, 1
 	if anew {

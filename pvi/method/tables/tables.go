@@ -28,7 +28,8 @@ type Method struct {
 // level is the probability with which an interval in the tables holds.
 const level = 0.95
 
-// New returns a draft of the method of a study, which must ask for tables.
+// New returns a function that makes the method of a study from its noise multiplier. The study must
+// ask for tables.
 func New(s *method.Setting) (method.Draft, error) {
 	layout := describe.New(s.Study)
 	return func(multiplier float64) (method.Method, error) {
