@@ -167,7 +167,11 @@ func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural [
 				totals[i] *= math.Exp(out[i].LogDensity - log)
 				out[i].LogDensity = log
 			}
-			totals[i] += math.Exp(log-out[i].LogDensity) / draws
+			share := 1.0
+			if log != out[i].LogDensity { // the difference of two infinite numbers is not a number
+				share = math.Exp(log - out[i].LogDensity)
+			}
+			totals[i] += share / draws
 			out[i].Mean += means[i] / draws
 		}
 	})

@@ -246,3 +246,40 @@ func TestReadNew(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The density of a record may be zero or infinite at some points of the posterior. Its average counts
+// these points.
+func TestDensityThatIsZero(t *testing.T) {
+	m := parsed(t, programColumns+`
+[model]
+program = """
+data { int N; vector[N] x; vector[N] y; }
+parameters { real a; }
+model { a ~ normal(0, 1); for (n in 1:N) target += x[n] * log(exp(-200 * square(y[n] - a))); }
+"""
+`)
+	family := gaussian.Full(1)
+	natural := make([]float64, family.Size())
+	if err := family.FromMoments(natural, []float64{0}, mat.NewSymDense(1, []float64{1})); err != nil {
+		t.Fatal(err)
+	}
+	infinite := math.Inf(1)
+	// exp(−200(y − a)²) is a normal density of a with variance 1/400, up to a factor. It underflows
+	// to 0 if y and a are more than 1.94 apart.
+	average := func(y float64) float64 {
+		return math.Log(math.Sqrt(math.Pi/200)) + distuv.Normal{Sigma: math.Sqrt(1 + 1./400)}.LogProb(y)
+	}
+	records, want := new(shard.Records), []float64{average(-2), average(0), average(1.5), -infinite, infinite, infinite}
+	for _, record := range [][2]float64{{1, -2}, {1, 0}, {1, 1.5}, {1, 9}, {-1, 9}, {-1, 1.5}} {
+		records.Append([]float64{record[0], 0, 0, record[1], 0})
+	}
+	got, err := m.Predict(shard.Design(m.Study, records), family, natural)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range got { // of 256 points, some 20 lie under the peak
+		if p.LogDensity != want[i] && !(math.Abs(p.LogDensity-want[i]) < .15) {
+			t.Errorf("record %d: log density %g, want %g", i, p.LogDensity, want[i])
+		}
+	}
+}
