@@ -133,6 +133,9 @@ func (s *Scores) Estimate(sum []float64, sd float64, clients int, level float64)
 	out.ELPDSE = math.Sqrt(noise + max(n, 0)*deviation*deviation)
 	if !out.Mean.IntervalOnly {
 		m := out.Mean.Estimate
+		if out.Mean.Low == -1 && out.Mean.High == 1 {
+			m = 1 // the noise leaves open where the mean is, and its error is largest at an end of the range
+		}
 		out.MeanSE = math.Sqrt(s.half*s.half*(vVar+m*m*nVar)/(n*n) + deviation*deviation/n)
 	}
 	for _, x := range []*float64{&out.Mean.Estimate, &out.Mean.Low, &out.Mean.High} {

@@ -95,3 +95,34 @@ func TestScoresOfNoise(t *testing.T) {
 		t.Errorf("fewer records than noise: %+v", few)
 	}
 }
+
+// If the noise hides the held-out records, the mean is seldom more than two standard errors off,
+// wherever in the range it is.
+func TestScoresOfFewRecords(t *testing.T) {
+	const noise, samples = 50, 20_000
+	r := rand.New(rand.NewPCG(20_001, 8))
+	s := describe.NewScores(-6, 1)
+	vector := make([]float64, s.Size())
+	for _, log := range []float64{-99, -6, -2.5, 0, 99} {
+		for _, n := range []float64{1, 5, 20, 50} {
+			s.Vector(vector, log)
+			far, estimates := 0., 0.
+			for range samples {
+				sum := make([]float64, len(vector))
+				for i, x := range vector {
+					sum[i] = n*x + noise*r.NormFloat64()
+				}
+				got := s.Estimate(sum, noise, 2, .95)
+				if got.Mean.IntervalOnly {
+					continue
+				}
+				if estimates++; math.Abs(got.Mean.Estimate-min(max(log, -6), 1)) > 1.96*got.MeanSE {
+					far++
+				}
+			}
+			if share := far / estimates; share > .07 {
+				t.Errorf("%g records with log density %g: the mean is two standard errors off in %.3f of the studies", n, log, share)
+			}
+		}
+	}
+}
