@@ -49,7 +49,8 @@ const (
 	// distribution to the ends of the default range.
 	belowUniform, aboveUniform = 4, 3
 
-	mostNats = 1000 // largest absolute value of an end of the range
+	mostNats  = 1000 // largest absolute value of an end of the range
+	leastNats = 0.01 // smallest width of the range; a narrower one says nothing about a model, and rounds to a width of 0 at last
 )
 
 // readCompare reads the table [compare]. The argument private reports whether the study finds the
@@ -97,8 +98,8 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 // probabilities. The scale of the density of a program is not known, so a program needs a range.
 func readScoreRange(s *Study, c *Compare, t *document.Table) {
 	if ends, ok := t.Floats("clip"); ok {
-		if len(ends) != 2 || !(ends[0] < ends[1]) || !(math.Abs(ends[0]) <= mostNats && math.Abs(ends[1]) <= mostNats) {
-			t.Errorf("clip", "must be the smallest and the largest log predictive density of a record that count, between %d and %d, such as [-6, 0]", -mostNats, mostNats)
+		if len(ends) != 2 || !(ends[1]-ends[0] >= leastNats) || !(math.Abs(ends[0]) <= mostNats && math.Abs(ends[1]) <= mostNats) {
+			t.Errorf("clip", "must be the smallest and the largest log predictive density of a record that count, between %d and %d and at least %g apart, such as [-6, 0]", -mostNats, mostNats, leastNats)
 			return
 		}
 		c.Low, c.High = ends[0], ends[1]

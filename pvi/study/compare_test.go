@@ -72,6 +72,8 @@ func TestCompareIsRefused(t *testing.T) {
 		{"smallest and the largest", "compare.clip", "[1, -6]"},
 		{"smallest and the largest", "compare.clip", "[-6]"},
 		{"smallest and the largest", "compare.clip", "[-6, 1e9]"},
+		{"at least 0.01 apart", "compare.clip", "[0, 5e-324]"},
+		{"at least 0.01 apart", "compare.clip", "[-6, -5.999999]"},
 		{"hides the sum", "privacy.unit", `"client"`},
 		{"that no study has read", "privacy.unit", `"none"`},
 		{"solver of this study", "inference.solver", `"clipped-analytical"`},
