@@ -200,6 +200,53 @@ func TestHeldOutThatIsNotFinite(t *testing.T) {
 	}
 }
 
+// The vector of a held-out record has the same bits alone, in any order and beside any others, also if
+// the records do not fit into one batch.
+func TestHeldOutInOtherOrder(t *testing.T) {
+	softmax := families["softmax"]
+	softmax.n = 600
+	for name, w := range map[string]*world{
+		"program": programs["ordered"].comparing("clip = [-9, 0]").world(t, 600, 3, 1),
+		"groups":  grouped["groups, learned"].comparing("").world(t, 3, 1),
+		"softmax": softmax.comparing("").world(t, 3, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := w.records.Len()
+			w.heldOut = lot(n, 1)
+			var last *scoring.Query
+			w.watch = func(q *scoring.Query) { last = q }
+			w.play(t, 3, 1)
+			vectors := func(rows []int) (all [][]float64) {
+				open, err := w.Open(w.records.Select(rows))
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := last.Contributor(scoring.HoldOut(open, slices.Repeat([]bool{true}, len(rows))))
+				for i := range rows {
+					v := make([]float64, w.Size(last.Round()))
+					c.Vector(v, i)
+					all = append(all, v)
+				}
+				return all
+			}
+			some := rand.New(rand.NewPCG(6, 6)).Perm(n)[:n*3/4]
+			beside := vectors(some)
+			slices.Sort(some[:n/2])
+			for i, v := range vectors(some[:n/2]) {
+				if alone := vectors(some[i : i+1])[0]; !slices.Equal(alone, v) {
+					t.Fatalf("record %d: %v alone, %v beside others", some[i], alone, v)
+				}
+			}
+			again := vectors(some)
+			slices.SortFunc(beside, slices.Compare)
+			slices.SortFunc(again, slices.Compare)
+			if !slices.EqualFunc(beside, again, slices.Equal) {
+				t.Error("vectors change with the order of the records")
+			}
+		})
+	}
+}
+
 // Over families, sizes and seeds, intervals hold the exact numbers of the held-out records as often
 // as they say. Standard errors are those of a statement about other records.
 func TestHeldOutIntervalsHold(t *testing.T) {
