@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"fedpvi/internal/testing/linestudy"
 )
 
 var errKilled = errors.New("killed")
@@ -40,6 +42,9 @@ func TestKilledClientContinues(t *testing.T) {
 	for name, source := range map[string][]byte{
 		"record": planeStudy(recordPrivacy, "", ""), "client": planeStudy(clientPrivacy, "", ""),
 		"signed": signedStudy(recordPrivacy, "solver = \"clipped-analytical\"", ""),
+		"held out": linestudy.Document(linestudy.Parts{
+			Version: 2, Privacy: recordPrivacy, Inference: "rounds = 5", Federation: "pace = 0\nnominal_records = 20\n[compare]\nheld_out = 0.4",
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			rounds := 3
@@ -50,6 +55,9 @@ func TestKilledClientContinues(t *testing.T) {
 			h, all := federation(t, source, "north", "south")
 			h.begin()
 			want := play(t, all)[0]
+			if scored := strings.Contains(string(want.Result), `"held_out"`); scored != (name == "held out") {
+				t.Fatalf("the result has scores of held-out records: %t", scored)
+			}
 
 			h, all = federation(t, source, "north", "south")
 			h.begin()
