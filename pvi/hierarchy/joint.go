@@ -129,9 +129,10 @@ func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
 // A normal is the posterior of the coordinates that are not in u, for one u.
 type normal struct {
-	mean     []float64  // posterior mean
-	spread   *mat.Dense // W L⁻ᵀ, a root of the posterior covariance WA⁻¹Wᵀ with A = LLᵀ (see [Joint.condition])
-	evidence float64    // log of the product of the density of u and the likelihood given u, up to a constant
+	mean     []float64    // posterior mean
+	root     *mat.Dense   // the matrix W of [Joint.condition]
+	chol     mat.Cholesky // factorisation of the matrix A of [Joint.condition]
+	evidence float64      // log of the product of the density of u and the likelihood given u, up to a constant
 }
 
 // condition returns the posterior of the other coordinates given the hyperparameters u. The prior
@@ -169,37 +170,21 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 			w.SetRow(i, root.RawRowView(k))
 		}
 	}
-	out := &normal{mean: make([]float64, n), spread: mat.NewDense(max(n, 1), max(n, 1), nil)}
+	out := &normal{mean: make([]float64, n), root: root}
 	if n > 0 {
-		var kw, wkw mat.Dense
-		kw.Mul(l.Precision, w)
-		wkw.Mul(w.T(), &kw)
-		a := mat.NewSymDense(n, nil)
-		for i := range n {
-			for j := i; j < n; j++ {
-				a.SetSym(i, j, (wkw.At(i, j)+wkw.At(j, i))/2)
-			}
-		}
-		var chol mat.Cholesky
-		if err := factorize(&chol, a); err != nil {
+		if err := factorize(&out.chol, p.information(l, root, w)); err != nil {
 			return nil, err
 		}
 		var b, move, theta mat.VecDense
 		b.MulVec(w.T(), pull)
-		if err := chol.SolveVecTo(&move, &b); err != nil && infinite(err) {
+		if err := out.chol.SolveVecTo(&move, &b); err != nil && infinite(err) {
 			return nil, ErrNotFinite
 		}
-		evidence += (mat.Dot(&b, &move) - chol.LogDet()) / 2
+		evidence += (mat.Dot(&b, &move) - out.chol.LogDet()) / 2
 		theta.MulVec(root, &move)
 		for k, i := range p.rest {
 			out.mean[k] = centre[i] + theta.AtVec(k)
 		}
-		var lower, inverse mat.TriDense
-		chol.LTo(&lower)
-		if err := inverse.InverseTri(&lower); err != nil && infinite(err) {
-			return nil, ErrNotFinite
-		}
-		out.spread.Mul(root, inverse.T())
 	}
 	if math.IsNaN(evidence) || math.IsInf(evidence, 1) {
 		return nil, ErrNotFinite
@@ -208,9 +193,63 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 	return out, nil
 }
 
-// variance returns the posterior variance of coordinate k among the coordinates that are not in
-// u.
-func (n *normal) variance(k int) float64 { return squares(n.spread.RawRowView(k)) }
+// information returns WᵀKW. The argument observed has the rows of W that belong to observed
+// coordinates. A diagonal W takes a time that grows with the square of its size, any other W with
+// the cube.
+func (p *Joint) information(l *Likelihood, w, observed *mat.Dense) *mat.SymDense {
+	n := len(p.rest)
+	a := mat.NewSymDense(n, nil)
+	if diagonal(w) {
+		for k, i := range p.rest {
+			for m, j := range p.rest[:k+1] {
+				if i < p.observed && j < p.observed {
+					x, y, v := w.At(k, k), w.At(m, m), l.Precision.At(i, j)
+					a.SetSym(k, m, (x*(v*y)+y*(v*x))/2)
+				}
+			}
+		}
+		return a
+	}
+	var kw, wkw mat.Dense
+	kw.Mul(l.Precision, observed)
+	wkw.Mul(observed.T(), &kw)
+	for i := range n {
+		for j := i; j < n; j++ {
+			a.SetSym(i, j, (wkw.At(i, j)+wkw.At(j, i))/2)
+		}
+	}
+	return a
+}
+
+// diagonal reports whether all elements of m off the diagonal are 0.
+func diagonal(m *mat.Dense) bool {
+	rows, _ := m.Dims()
+	for i := range rows {
+		for j, x := range m.RawRowView(i) {
+			if i != j && x != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// spread returns WL⁻ᵀ, a root of the posterior covariance WA⁻¹Wᵀ with A = LLᵀ (see
+// [Joint.condition]). It takes as long as the evidence, so it is computed only where it is used.
+func (n *normal) spread() (*mat.Dense, error) {
+	rows, columns := n.root.Dims()
+	out := mat.NewDense(rows, columns, nil)
+	if len(n.mean) == 0 {
+		return out, nil
+	}
+	var lower, inverse mat.TriDense
+	n.chol.LTo(&lower)
+	if err := inverse.InverseTri(&lower); err != nil && infinite(err) {
+		return nil, ErrNotFinite
+	}
+	out.Mul(n.root, inverse.T())
+	return out, nil
+}
 
 // mostPasses is the largest number of passes of expectation propagation over the coordinates with a
 // density of their own, and passDamping is the damping of each pass: the share of the proposed
@@ -230,12 +269,16 @@ func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, err
 		if err != nil {
 			return nil, err
 		}
+		spread, err := q.spread()
+		if err != nil {
+			return nil, err
+		}
 		var farthest float64
 		for k, s := range p.single {
 			if s == nil {
 				continue
 			}
-			v, was := q.variance(k), sites[k]
+			v, was := squares(spread.RawRowView(k)), sites[k]
 			cavity := site{1/v - was.precision, q.mean[k]/v - was.linear}
 			if !(cavity.precision > 1e-9*was.precision) {
 				cavity = site{}
@@ -309,8 +352,12 @@ func (p *Joint) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 		if w < leastWeight {
 			continue
 		}
+		spread, err := given[i].spread()
+		if err != nil {
+			return nil, nil, err
+		}
 		var inner mat.SymDense
-		inner.SymOuterK(w, given[i].spread)
+		inner.SymOuterK(w, spread)
 		for k, a := range p.rest {
 			for l, b := range p.rest[:k+1] {
 				cov.SetSym(a, b, cov.At(a, b)+inner.At(k, l))
