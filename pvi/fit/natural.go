@@ -162,8 +162,7 @@ type product struct {
 }
 
 // expand returns the products of raw columns whose sum is the product of the scaled columns. The
-// first product has all of the columns and indicators in the argument parts, and the others have
-// fewer.
+// first product has all of the columns and indicators in parts, and the others have fewer.
 func (m *Model) expand(parts []study.Part) []product {
 	sum := []product{{factor: 1}}
 	for _, p := range parts {

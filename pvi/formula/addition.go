@@ -22,7 +22,7 @@ type additions struct {
 }
 
 // term returns a statement that adds the log density of a record, multiplied by the record's
-// weight. The argument log is the text of this log density.
+// weight. log is the text of this log density.
 func (a *additions) term(log string) string {
 	if a.weight == "" {
 		return "target += " + log + ";"
@@ -202,8 +202,8 @@ func (w *writer) isLevels(n *node) bool {
 	return n.kind == isName && len(w.columns[w.column(n)].Levels) > 0
 }
 
-// codes returns an expression for the censoring code of a record: 1, −1, 2 or 0. The argument n is
-// a column with levels such as "right", or an expression for the code.
+// codes returns an expression for the censoring code of a record: 1, −1, 2 or 0. n is a column with
+// levels such as "right", or an expression for the code.
 func (w *writer) codes(n *node) expression {
 	if !w.isLevels(n) {
 		return w.expression(n)

@@ -31,8 +31,8 @@ type family struct {
 	further []string // names of the parameters other than mu
 	trials  bool     // whether the outcome is the number of successes in a number of trials
 	cens    bool     // whether outcomes may be censored or truncated
-	// density returns the density of the outcome. The argument y is the expression for the outcome
-	// in the program, and the argument link is the name of the link.
+	// density returns the density of the outcome. y is the expression for the outcome in the
+	// program, and link is the name of the link.
 	density func(w *writer, y, link string) density
 }
 
@@ -357,8 +357,7 @@ type shape struct {
 	says         string
 }
 
-// shapeOf returns the defaults of the family's parameter with the given name. The argument s is the
-// scale of mu.
+// shapeOf returns the defaults of the family's parameter with the given name. s is the scale of mu.
 func (w *writer) shapeOf(name string, s scale) shape {
 	switch name {
 	case "sigma":

@@ -259,9 +259,9 @@ const (
 	passDamping = 0.8
 )
 
-// propagate returns the normal factors that replace the densities in the field single, given a
-// likelihood and one value u of the hyperparameters. It finds these factors by expectation
-// propagation ([Joint]).
+// propagate returns the normal factors that replace the densities in p.single, given a likelihood
+// and one value u of the hyperparameters. It finds these factors by expectation propagation
+// ([Joint]).
 func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, error) {
 	sites = append([]site(nil), sites...)
 	for range mostPasses {

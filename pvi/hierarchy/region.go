@@ -149,8 +149,8 @@ func normalised(logs []float64, beta float64) ([]float64, error) {
 // posterior of k spreads are computed. The weights are proportional to exp(logs) if this gives an
 // effective number of at least 2(k + 1) points, or of a third of the points if that is less.
 // Otherwise so few points are inside the posterior that their covariance would be too small. The
-// weights are then those of a distribution between the region and the posterior, which is wider
-// than the posterior.
+// weights then represent a distribution between the region and the posterior, which is wider than
+// the posterior.
 func honest(logs []float64, k int) ([]float64, error) {
 	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
 }

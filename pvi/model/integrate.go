@@ -119,7 +119,7 @@ func (l laplace) evaluations() int {
 	if l.k == 1 {
 		return len(stencil)
 	}
-	return len(stencil) + 6 // and those of the plane
+	return len(stencil) + 6 // 6 further evaluations are in the plane
 }
 
 // A triangle is an upper triangular matrix of at most two rows.

@@ -36,7 +36,7 @@ type Setting struct {
 }
 
 const (
-	growth = 1.3 // squared weight of a round divided by that of the previous round, from round 3 on
+	growth = 1.3 // squared weight of a round divided by the squared weight of the previous round, from round 3 on
 	voting = .08 // squared weight of the round of votes, as a share of the sum of the squared weights of all rounds
 )
 

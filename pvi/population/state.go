@@ -360,8 +360,8 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 }
 
 // meanSquare returns a draw of the mean square of n independent standard normal numbers, by the
-// approximation of Wilson and Hilferty ("The distribution of chi-square", 1931). The argument z is
-// a standard normal number.
+// approximation of Wilson and Hilferty ("The distribution of chi-square", 1931). z is a standard
+// normal number.
 func meanSquare(n, z float64) float64 {
 	variance := 2 / (9 * n)
 	root := math.Max(1-variance+z*math.Sqrt(variance), leastRoot)

@@ -57,7 +57,7 @@ type density struct {
 	// vector is true if an argument is a vector for each number, such as the log odds of classes.
 	vector bool
 	// whole is true if the variate is a count or a class. In that case the variate must be an
-	// integer that is not less than the field least.
+	// integer that is not less than least.
 	whole bool
 	least float64
 }

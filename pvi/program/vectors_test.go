@@ -220,7 +220,7 @@ func stanOrder(tree *syntax.Program, m *model.Model) []int {
 	return order
 }
 
-// place returns the coordinates of the record program, given those of Stan.
+// place returns the coordinates of the record program, given Stan's coordinates.
 func (p *loaded) place(at []float64) []float64 {
 	theta := make([]float64, len(at))
 	for i, k := range p.order {

@@ -49,7 +49,7 @@ func (s *workspace) residual(y float64) float64 {
 }
 
 // learned returns the likelihood after the sum of the squared residuals of all records at θ was
-// released. The argument cov is the covariance of θ, and sd is the sd of the noise in the sum.
+// released. cov is the covariance of θ, and sd is the sd of the noise in the sum.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)

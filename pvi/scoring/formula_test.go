@@ -108,7 +108,7 @@ var (
 // and sums over all coordinates.
 type holding struct {
 	truths, draws        []float64
-	coordinates, squares float64 // squares are those of (mean − pooled mode)/sd
+	coordinates, squares float64 // squares is the sum of ((mean − pooled mode)/sd)²
 	width, pooled        float64 // pooled is the number of coordinates with a pooled posterior
 	astray               int     // number of studies that have not arrived
 	warned               bool    // whether a sentence beside the posterior says that intervals can be too narrow

@@ -142,8 +142,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls the function each once for every record, with the index of the record and the
-// score of the record at θ. A score that is not finite is replaced by 0.
+// eachScore calls each once for every record, with the index of the record and the score of the
+// record at θ. A score that is not finite is replaced by 0.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, each func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {

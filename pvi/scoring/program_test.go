@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A vector of a program's record has at most the norm of the round's clip or is not finite, for any
-// sums that were opened before. The vector is a function of the record: it has the same bits in
+// For any sums that were opened before, the vector of a program's record is either not finite or no
+// longer than the round's clip. The vector is a function of the record: it has the same bits in
 // another file with other records.
 //
 //abuse:case P18 no record of a program moves a sum of scores by more than the clip

@@ -209,8 +209,8 @@ type latest[T any] struct {
 	value T
 }
 
-// at returns the value of the function compute at θ. It calls the function unless the value is
-// known. Callers must not change the value.
+// at returns the value of compute at θ. It calls compute unless the value is known. Callers must
+// not change the value.
 func (l *latest[T]) at(theta []float64, compute func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // Parse reads or refuses malicious documents of the largest allowed size in the time of a few
-// passes over them, and returns short errors. An algorithm of quadratic time would take minutes.
+// passes over them, and its errors are short. A quadratic algorithm would take minutes.
 //
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them

@@ -36,7 +36,7 @@ const (
 	Logistic         Family = "logistic"          // regression of a binary outcome with a logit link
 	Probit           Family = "probit"            // regression of a binary outcome with a probit link
 	Poisson          Family = "poisson"           // regression of a count with a Poisson distribution
-	NegativeBinomial Family = "negative-binomial" // regression of a count whose variance is larger than that of a Poisson distribution
+	NegativeBinomial Family = "negative-binomial" // regression of a count that varies more than under a Poisson distribution
 	Softmax          Family = "softmax"           // regression of an outcome that is one of several levels
 	Robust           Family = "robust"            // regression of an outcome with a Student-t distribution
 	Mixture          Family = "mixture"           // normal clusters of several columns, without an outcome

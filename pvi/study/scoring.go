@@ -34,8 +34,8 @@ const (
 	// Population is the population from which the clients are drawn. The posterior allows for
 	// differences between clients.
 	Population Target = "population"
-	// Pooled means the records of all clients together. The posterior is that of a fit to the
-	// pooled records. Such a fit ignores differences between clients.
+	// Pooled means the records of all clients together. The posterior describes a fit to the pooled
+	// records, which ignores differences between clients.
 	Pooled Target = "pooled"
 )
 

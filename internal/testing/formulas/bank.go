@@ -7,12 +7,12 @@ import (
 	"fedpvi/internal/special"
 )
 
-// numeric is a column of the outcome.
+// numeric returns the column of a numeric outcome.
 func numeric(name string, low, high float64) []formulaColumn {
 	return []formulaColumn{{name: name, low: low, high: high}}
 }
 
-// levelled is a column of the outcome with n levels.
+// levelled returns the column of an outcome with n levels.
 func levelled(name string, n int) []formulaColumn {
 	return []formulaColumn{{name: name, levels: named("l", n)}}
 }
@@ -24,8 +24,8 @@ func join(all ...[]formulaColumn) (out []formulaColumn) {
 	return out
 }
 
-// Bank has the formulas. Parameters have the priors that the study has by default, and are drawn
-// from narrower distributions.
+// Bank lists the formulas. Parameters have the default priors of the study, and are drawn from
+// narrower distributions.
 var Bank = []Formula{
 	{
 		Name: "interaction", Text: "y ~ x * arm", Family: "gaussian", columns: numeric("y", -10, 10),

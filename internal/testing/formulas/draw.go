@@ -14,8 +14,8 @@ import (
 type Formula struct {
 	Name, Text, Family string
 	columns            []formulaColumn // columns of the outcome; the covariates follow them
-	// draw draws the truth, and returns a function that draws the numbers of the columns of a record
-	// with the given covariates. A level is a number from 0 on.
+	// draw draws the truth, and returns a function that draws the numbers of the columns of a
+	// record with the given covariates. Levels are numbered from 0.
 	draw func(d *drawer) func(c covariates) []float64
 }
 
@@ -50,10 +50,11 @@ func named(prefix string, n int) (levels []string) {
 	return levels
 }
 
-// A drawer draws the truth. Its methods name a parameter of the program, and return a value.
+// A drawer draws the truth. A method that takes a name draws the value of the program's parameter
+// with this name.
 type drawer struct {
 	*rand.Rand
-	truth map[string]float64 // by coordinate of the unconstrained parameters
+	truth map[string]float64 // keyed by the names of the unconstrained coordinates
 }
 
 // normal draws a parameter from a normal distribution.
@@ -108,7 +109,7 @@ func (d *drawer) poisson(mean float64) float64 {
 	return distuv.Poisson{Lambda: max(mean, 1e-12), Src: d}.Rand()
 }
 
-// gamma draws a gamma number with the given shape and mean.
+// gamma draws a number from the gamma distribution with the given shape and mean.
 func (d *drawer) gamma(shape, mean float64) float64 {
 	return distuv.Gamma{Alpha: shape, Beta: shape / mean, Src: d}.Rand()
 }
@@ -127,7 +128,7 @@ func (d *drawer) binomial(n, p float64) (hits float64) {
 	return hits
 }
 
-// student draws a Student's t number.
+// student draws a number from Student's t distribution.
 func (d *drawer) student(nu float64) float64 {
 	return d.NormFloat64() / math.Sqrt(distuv.ChiSquared{K: nu, Src: d}.Rand()/nu)
 }
@@ -152,7 +153,8 @@ func grade(latent float64, cuts []float64) (level float64) {
 	return level
 }
 
-// cuts draws ordered cut points. Their coordinates are the first and the logarithms of the steps.
+// cuts draws ordered cut points. Their coordinates are the first cut point and the logarithms of
+// the steps between cut points.
 func (d *drawer) cuts(first float64, n int) []float64 {
 	out := []float64{d.normal("Intercept[1]", first, 0.3)}
 	for i := 1; i < n; i++ {
@@ -161,14 +163,14 @@ func (d *drawer) cuts(first float64, n int) []float64 {
 	return out
 }
 
-// logistic draws a logistic number.
+// logistic draws a number from the logistic distribution.
 func (d *drawer) logistic() float64 {
 	u := clamp(d.Float64(), 1e-12, 1-1e-12)
 	return math.Log(u / (1 - u))
 }
 
-// Study returns a study of the formula. The argument head has the tables of the study that do not
-// describe the model.
+// Study returns a study of the formula. head holds the tables of the study that do not describe the
+// model.
 func (f Formula) Study(head string) string {
 	var b strings.Builder
 	b.WriteString(head)
@@ -188,8 +190,8 @@ func (f Formula) all() []formulaColumn {
 	return append(append([]formulaColumn(nil), f.columns...), covariateColumns...)
 }
 
-// Drawn draws the truth and n records. The truth is by name of a coordinate of the unconstrained
-// parameters.
+// Drawn draws the truth and n records. The truth is keyed by the names of the unconstrained
+// coordinates.
 func (f Formula) Drawn(n int, seed uint64) (truth map[string]float64, records [][]float64) {
 	d := &drawer{rand.New(rand.NewPCG(seed, 30)), map[string]float64{}}
 	outcome := f.draw(d)

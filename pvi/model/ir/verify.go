@@ -223,7 +223,7 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// detach returns the type of a Detach. The type is that of a value of the record, even if the
+// detach returns the type of a Detach, which is the type of a value of the record even if the
 // argument of the Detach is constant.
 func (v *Verified) detach(n *Node) (typed, error) {
 	a := n.Args[0]

@@ -226,7 +226,7 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 	}
 }
 
-// rescaleBackward adds to the adjoint of the argument x of a softmax or log softmax. Let s =
+// rescaleBackward adds to the adjoint of x, the argument of a softmax or log softmax. Let s =
 // softmax(x), and let a bar mark an adjoint. The adjoint of x gets
 //
 //	s∘(s̄ − s·s̄)	for the result s,

@@ -267,7 +267,7 @@ type DensityLanes struct {
 	space scratch
 	run   func(*term, *scratch)
 	// slopes computes the derivatives without the densities. Only one density has a function for
-	// this purpose. For other densities the field slopes is nil.
+	// this purpose. For other densities slopes is nil.
 	slopes func(*term)
 }
 
