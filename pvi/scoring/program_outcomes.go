@@ -286,15 +286,22 @@ func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int
 				rows[len(rows)-n+k] = y
 			}
 		}
-		part, theta := dst[from*count:to*count], r.theta(point)
-		if r.density(of, part, rows, theta) {
-			continue
-		}
-		for i := range to - from { // If the computation of one record panics, the results of the other records must not change.
-			one := part[i*count : (i+1)*count]
-			if !r.density(of, one, rows[i*count*n:(i+1)*count*n], theta) {
-				fill(one, math.Inf(-1))
-			}
+		r.eachDensity(of, dst[from*count:to*count], rows, r.theta(point), to-from)
+	}
+}
+
+// eachDensity writes the log densities at θ to dst. The argument x has the numbers of the given number
+// of records, each of which may occur several times in a row. A density that is not a number, or
+// that cannot be computed, is −Inf. The density of a record does not depend on the other records.
+func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records int) {
+	if r.density(of, dst, x, theta) {
+		return
+	}
+	for i := range records { // If the computation of one record panics, the results of the other records must not change.
+		count, numbers := len(dst)/records, len(x)/records
+		one := dst[i*count : (i+1)*count]
+		if !r.density(of, one, x[i*numbers:(i+1)*numbers], theta) {
+			fill(one, math.Inf(-1))
 		}
 	}
 }

@@ -127,7 +127,7 @@ const mostModeSteps = 30
 // information in place of the Hessian.
 func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	theta, damping := slices.Clone(mean), 1e-2
-	value := t.value(theta, mean, precision)
+	best := t.value(theta, mean, precision)
 	for range mostModeSteps {
 		gradient, information := t.Score(theta)
 		gap := slices.Clone(theta)
@@ -141,10 +141,10 @@ func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 			}
 			to = apply(inverse(curvature), gradient)
 			floats.Add(to, theta)
-			if next := t.value(to, mean, precision); next > value {
-				gain := next - value
-				theta, value, damping = to, next, damping/8
-				if gain < 1e-2 {
+			if next := t.value(to, mean, precision); next.above(best) {
+				arrived := next.out == best.out && next.sum-best.sum < 1e-2
+				theta, best, damping = to, next, damping/8
+				if arrived {
 					return theta
 				}
 				break
@@ -157,16 +157,30 @@ func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	return theta
 }
 
-// value returns the log density of the records at θ plus that of the normal prior, up to a constant.
-// If a density is not finite, the result is −Inf.
-func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (sum float64) {
+// A value is the log density of records at a point, plus that of a normal prior, up to a constant.
+// Records whose density is not finite are left out. They are counted in place of that.
+type value struct {
+	out int
+	sum float64
+}
+
+// above reports whether v is larger than w. Fewer records without a density count more than any sum.
+func (v value) above(w value) bool { return v.out < w.out || v.out == w.out && v.sum > w.sum }
+
+func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (v value) {
 	logs := make([]float64, t.Len())
-	if !t.totals.density(t.totals.model, logs, t.records.x, theta) {
-		return math.Inf(-1)
+	t.totals.eachDensity(t.totals.model, logs, t.records.x, theta, t.Len())
+	for _, l := range logs {
+		if math.IsInf(l, -1) {
+			v.out++
+		} else {
+			v.sum += l
+		}
 	}
 	gap := slices.Clone(theta)
 	floats.Sub(gap, mean)
-	return floats.Sum(logs) - dot(gap, apply(precision, gap))/2
+	v.sum -= dot(gap, apply(precision, gap)) / 2
+	return v
 }
 
 // Score returns the gradient of the log likelihood of all records at θ, and the sum of their

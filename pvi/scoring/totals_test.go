@@ -2,6 +2,7 @@ package scoring_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -10,6 +11,7 @@ import (
 	"fedpvi/gpu"
 	"fedpvi/internal/testing/formulas"
 	"fedpvi/pvi/scoring"
+	"fedpvi/pvi/shard"
 )
 
 // The gradient of all records is that of the engine, the information is near its mean negative
@@ -94,4 +96,43 @@ func (w *world) gradientOf(t testing.TB, theta []float64) []float64 {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// A record without a density does not move the mode of the other records.
+func TestModeWithoutADensity(t *testing.T) {
+	f := formulas.Bank[slices.IndexFunc(formulas.Bank, func(f formulas.Formula) bool { return f.Name == "gamma" })]
+	w := formulaWorld(t, f, 200, 1, 1)
+	totals, err := scoring.NewTotals(w.model.Study, w.model, w.records, func(n int) []float64 { return make([]float64, n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, cov := totals.Prior()
+	var root mat.Cholesky
+	precision := mat.NewSymDense(len(mean), nil)
+	if !root.Factorize(cov) || root.InverseTo(precision) != nil {
+		t.Fatal("the prior is singular")
+	}
+	_, rows := f.Drawn(200, 1)
+	var modes [2][]float64
+	for k := range modes {
+		records := new(shard.Records)
+		for _, row := range rows {
+			records.Append(row)
+		}
+		if k == 1 {
+			bad := slices.Clone(rows[0])
+			bad[0] = math.NaN()
+			records.Append(bad)
+		}
+		total, err := totals.Open(shard.Design(w.model.Study, records))
+		if err != nil {
+			t.Fatal(err)
+		}
+		modes[k] = total.Mode(mean, precision)
+	}
+	for i, x := range modes[0] {
+		if math.Abs(x-modes[1][i]) > .01 {
+			t.Errorf("coordinate %d of the mode is %g, and %g with a record without a density", i, x, modes[1][i])
+		}
+	}
 }
