@@ -457,7 +457,7 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 	const clients, dim = 2000, 3
 	r := rand.New(seeded.Stream(t.seed, "norms of clients"))
 	size := func() float64 { return math.Exp(5 * r.NormFloat64()) }
-	vector := make([]float64, population.Size(dim))
+	vector := make([]float64, population.SizeWithModes(dim))
 	var longest float64
 	for k := range clients {
 		q := &population.Query{
@@ -472,8 +472,13 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 		if r.IntN(3) == 0 {
 			q.Votes = size()
 		}
-		gradient := []float64{size() * r.NormFloat64(), size() * r.NormFloat64(), size() * r.NormFloat64()}
-		q.Vector(vector, gradient, randomInformation(r, dim, size()))
+		gradient, information := []float64{size() * r.NormFloat64(), size() * r.NormFloat64(), size() * r.NormFloat64()}, randomInformation(r, dim, size())
+		if r.IntN(4) == 0 {
+			q.Votes, q.Area = size(), &population.Area{Mean: []float64{size(), size(), size()}, SD: []float64{size(), size(), size()}}
+			q.VoteWithMode(vector, gradient, information) // any numbers may be a mode
+		} else {
+			q.Vector(vector, gradient, information)
+		}
 		length := floats.Norm(vector, 2)
 		if !(length <= 1+1e-9) {
 			return certain(false, "the vector of client %d has norm %.4g", k+1, length), nil

@@ -132,6 +132,13 @@ var scoringFaults = []fault{
 		}
 `,
 	}}},
+	{"client-modes-unscaled", "votes for modes of norm 1 beside those for scales", []edit{{
+		File: "pvi/population/places.go", Anchor: "\tif !special.Finite(dst) {\n", Before: `
+	if planted.Is("client-modes-unscaled") {
+		floats.Scale(math.Sqrt2, dst[places*d:])
+	}
+`,
+	}}},
 	{"client-outer-unclipped", "a client's gradient unclipped in its square", []edit{{
 		File: "pvi/population/query.go", Anchor: "\tpack(b.outer, outer)\n", Before: `
 	if kept < 1 && planted.Is("client-outer-unclipped") {
