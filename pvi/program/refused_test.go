@@ -32,7 +32,7 @@ func usual() program.Data {
 	}
 }
 
-// used returns data without the columns that a program does not declare.
+// used deletes from data the columns that a program does not declare, and returns data.
 func used(tree *syntax.Program, data program.Data) program.Data {
 	declared := map[string]bool{}
 	for _, d := range tree.Data {
