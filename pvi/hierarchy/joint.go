@@ -235,7 +235,7 @@ func diagonal(m *mat.Dense) bool {
 }
 
 // spread returns WL⁻ᵀ, a root of the posterior covariance WA⁻¹Wᵀ with A = LLᵀ (see
-// [Joint.condition]). It takes as long as the evidence, so it is computed only where it is used.
+// [Joint.condition]). The evidence does not need it, so it is computed only where it is used.
 func (n *normal) spread() (*mat.Dense, error) {
 	rows, columns := n.root.Dims()
 	out := mat.NewDense(rows, columns, nil)
