@@ -40,7 +40,7 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 func Combine(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)
-	left := (answers - 1) / 2 // number of smallest values, and of largest values, that the trimmed mean leaves out
+	left := (answers - 1) / 2 // number of values left out at each end; this number leaves the median
 	if how == study.ByTrimmed {
 		left = answers / 4
 	}

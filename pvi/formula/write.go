@@ -23,8 +23,8 @@ type Written struct {
 	Variables []Variable
 	Priors    []Prior
 
-	// Varying reports whether the formula has effects of groups, curves or monotonic effects. The
-	// effects are then products of parameters, or have priors that depend on parameters.
+	// Varying reports whether the formula has group effects, curves or monotonic effects. If so, some
+	// effects are products of parameters, or have priors that depend on parameters.
 	Varying bool
 
 	// Effects is the program with the correlated effects of groups as generated quantities, in the

@@ -8,11 +8,10 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A dispersion is the likelihood, given the released sums, of the extra variance that the counts of
-// a Poisson regression have in comparison with the Poisson model. The mean μ of every count is
-// multiplied by a random factor with mean 1 and variance a, so that the count has a negative
-// binomial distribution with the variance μ(1 + aμ). In the prior a is 0 with probability one half,
-// and otherwise log a is uniform on a grid.
+// A dispersion is the likelihood of the overdispersion a of a Poisson regression, given the released
+// sums. Each mean μ is multiplied by a random factor with mean 1 and variance a, so that the count
+// is negative binomial with variance μ(1 + aμ). In the prior a is 0 with probability one half, and
+// otherwise log a is uniform on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (

@@ -300,8 +300,8 @@ func (d *decoder) find(header []string, name string) (int, error) {
 const distinct = 5
 
 // nearest returns the end of a message about a column that the header does not name. It states the
-// likely mistake and the remedy. It shows a name of the header only if that is almost the name of
-// the column, because the first line of a file without a header is a record.
+// likely mistake and the remedy. If the file has no header, its first line is a record. So nearest
+// quotes a field of the first line only if the field is almost the name of the column.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {
 		for _, separator := range []string{";", "\t", "|", ","} {

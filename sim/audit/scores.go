@@ -25,7 +25,7 @@ import (
 )
 
 // scoresStudy has four coefficients. If the privacy unit is the record, its first round releases
-// blocks of every kind.
+// every kind of block that package scoring has for a study without tables and without [compare].
 const scoresStudy = columns + `bounds = [0, 1]
 [[column]]
 name = "g"

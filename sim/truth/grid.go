@@ -19,8 +19,8 @@ import (
 	"fedpvi/sim/report"
 )
 
-// The grid runs private gradient steps whose clip and step size are these multiples of the rule's
-// values. The setting with both multiples 1 is the rule.
+// gridClips and gridSteps are the clips and the step sizes that the grid tries for private gradient
+// steps, as multiples of the default values. The setting (1, 1) is the default itself.
 var gridClips, gridSteps = []float64{.25, .5, 1, 2}, []float64{.5, 1, 2}
 
 // gridRounds is the number of rounds of private gradient steps, because this number has no default.

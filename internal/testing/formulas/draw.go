@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Formula is a model of the bank of formulas. Its outcomes are drawn by hand-written
-// samplers and not by its program, and its true parameters are known.
+// A Formula is a model in the bank. Its true parameters are known, and its outcomes are drawn by a
+// hand-written sampler rather than by its program.
 type Formula struct {
 	Name, Text, Family string
 	columns            []formulaColumn // columns of the outcome; the covariates follow them

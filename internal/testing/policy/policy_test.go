@@ -261,7 +261,7 @@ var forbidden = []struct {
 	{
 		"log", func(f file) bool {
 			return command(f) || client(f) || crypto(f) || transport(f) || coordinator(f) || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/testing/canary" || f.folder == "internal/testing/abuse" && f.test ||
-				f.path == "sim/audit/outcomes.go" || f.folder == "tools/plant/planted" // outcomes.go reads the log of the program, to which planted faults write
+				f.path == "sim/audit/outcomes.go" || f.folder == "tools/plant/planted" // planted faults write to the log of the program, and outcomes.go reads it
 		},
 		"logs leave the machine; crypto defines the logged form of its values",
 	},
