@@ -72,7 +72,7 @@ func TestPlanThatCannotBeComputedLocally(t *testing.T) {
 			}
 			h.begin()
 			for _, p := range all[:2] {
-				_, err := p.step() // south answers the first plan
+				_, err := p.step() // north and south answer the first plan
 				check(t, err)
 			}
 			_, err := all[2].step()

@@ -155,7 +155,7 @@ func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(signedText(1))
 	parties := h.invite(two...)
-	admit(t, parties...) // the first entry equals that of an earlier program, because the releases are still short enough
+	admit(t, parties...) // the limit is not yet lowered, so the first entry is one that an earlier program would write
 	lowerPublished(t)
 	play(t, parties...)
 	report, err := bundle.Verify(bytes.NewReader(bundleOf(t, h)))

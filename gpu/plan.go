@@ -281,7 +281,7 @@ type denseLayout struct {
 	start  []int // index of each table's first element among the elements of all tables
 	size   int   // number of elements of all tables
 	of     []int // index of each leaf's table, or −1 if the leaf's elements are coordinates
-	local  []int // index in coords of the first coordinate of each leaf whose elements are coordinates
+	local  []int // position in coords of a leaf's first coordinate, for leaves whose elements are coordinates
 }
 
 func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*denseLayout, error) {

@@ -53,8 +53,8 @@ func forClients(f formulas.Formula) bool {
 	return !strings.Contains(f.Text, "site") && !strings.Contains(f.Text, "s(x") && !strings.Contains(f.Text, "mo(")
 }
 
-// add plays one study of 100 clients of 40 records each, whose whole records are protected
-// with ε = 4 and default settings.
+// add plays one study of 100 clients with 40 records each. The privacy unit is the client, ε is 4,
+// and other settings have their defaults.
 func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 	t.Helper()
 	const clients, each, z90 = 100, 40, 1.6448536

@@ -247,9 +247,9 @@ func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float
 	return e, all
 }
 
-// An effective has the mean gradient of a round, as the posterior uses it, and the sd of the error
-// of this gradient. If the clip of the round is about the clip of the last round, the gradient is
-// divided by the slope of the clip.
+// An effective holds the mean gradient of a round as the posterior uses it, and the sd of its error.
+// If the round's clip is close to that of the last round, the gradient is divided by the slope of
+// the clip.
 type effective struct {
 	gradient, point []float64
 	sd              float64

@@ -107,9 +107,9 @@ func (p *Problem) Open(s *shard.Shard) (Records, error) {
 	return described{records, s, nil}, nil
 }
 
-// A described adds to the records the shard from which tables and predictive densities are
-// computed, and the choice of the records that are held out from the fit. Records are wrapped in a
-// described if the study asks for tables or scores held-out records.
+// A described has records together with their shard, from which tables and predictive densities are
+// computed, and with the choice of the records that are held out from the fit. It is used if the
+// study asks for tables or scores held-out records.
 type described struct {
 	Records
 	shard   *shard.Shard

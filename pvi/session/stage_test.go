@@ -217,8 +217,8 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	})
 }
 
-// A client that was away receives all entries that it missed and takes part again. A round that it
-// missed does not count an answer of the client, and is void if too few clients answered.
+// A client that was away receives all entries that it missed and takes part again. The rounds
+// that it missed have no answer from it. A round with too few answers is void.
 func TestAway(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
 	away := h.sites[2]

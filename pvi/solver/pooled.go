@@ -19,8 +19,8 @@ const (
 	mostSteps = 1500
 	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
 	mostRough = 100   // largest number of steps with quadrature rules of few points
-	sharpest  = 1e-6  // a change this small ends steps with quadrature rules of few points
-	coarsest  = 1e-3  // the same, if the quadrature rules of the clients have few points too
+	sharpest  = 1e-6  // after a change this small, steps use quadrature rules of many points
+	coarsest  = 1e-3  // the same as sharpest, if the quadrature rules of the clients have few points too
 	local     = 0.01  // largest change of a step after which the next q is extrapolated
 	exhausted = 1e-13 // a change this small ends the fit
 	settled   = 1e-11 // a change this small ends the fit if the change is at least as large as that of the step before

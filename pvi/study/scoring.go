@@ -11,7 +11,7 @@ type scoringLimit struct {
 	rounds       int    // default number of rounds
 	least        int    // smallest number of rounds
 	coefficients int    // largest number of coefficients d; there is a limit because messages have d×d matrices
-	remedy       Solver // solver that errors suggest instead
+	remedy       Solver // solver that the error message recommends if a limit is exceeded
 }
 
 // scoringLimits has the limits for the privacy units that the solver Scoring can protect. With

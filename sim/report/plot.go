@@ -176,9 +176,8 @@ type Target struct {
 	Mean, SD []float64
 }
 
-// Rounds plots the mean of q and the spent ε against the outcomes of a run. The unit of the mean is
-// an sd of the target. If divergence is true, Rounds also plots the divergence of q from the
-// target.
+// Rounds plots the mean of q, in units of the target's sd, and the spent ε against the outcomes of a
+// run. If divergence is true, Rounds also plots the divergence of q from the target.
 func Rounds(h *sim.History, family gaussian.Family, target Target, divergence bool) (Figure, error) {
 	means, err := meansPanel(h, family, target)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// plain matches the name of a program of the system.
+// plain matches a program's bare name, without a path.
 var plain = regexp.MustCompile(`^[a-z0-9]+$`)
 
 // The test runs the commands of the pages, and compares their outputs with the pages.

@@ -103,8 +103,8 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	}
 }
 
-// streams delivers incoming streams to the nodes of their studies. If maxStreams streams are open,
-// streams closes a new stream.
+// streams delivers incoming streams to the nodes of their studies. While maxStreams streams are open,
+// it closes new ones at once.
 func (p *Port) streams() {
 	for {
 		select {

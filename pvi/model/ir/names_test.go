@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The methods of Names return the same results as a list of strings with the prefix, and the method
-// check finds the same repeated names as a map of these strings.
+// The test compares Names with a plain list of strings that begin with its prefix. The names must be
+// the same, and check must find the same repeated names as a map of the strings.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}
