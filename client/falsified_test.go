@@ -316,7 +316,7 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 //abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 //abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan
 func TestFalsifiedReleasesStopEverybody(t *testing.T) {
-	st := fetchedStudy(t) // in its second round all releases are the same, because no factor changes
+	st := fetchedStudy(t) // plan 1 is falsified, because in plan 2 all releases are the same: no factor changes
 	for name, c := range map[string]struct {
 		victim      pvi.ClientID
 		withholds   bool
