@@ -13,9 +13,7 @@ func TestDiagonalInformation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	for n := 1; n < 60; n++ {
 		p := &Joint{observed: n - n/4}
-		for _, i := range r.Perm(n + n/3)[:n] {
-			p.rest = append(p.rest, i)
-		}
+		p.rest = append(p.rest, r.Perm(n + n/3)[:n]...)
 		factors := mat.NewDense(p.observed, p.observed+2, nil)
 		factors.Apply(func(int, int, float64) float64 { return r.NormFloat64() }, factors)
 		l := &Likelihood{Precision: mat.NewSymDense(p.observed, nil)}
