@@ -303,7 +303,7 @@ func (w *world) read(id, state string) error {
 		return err
 	}
 	for line := range strings.Lines(string(log)) {
-		if !verdict.MatchString(line) {
+		if !released.MatchString(line) {
 			w.logs[id] = append(w.logs[id], timeless(line))
 		}
 	}
@@ -329,7 +329,7 @@ func (w *world) read(id, state string) error {
 }
 
 func (w *world) note(id string, s seen.Deed) {
-	w.metrics[id] = append(w.metrics[id], slices.DeleteFunc(s.Metrics, verdict.MatchString)...)
+	w.metrics[id] = append(w.metrics[id], slices.DeleteFunc(s.Metrics, released.MatchString)...)
 	if id != first {
 		return
 	}
@@ -367,9 +367,9 @@ func (w *world) forgetOrder() {
 // numbers matches the numbers of plans and entries in logs.
 var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
 
-// verdict matches lines and metrics about the verdict on a round. The verdict depends on released
-// numbers, so it may differ.
-var verdict = regexp.MustCompile("a round was (accepted|rejected)|verdict")
+// released matches lines and metrics about the verdict on a round and about the influence of answers.
+// Both follow from released numbers, so they may differ.
+var released = regexp.MustCompile("a round was (accepted|rejected)|verdict|influence of an answer|an answer is unlike the others|fedpvi_answer_norm")
 
 // timeless returns a line of a log without its time.
 func timeless(line string) string {
