@@ -310,7 +310,7 @@ type spread struct {
 	alike      *mat.SymDense // value that J would have if all clients had the same distribution of records
 
 	// excess has draws of J minus alike. Such a draw can have negative eigenvalues, which
-	// differences between clients cannot cause. draws has draws of J, each of which is alike plus
+	// differences between clients cannot cause. draws has draws of J; each draw is alike plus
 	// an element of excess with 0 in place of negative eigenvalues.
 	excess, draws []*mat.SymDense
 }

@@ -291,7 +291,7 @@ func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int
 }
 
 // eachDensity writes the log densities at θ to dst. The argument x has the numbers of the given number
-// of records, each of which may occur several times in a row. A density that is not a number, or
+// of records; a record may occur several times in a row. A density that is not a number, or
 // that cannot be computed, is −Inf. The density of a record does not depend on the other records.
 func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records int) {
 	if r.density(of, dst, x, theta) {
