@@ -84,8 +84,9 @@ const (
 	withoutAge = `family = "linear", outcome = "pressure", terms = ["sex"], noise_sd = "learned"`
 )
 
-// A study of records or of persons, of messages or of sums, and of any kind of model, costs what it
-// may cost, and its intervals hold the number of held-out records.
+// The test checks that a study whose clients hold out records costs the ε in its study file, and
+// that it estimates the number of held-out records with an error that the reported interval
+// explains. The cases vary the privacy unit, the adjacency, the opened messages and the model.
 func TestHeldOutIsScored(t *testing.T) {
 	writeCompared(t)
 	of := func(key, value string) study.Override { return study.Override{Key: key, Value: value} }
@@ -107,7 +108,7 @@ func TestHeldOutIsScored(t *testing.T) {
 			if s == nil || s.Clients != 5 {
 				t.Fatalf("no scores of five clients: %+v", s)
 			}
-			// Beside the noise, the number of held-out persons varies.
+			// The number of held-out persons is random, which adds to the error from the noise.
 			slack := 4 * math.Sqrt(2*.8*c.records)
 			if half := (s.Records.High - s.Records.Low) / 2; math.Abs(s.Records.Estimate-c.records) > 2*half+slack || half > c.records/2 {
 				t.Errorf("%+v records, want %g", s.Records, c.records)
@@ -119,7 +120,7 @@ func TestHeldOutIsScored(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 			if name == "tables" {
-				// The tables have the held-out records too.
+				// The tables include the held-out records.
 				if n := r.Tables.Groups[0].Records; math.Abs(n.Estimate-20_000) > n.High-n.Low {
 					t.Errorf("the tables have %v records, want 20000", n)
 				}
@@ -128,9 +129,10 @@ func TestHeldOutIsScored(t *testing.T) {
 	}
 }
 
-// The model with the column that matters predicts better, in every study of a bank. The elpd is that of
-// all records under the posterior, up to its standard error. All records stand for others, because the
-// fit has few parameters.
+// In every study of a bank, the model with the column age must have the better score, because the
+// outcome depends on age. The estimated elpd must agree, up to its standard error, with the mean
+// log density of all records under the posterior. The test can use all records instead of the
+// held-out records, because the fit has few parameters.
 func TestHeldOutScoresOrderModels(t *testing.T) {
 	writeCompared(t)
 	const seeds = 6

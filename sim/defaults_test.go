@@ -33,9 +33,9 @@ var defaultsCases = []defaultsCase{
 }
 
 // The test checks that the default settings lose at most 1.5 % of accuracy on any data set, and 0.7
-// % on average, against the best settings on a grid, which are chosen on the held-out records. The
-// variable DEFAULTS names the data sets to run; if it is empty, all are run. The test prints the
-// table in docs/use/defaults.md.
+// % on average, compared with the best settings on a grid. The best settings are chosen on the
+// held-out records. The environment variable DEFAULTS names the data sets to run; if it is empty,
+// all are run. The test prints the table in docs/use/defaults.md.
 func TestDefaultsAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: an hour")
@@ -59,9 +59,10 @@ func TestDefaultsAgainstTuned(t *testing.T) {
 	}
 }
 
-// TestScoringAgainstTuned compares the default of version 2 with private gradient steps whose
-// settings are the best of twelve on the held-out records. The default may lose at most 3 % of
-// accuracy and 0.1 of log likelihood. The test prints the table in docs/use/defaults.md.
+// TestScoringAgainstTuned compares the default method of version 2 of the study language with
+// private gradient steps. The settings of the gradient steps are the best of twelve on the held-out
+// records. The default method may lose at most 3 % of accuracy and 0.1 of log likelihood. The test
+// prints the table in docs/use/defaults.md.
 func TestScoringAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: half a minute")

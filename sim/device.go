@@ -14,12 +14,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// UseDevices makes devices compute the private gradient steps of all clients. A device computes the
-// steps of its clients in a round in one launch, and keeps their records until [Federation.Run]
-// returns. UseDevices calls failed when a device fails (see [solver.Accelerator]). The devices draw
-// the batches with a Feistel network, which does not protect records and is only for simulations.
-// The stated privacy cost of the study is the same. For the same seed, the noise with devices
-// differs from the noise without devices.
+// UseDevices makes devices compute the private gradient steps of all clients. A device computes all
+// steps of its clients in a round in one launch, and keeps the clients' records until
+// [Federation.Run] returns. UseDevices calls failed when a device fails (see [solver.Accelerator]).
+// The devices draw the batches with a Feistel network, which does not protect records and is only
+// for simulations. The stated privacy cost of the study does not change. For the same seed, the
+// noise with devices differs from the noise without devices.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -37,8 +37,8 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 	return nil
 }
 
-// Devices manages the devices that the user allows. They are opened for the first study that can
-// use them. The methods may be called concurrently.
+// Devices manages the devices that the user allows. It opens them for the first study that can use
+// them. The methods may be called concurrently.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -48,10 +48,11 @@ type Devices struct {
 	told   map[string]bool
 
 	gathering cuda.Gathering // combines the steps of the clients of all federations, so that a device computes them in one launch
-	room      cuda.Room      // records of all federations that the devices have
+	room      cuda.Room      // the records that are stored on the devices, from all federations
 }
 
-// NewDevices returns the devices of a source. It passes each message for the user to notify once.
+// NewDevices returns the devices of a source. It calls notify with each message for the user, but
+// never twice with the same message.
 func NewDevices(from device.Source, notify func(string)) *Devices {
 	return &Devices{source: from, say: notify, told: map[string]bool{}}
 }
@@ -66,12 +67,12 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute the private steps of a federation if they can. If the user has not
-// chosen a device, they do so only if that is likely to be faster ([cuda.Work.Faster]). runs is the
-// number of federations that a machine with enough cores computes at the same time. first is the
-// index of the device that computes the steps of the first client, and the next clients use the
-// next devices in turn. Use returns an error if the user requires a device and none can compute the
-// steps.
+// Use makes the devices compute the private steps of f if they can. If the user has not chosen a
+// device, Use does so only if the devices are likely to be faster than the CPU
+// ([cuda.Work.Faster]). runs is the number of federations that run at the same time on a machine
+// with enough cores. first is the index of the device for the first client. The next clients use
+// the next devices in turn. Use returns an error if the user requires a device and no device can
+// compute the steps.
 func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil
@@ -91,7 +92,8 @@ func (d *Devices) Use(f *Federation, first, runs int) error {
 	return f.UseDevices(turned, d.Failed)
 }
 
-// work returns the private steps of a round of the given number of equal federations.
+// work describes the private steps that f computes at the same time as other federations of the
+// same size. runs is the number of these federations, including f.
 func (f *Federation) work(runs int) cuda.Work {
 	records := 0
 	for _, s := range f.Shards {
@@ -111,8 +113,9 @@ func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task, or none if the CPU must compute it. If no device can compute
-// the task, why is the reason, which For returns as an error if the user requires a device.
+// For returns the devices for a task. It returns none if the CPU must compute the task. If why is
+// not nil, no device can compute the task, and For returns why as an error if the user requires a
+// device.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil

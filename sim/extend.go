@@ -154,7 +154,8 @@ func extensionNotes(st *study.Study) (notes []string) {
 	return notes
 }
 
-// clipped is a solver whose changes an extension's clip shortens.
+// A clipped solver shortens the changes that another solver proposes, with the clip of an
+// extension.
 type clipped struct {
 	solver.Solver
 	shorten Clip
@@ -162,8 +163,8 @@ type clipped struct {
 
 var errClip = errors.New("the clip made a change that is not finite")
 
-// Propose implements [solver.Solver]. The client's current factor is the quotient of q and the
-// cavity.
+// Propose implements [solver.Solver]. It shortens the difference between the proposed factor and
+// the client's current factor, which is q divided by the cavity.
 func (c clipped) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	events, err := c.Solver.Propose(dst, p, src)
 	if err != nil {

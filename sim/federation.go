@@ -43,9 +43,9 @@ type Federation struct {
 	failed    func(error) error
 }
 
-// New returns a federation of the given holders whose posterior is the prior. If the study requests
-// it, New runs the scale phase and standardises the columns. workers is the maximum number of
-// goroutines that compute at a time. It does not affect the results.
+// New returns a federation of the given holders. Its posterior starts at the prior. If the study
+// requests it, New runs the scale phase and standardises the columns. workers is the maximum number
+// of goroutines that compute at a time. It does not affect the results.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	return newFederation(st, holders, seed, workers, nil)
 }

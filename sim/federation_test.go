@@ -316,7 +316,7 @@ func TestForecast(t *testing.T) {
 		for _, x := range found {
 			squares += x * x / seeds
 		}
-		// The bound is five standard errors.
+		// The bound is five standard errors of the sd.
 		if got := math.Sqrt(squares); math.Abs(got/forecast.Noise-1) > 5/math.Sqrt(2*seeds) {
 			t.Errorf("%+v: the precision has sd %.4g, the forecast is %.4g", c, got, forecast.Noise)
 		}
@@ -411,8 +411,8 @@ func TestBadData(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdates measures client updates per second on one core, in the case study, with noise
-// that protects whole clients.
+// BenchmarkUpdates measures how many client updates one core computes per second, in the study
+// linear/one-parameter with noise that protects whole clients.
 func BenchmarkUpdates(b *testing.B) {
 	st, path := experiment(b, "linear/one-parameter.toml")
 	b.ReportAllocs()

@@ -29,16 +29,18 @@ var (
 	firstStudy       = flag.Uint64("first", 30_000, "seed of the first of these studies")
 )
 
-// holding are the results of the studies of a formula: for each study the share of its 90 % intervals
-// that hold the truth and the mean share of draws of the pooled posterior that they hold, and sums over
-// all coordinates.
+// holding collects the results of several studies of one formula. For each study, truths has the
+// share of the 90 % intervals that contain the true coefficient, and draws has the probability that
+// the pooled posterior gives to an interval, averaged over the intervals. The other fields are sums
+// over all coordinates of all studies.
 type holding struct {
 	truths, draws          []float64
-	squares, width, pooled float64 // squares are those of (mean − pooled mode)/sd, and pooled is the number of coordinates
+	squares, width, pooled float64 // squares adds up ((mean − pooled mode)/sd)², width adds up log(sd/pooled sd), and pooled counts the coordinates
 }
 
-// below reports whether a mean of shares is below 0.8 with 99 % confidence. The studies are independent,
-// and the coordinates of a study are not.
+// below reports whether the mean of shares is below 0.8 by more than the half-width of its 99 %
+// confidence interval. Each element of shares is the mean over one study, because the coordinates
+// of a study are not independent.
 func below(shares []float64) bool {
 	if len(shares) < 2 {
 		return false
@@ -48,7 +50,8 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// forClients reports whether a formula can be fitted with intervals if whole clients are protected.
+// forClients reports whether a study that protects whole clients can fit f with intervals. It
+// cannot if f has effects of sites, curves s(x) or monotone effects mo().
 func forClients(f formulas.Formula) bool {
 	return !strings.Contains(f.Text, "site") && !strings.Contains(f.Text, "s(x") && !strings.Contains(f.Text, "mo(")
 }
@@ -109,8 +112,8 @@ func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 	h.truths, h.draws = append(h.truths, held), append(h.draws, draws)
 }
 
-// modeOf returns the mode and the inverse curvature of the posterior of records, by Newton's method with
-// differences of gradients.
+// modeOf returns the mode of the posterior given records, and the inverse of the curvature at the
+// mode. It uses Newton's method, with differences of gradients as second derivatives.
 func modeOf(t *testing.T, m *fit.Model, records *shard.Shard, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	table, err := m.Load(records)
@@ -154,8 +157,9 @@ func modeOf(t *testing.T, m *fit.Model, records *shard.Shard, from []float64) ([
 	return theta, cov
 }
 
-// Ninety per cent intervals of formulas hold the truth if whole clients are protected. FEDPVI_LONG
-// plays all formulas of the bank that have such intervals, and prints a table.
+// The test checks that 90 % intervals of formulas contain the truth often enough if whole clients
+// are protected. With FEDPVI_LONG it runs all formulas of the bank that have such intervals, and
+// prints a table.
 func TestFormulasOfClientsHoldTheTruth(t *testing.T) {
 	long := os.Getenv("FEDPVI_LONG") != ""
 	studies := *studiesOfFormula
@@ -183,7 +187,7 @@ func TestFormulasOfClientsHoldTheTruth(t *testing.T) {
 	}
 	least := .87
 	if !long {
-		least = .6 // of five coefficients, three
+		least = .6 // three of five coefficients
 	}
 	for of, shares := range map[string][]float64{"truths": truths, "draws of pooled posteriors": draws} {
 		if mean := stat.Mean(shares, nil); mean < least {

@@ -24,8 +24,8 @@ var hierarchical = []string{"logit", "rate", "negbinomial", "cumulative-probit",
 // further from the mode.
 var skewed = []string{"zero-inflated-negbinomial", "truncated"}
 
-// The test checks, for every other formula, that the fit without privacy to made-up records is
-// close to the normal approximation at the mode.
+// The test checks, for every formula that is not hierarchical, that the fit without privacy to
+// made-up records is close to the normal approximation at the mode.
 func TestFitsOfFormulas(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("takes minutes: set FEDPVI_LONG=1")

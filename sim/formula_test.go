@@ -100,7 +100,8 @@ func relapse(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// pain is the log posterior density of pain.toml, written by hand, with log steps between cut points.
+// pain is the log posterior density of pain.toml, written by hand. The distances between successive
+// cut points are parametrised by their logarithms.
 func pain(all []patient) func(theta []float64) float64 {
 	below := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 	return func(theta []float64) float64 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// overdispersed is the log posterior density of overdispersed.stan, written by hand. It integrates
-// over the latent of a patient by a sum over a fine grid.
+// overdispersed is the log posterior density of overdispersed.stan, written by hand. It
+// approximates the integral over a patient's latent by a sum over a fine grid.
 func overdispersed(all []patient) func(theta []float64) float64 {
 	const step, points = .15, 81
 	return func(theta []float64) float64 {
@@ -30,9 +30,9 @@ func overdispersed(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// The test runs a program whose records have latents with three clients. Without privacy, they must
-// find the posterior of the pooled records, and its means must be close to the mode of the density,
-// which is written by hand.
+// The test runs a program whose records have latents. The study has three clients and no privacy.
+// The clients must find the posterior of the pooled records. Its means must be close to the mode of
+// the density, which is written by hand.
 func TestLatentsOfThreeClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -32,9 +32,10 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting adjusts the overrides of [NonPrivate] to a study. A solver that adds no noise stays. The
-// default solver replaces a private solver, because the number and size of a private solver's steps
-// suit the noise. Overrides that keep the solver do not change.
+// fitting adjusts the overrides of [NonPrivate] to a study. These overrides replace the study's
+// solver by the default solver. For a private solver that is right, because the number and size of
+// its steps suit the noise. For a solver without noise, fitting drops the override, so that the
+// study keeps its solver. Overrides that do not replace the solver are returned unchanged.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {

@@ -128,8 +128,8 @@ func TestTruth(t *testing.T) {
 		t.Fatalf("%v, %v", p.Truth, err)
 	}
 	for i, truth := range p.Truth {
-		// The sds of the mean-field approximation are more than half of the posterior's sds in this
-		// study. A bound of 8 of them is therefore at least 4 of the posterior's sds.
+		// In this study, the sds of the mean-field approximation are more than half of the
+		// posterior's sds. A bound of 8 mean-field sds is therefore at least 4 posterior sds.
 		if math.Abs(mean[i]-truth) > 8*math.Sqrt(cov.At(i, i)) {
 			t.Errorf("coefficient %d is %g, the fit is N(%g, %g)", i, truth, mean[i], cov.At(i, i))
 		}

@@ -23,8 +23,8 @@ func drawOutcome(m *fit.Model, column *study.Column, design *shard.Shard, i int,
 	return min(max(y, column.Low), column.High)
 }
 
-// binaryValue returns a value of the column for which the event happens, or one for which it does
-// not if positive is false.
+// binaryValue returns a value of the column for which the event e happens if positive is true, and
+// does not happen if positive is false.
 func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.Low) == positive {
 		return column.Low

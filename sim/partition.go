@@ -88,8 +88,8 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread divides the row numbers in order into contiguous parts, one for each client, whose lengths
-// differ by at most one.
+// spread divides order into contiguous parts whose lengths differ by at most one, and assigns one
+// part to each element of rows.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {

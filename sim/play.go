@@ -202,8 +202,8 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns the size of the change of λ since the previous call, relative to the distance of λ
-// from the prior.
+// moved returns the size of the change of λ since the previous call of moved, relative to the
+// distance of λ from the prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -232,13 +232,12 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of the federation by one that another method has computed. natural
-// contains its natural parameters, in the layout of the study's family.
+// Adopt makes a posterior that another method has computed the posterior of p. natural contains its
+// natural parameters, in the layout of the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the current state of the simulation to a history. It adds nothing if the study has
-// no model, or if [History.Wants] is false for the outcome, unless the outcome is the last planned
-// one.
+// Observe adds the current state of the simulation to h if h wants it ([History.Wants]), or if the
+// outcome is the last planned one. It adds nothing if the study has no model.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil

@@ -14,7 +14,7 @@ import (
 func TestProgramOfThreeClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
-		within   float64 // largest allowed distance of a mean, in sds of the pooled fit
+		within   float64 // largest allowed difference between a mean and the mean of the pooled fit, in sds of the pooled fit
 	}{
 		"none":   {sim.NonPrivate, .05},
 		"record": {[]string{"privacy.epsilon=500"}, 2.5},
@@ -53,9 +53,9 @@ func TestProgramOfThreeClients(t *testing.T) {
 	}
 }
 
-// The test checks that LoadStudy refuses this study with each of these settings. A program needs
-// version 2, states its own priors, and cannot be fitted by dp-sep. Gradient steps need a clip, and
-// have no honest intervals.
+// The test checks that LoadStudy refuses the study visits.toml with each of the settings below. A
+// program needs version 2 of the study language, states its own priors, and cannot be fitted by
+// dp-sep. dp-svi needs a clip and yields no valid intervals, so it cannot fit the study either.
 func TestSettingsOfPrograms(t *testing.T) {
 	file := filepath.Join("..", "experiments", "programs", "visits.toml")
 	for _, setting := range []string{"privacy.clip=1.0", "study.version=1", "prior={sd = 1.0}", `inference.solver="dp-svi"`, `inference.solver="dp-sep"`} {

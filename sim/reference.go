@@ -110,9 +110,9 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 	}
 }
 
-// stochastic reports whether the pooled fit uses stochastic gradients. This is so if the federation
-// uses stochastic gradients and the model has no closed expectations, or if the federation uses
-// private steps and the model has groups.
+// stochastic reports whether the pooled fit uses stochastic gradients. It does if the study's solver
+// takes stochastic gradient steps and the model is general ([fit.Model.General]). With private steps
+// it also does for a model with groups, unless widens is true.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -283,7 +283,8 @@ func (r *Reference) Moments() (mean []float64, cov *mat.SymDense, err error) {
 	return r.family.Moments(r.Natural)
 }
 
-// KL returns KL(q‖reference) for a q in the given family.
+// KL returns KL(q‖reference), where natural holds the natural parameters of q, in the layout of
+// family.
 func (r *Reference) KL(family gaussian.Family, natural []float64) (float64, error) {
 	if family.Name() == r.family.Name() {
 		return r.family.KL(natural, r.Natural)

@@ -29,7 +29,7 @@ type Result struct {
 	Rounds   int `json:"rounds"`   // number of synchronous rounds, or of passes in which every client answers once
 	Outcomes int `json:"outcomes"` // number of outcomes; a pass over the clients has one for each client
 	Accepted int `json:"accepted"` // number of outcomes that moved λ
-	Rejected int `json:"rejected"` // number of outcomes that were refused because λ would have become improper
+	Rejected int `json:"rejected"` // number of outcomes that were rejected because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
 	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil if the study

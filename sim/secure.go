@@ -41,7 +41,7 @@ type Adder struct {
 	clock      func() float64 // seconds since a fixed time
 	plans      int
 	up, down   int
-	work, hubs float64 // computing time in seconds: work is that of all clients, hubs that of the coordinator
+	work, hubs float64 // computing time in seconds, of all clients (work) and of the coordinator (hubs)
 }
 
 type secureClient struct {

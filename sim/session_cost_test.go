@@ -179,8 +179,8 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// The test checks that every cost in the review that a client sees equals the cost of the study
-// on its public bounds.
+// Before a client joins a study, it reviews the costs of the study. The test checks that each of
+// these costs equals the cost of the study on its public bounds.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
 	p, err := Protocol(st, 0)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A client's noise share is large enough for sums of only U_min answers. If all M clients answer,
-// the sd of the noise in a sum is therefore √((M − t)/(U_min − t)) times the smallest sd that
+// Each client adds enough noise to protect a sum of only U_min answers. If all M clients answer,
+// the sd of the noise in the sum is therefore √((M − t)/(U_min − t)) times the smallest sd that
 // protects M answers against t colluders. The test measures this ratio with a standard error of at
 // most .005, and allows 4 standard errors.
 func TestSpreadOfOpenedSums(t *testing.T) {

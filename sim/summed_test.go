@@ -12,7 +12,7 @@ import (
 
 // The test runs studies with the client as the privacy unit and natural-gradient steps. At a large
 // ε, the posterior must be near the pooled fit without privacy. The cost must equal its closed
-// formula.
+// form.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
 	st := regression(t, "logistic", 20, clients)

@@ -86,7 +86,7 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 }
 
 // synthesiseClient generates the records of a client. If the study protects persons, every person
-// has as many records as the study uses at most.
+// has privacy.rows_per_person records, so that the study uses all of them.
 func synthesiseClient(m *fit.Model, id pvi.ClientID, truth []float64, r *rand.Rand) (*shard.Records, error) {
 	st := m.Study
 	syn := st.Simulation.Synthetic

@@ -15,8 +15,8 @@ import (
 )
 
 // The test checks that the tables of a simulated federation describe the records of all clients, up
-// to the noise, whoever may open its messages and whatever unit it protects. The study must cost no
-// more than allowed.
+// to the noise. The cases differ in the messages that are opened and in the adjacency. The study
+// must cost no more than its ε.
 func TestTables(t *testing.T) {
 	const text = `
 [study]

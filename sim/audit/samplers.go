@@ -47,7 +47,8 @@ func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func
 	return judge(c.trials(d.law(), epochs), t.alpha), nil
 }
 
-// A law holds the probabilities of batches under one kind of sampling.
+// A law holds the probabilities that the accountant assumes for the batches of one kind of
+// sampling.
 type law struct {
 	record float64   // probability that a given record is in a given step
 	pair   float64   // probability that two given records are in the same batch in an epoch
@@ -86,16 +87,16 @@ func (d descent) law() law {
 	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite uses no other sampling
 }
 
-// counts holds counts of the records in batches, for [descent.frequencies].
+// counts counts how often records occur in batches. [descent.frequencies] uses it.
 type counts struct {
 	records, steps int
 	record         []float64 // number of epochs in which a record was in a step, with index record·steps + step
 	pair           []float64 // number of epochs in which two given records were in the same batch
-	// number of pairs of successive epochs with a record in the same step of both, indexed by
-	// record; an epoch is in at most one pair
+	// number of pairs of successive epochs in which a record was in the same step, indexed by
+	// record; the pairs do not overlap
 	again []float64
 	sizes []float64 // number of epochs, by size of the first batch
-	// whether a record was in a step of the last epoch (last), and is in a step of the current
+	// whether each record was in each step of the last epoch (last), and is in it in the current
 	// epoch (now), with index record·steps + step
 	last, now []bool
 }

@@ -49,11 +49,11 @@ nominal_records = 20
 min_clients = 3
 `
 
-// A scored is a test case of clients that release scores. The first client has the protected
-// record, or is protected as a whole. The second client contributes nothing, and the last client
-// can be a colluder. Every round's outcome is void, so that every run asks the same queries. The
-// observer sees the answers of the first client or, if only sums are opened, the sum of the first
-// two clients.
+// A scored is a test case in which clients release scores. The first client holds the protected
+// record or, if the privacy unit is the client, is the protected unit itself. The second client
+// contributes nothing. The last client can collude with the observer. Every round's outcome is
+// void, so that every run asks the same queries. The observer sees the answers of the first client
+// or, if only sums are opened, the sum of the first two clients.
 type scored struct {
 	unit      study.Unit
 	adjacency accountant.Adjacency
@@ -133,7 +133,7 @@ func (c scored) honest() int {
 	return 1
 }
 
-// nothing returns records that contribute nothing.
+// nothing returns the records of a client that contributes nothing.
 func (c scored) nothing() *shard.Records {
 	if c.unit.OfRecords() {
 		return new(shard.Records)
@@ -142,8 +142,8 @@ func (c scored) nothing() *shard.Records {
 }
 
 // far returns the records of the first client in one of the two worlds of an attack. In world 1 the
-// vectors of these records exceed most clips. In world 0 they have the opposite outcome under
-// replace-one, and vectors of zero under the other adjacencies.
+// vectors of these records exceed most clips. In world 0 the records have the opposite outcome
+// under replace-one, and contribute zero vectors under the other adjacencies.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
@@ -169,7 +169,7 @@ type rounded interface {
 }
 
 // answers returns the messages of the honest clients in all rounds. Every round's outcome is void.
-// A message is cut to the dimension of its round's mechanism.
+// answers truncates each message to the dimension of the round's mechanism.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -304,7 +304,7 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
 	}
 	row := func() []float64 { return []float64{number(), float64(r.IntN(2)), float64(r.IntN(3))} }
-	if c.program { // a client leaves out a record with a number outside the bounds of its column
+	if c.program { // a client leaves out a record that has a number outside the bounds of its column
 		row = func() []float64 {
 			x := []float64{math.NaN(), -1, 1, 0, 2*r.Float64() - 1}[r.IntN(5)]
 			return []float64{x, float64(r.IntN(2)), float64(r.IntN(3))}
@@ -316,8 +316,8 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	for world := range worlds {
 		worlds[world] = new(shard.Records)
 		if world == 1 || c.adjacency == accountant.ReplaceOne {
-			// The protected record comes first, to find a solver that lets a record change the
-			// contributions of later records.
+			// The protected record comes first. If a solver lets a record change the contributions
+			// of later records, the test then finds out.
 			worlds[world].Append(row())
 		}
 	}
@@ -398,8 +398,9 @@ func scoreNorms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no vector of a record has more than %.6f of the clip's norm", longest), nil
 }
 
-// longestVector returns the largest norm of any record's vector in case c, divided by the clip. It
-// stops at the first vector that is longer than the clip, which tooLong describes.
+// longestVector returns the largest norm of a record's vector in case c, divided by the clip of the
+// vector's round. If a vector is longer than the clip, longestVector stops there and describes the
+// vector in tooLong.
 func (t task) longestVector(c scored) (longest float64, tooLong string, err error) {
 	const records, hostile = 200, 2
 	p, err := c.protocol()
@@ -475,7 +476,7 @@ func clientNorms(_ context.Context, t task) (Check, error) {
 		gradient, information := []float64{size() * r.NormFloat64(), size() * r.NormFloat64(), size() * r.NormFloat64()}, randomInformation(r, dim, size())
 		if r.IntN(4) == 0 {
 			q.Votes, q.Area = size(), &population.Area{Mean: []float64{size(), size(), size()}, SD: []float64{size(), size(), size()}}
-			q.VoteWithMode(vector, gradient, information) // any numbers may be a mode
+			q.VoteWithMode(vector, gradient, information) // the bound must hold for any numbers in place of the mode
 		} else {
 			q.Vector(vector, gradient, information)
 		}

@@ -58,10 +58,10 @@ func linearOnly(null, other [][]float64) ([]statistic, error) {
 	return []statistic{s}, err
 }
 
-// mixture returns the log likelihood ratio of independent steps x_i. In each step the record takes
-// part with probability q = rate. A step is normal with standard deviation sd. With the record its
-// mean is a = otherMean in the other world and b = nullMean in the null world. Without the record
-// its mean is 0. The log likelihood ratio is
+// mixture returns the log likelihood ratio of independent steps x_i. The protected record takes
+// part in each step with probability q = rate. Each x_i is normal with standard deviation sd.
+// Without the record, the mean of x_i is 0. With the record, the mean is a = otherMean in the other
+// world and b = nullMean in the null world. The log likelihood ratio is
 //
 //	Σ_i log[(1 − q + q·r(x_i, a)) / (1 − q + q·r(x_i, b))], where r(x, c) = exp((c·x − c²/2)/sd²)
 func mixture(rate, otherMean, nullMean, sd float64) statistic {
@@ -81,10 +81,10 @@ func mixture(rate, otherMean, nullMean, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of epochs of the given number of steps x_i. Each step
-// is normal with standard deviation sd. In each epoch, one step chosen at random has the mean a =
-// otherMean in the other world and b = nullMean in the null world. All other steps have mean 0.
-// With r as in mixture, the log likelihood ratio of an epoch is
+// allocation returns the log likelihood ratio of epochs. Each epoch consists of the given number of
+// steps x_i, and each x_i is normal with standard deviation sd. In each epoch, one step chosen at
+// random has the mean a = otherMean in the other world and b = nullMean in the null world. All
+// other steps have mean 0. With r as in mixture, the log likelihood ratio of an epoch is
 //
 //	log[Σ_i r(x_i, a) / Σ_i r(x_i, b)]
 func allocation(steps int, otherMean, nullMean, sd float64) statistic {

@@ -35,7 +35,7 @@ func suite() ([]question, error) {
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}
-	for _, c := range []struct { // the kinds of factors with proven accounting, each with one adjacency
+	for _, c := range []struct { // kinds of factors whose accounting is proven, each under one adjacency
 		factors, coordinates string
 		adjacency            accountant.Adjacency
 	}{

@@ -13,10 +13,10 @@ import (
 	"fedpvi/sim"
 )
 
-// A summed is a test case of clients whose gradients are opened only as a sum. The last clients
-// collude with the observer: they tell it their messages, and their records have no gradient. Only
-// the noise shares of the other clients protect the record. There are as few other clients as the
-// study allows.
+// A summed is a test case in which the gradients of clients are opened only as a sum. The last
+// clients collude with the observer: they reveal their messages, and the gradients of their records
+// are zero. Only the noise shares of the other clients protect the record. There are as few other
+// clients as the study allows.
 type summed struct {
 	mode      string // kind of gradients
 	rate      float64
@@ -47,8 +47,8 @@ func (s summed) protocol() (*pvi.Protocol, error) {
 		set("privacy.adjacency", s.adjacency), set("inference.gradients", s.mode), set("inference.sampling_rate", s.rate))
 }
 
-// play begins a run. The first client has the records first, and the other clients have records
-// without a gradient.
+// play begins a run in which the first client holds the records first. The gradients of all other
+// clients' records are zero.
 func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.Federation, error) {
 	records := []*shard.Records{first}
 	for m := 1; m < summedClients; m++ {

@@ -100,7 +100,7 @@ func (m products) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// pairs returns a vector as two pairs, one for each half.
+// pairs returns v as the gradients of two layers. Each half of v becomes one pair.
 func pairs(v []float64) []dpmech.Pair {
 	var all []dpmech.Pair
 	for half := range 2 {

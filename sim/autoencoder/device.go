@@ -21,9 +21,9 @@ type onDevice struct {
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use opens the first of the given devices, if there is one, which then computes all steps. The CPU
-// still draws the batches, so the privacy cost of the run is the same. For the same seed, the
-// random numbers with a device differ from those without.
+// Use makes the first of the given devices compute all steps. If there is no device, the CPU
+// computes them. The CPU draws the batches in both cases, so the privacy cost of the run is the
+// same. For the same seed, a run on a device and a run on the CPU use different random numbers.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {

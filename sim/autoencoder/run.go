@@ -49,7 +49,7 @@ type Run struct {
 	device      *onDevice // device that computes the steps; nil for the CPU
 }
 
-// These are the purposes of the seeded streams.
+// These constants name the seeded streams by their purposes.
 const (
 	purposeWeights  = "autoencoder/weights"
 	purposeSums     = "autoencoder/sums"
@@ -158,7 +158,7 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 }
 
 // steps computes the next steps and returns their number. On the CPU it computes one step. On a
-// device it computes several steps, at most left.
+// device it computes several steps, but at most left steps.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))

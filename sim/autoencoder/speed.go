@@ -13,7 +13,8 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// [Examine] measures the speed of d3p's autoencoder for MNIST. These constants are its sizes.
+// These constants describe the training run whose speed [Examine] measures: d3p's autoencoder for
+// MNIST.
 const (
 	speedImages = 6_000
 	speedBatch  = 128
@@ -25,7 +26,7 @@ var (
 	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
 )
 
-// A Speed is a report of a machine's speed that includes training steps of an autoencoder.
+// A Speed reports the speed of a machine, including the speed at which it trains an autoencoder.
 // Processor and GPUs replace the fields of the same name in the embedded report.
 type Speed struct {
 	*speed.Report
@@ -124,8 +125,8 @@ func processorRate() (float64, error) {
 	})
 }
 
-// deviceRate returns the best measured number of steps per second on a device. The time includes
-// drawing the batches, which the CPU does.
+// deviceRate returns the best measured number of steps per second on a device. The measured time
+// includes the time in which the CPU draws the batches.
 func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	run, most, err := newSpeedRun()
 	if err != nil {
@@ -155,8 +156,8 @@ func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	})
 }
 
-// newSpeedTrainer returns a trainer of the network on all cores. If sums is nil, the caller must
-// give the trainer plans of several steps.
+// newSpeedTrainer returns a trainer of the network on all cores. If sums is nil, the trainer can
+// only run steps that were planned in advance ([vae.Trainer.TakePlan]).
 func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	src := dpmech.NewStream()
 	n, err := vae.NewNetwork(speedShape, src)

@@ -105,8 +105,8 @@ func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 // purpose is the name of the random streams that the baseline methods use.
 const purpose = "baseline"
 
-// normals returns a function that fills a slice with standard normal numbers. They follow from the
-// seed, so they do not protect the records.
+// normals returns a function that fills a slice with standard normal numbers. Anyone can compute
+// the numbers from seed and index, so they protect no records.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
 	r := newRand(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {

@@ -131,9 +131,9 @@ func TestLangevinCost(t *testing.T) {
 	}
 }
 
-// The test computes the exact pure ε of a sample from the tempered posterior for two values of θ,
-// under both adjacencies. It must not exceed the ε for which the power was chosen, and must come
-// close to it.
+// The test computes the exact pure ε of one sample from the tempered posterior, for a parameter θ
+// with only two possible values and under both adjacencies. This ε must not exceed the ε for which
+// the power was chosen, and must come close to it.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -164,7 +164,8 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// ratio returns the maximum over θ of the log ratio of the probabilities of θ.
+// ratio returns the maximum over θ of |log(p(θ)/p′(θ))|, where p and p′ are the tempered posteriors
+// with the record and with its replacement.
 func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	var p [2][2]float64
 	for i := range p {

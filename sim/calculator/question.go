@@ -156,8 +156,8 @@ func (q Question) inEpochs() bool {
 	return q.Sampling == RandomAllocation || q.Sampling == Permutation
 }
 
-// solve returns the question with a value that meets the target (ε, δ). unknown is the JSON name of
-// this value.
+// solve returns q with its missing value set so that the releases meet the target (ε, δ). unknown
+// is the JSON name of the missing value.
 func (q Question) solve(unknown string) (Question, error) {
 	var target accountant.Target
 	if q.Epsilon != nil && q.Delta != nil {

@@ -348,13 +348,12 @@ func readREDCap(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// maxLevels is the largest number of different strings in a column of made-up records for which the
-// column becomes a categorical column with these strings as levels. A column with more of them
-// cannot be used.
+// maxLevels is the maximum number of levels that are read from made-up records. A column with more
+// different strings cannot be used.
 const maxLevels = 30
 
 // madeUpRecords describes the columns of made-up records. The bounds of a column are the range of
-// its values, rounded by outwards. The levels of a column are in the order in which they first occur.
+// its values, rounded outwards. The levels of a column have the order in which they first occur.
 func madeUpRecords(b []byte) (*Dictionary, error) {
 	separator := ','
 	line, _, _ := bytes.Cut(b, []byte("\n"))

@@ -67,8 +67,8 @@ func Study(d *Dictionary, c Choices) (*Draft, error) {
 	return draft, nil
 }
 
-// terms returns the columns that explain the outcome as terms, and the names of all other columns
-// as left.
+// terms returns the columns that explain the outcome. left has the names of the columns that the
+// draft does not use.
 func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []string, err error) {
 	for _, name := range c.Terms {
 		t, err := d.column(name)

@@ -14,7 +14,7 @@ import (
 )
 
 // AgainstPrior draws the 95 % intervals of the prior, of the posterior, and of the posteriors under
-// other priors. The unit is the sd of the prior, and zero is the mean of the prior.
+// other priors. Values on the axis are distances from the prior's mean, in sds of the prior.
 func AgainstPrior(all []fit.AgainstPrior) (Figure, error) {
 	n := min(len(all), intervalLimit)
 	title := "Prior and posterior, 95 % intervals"
@@ -61,7 +61,7 @@ func AgainstPrior(all []fit.AgainstPrior) (Figure, error) {
 	p.Add(zero)
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	const legend = 1.6 // height of the legend, in the height of a row
+	const legend = 1.6 // height of the legend, in row heights
 	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5+legend
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(90 + 36*(float64(n)+legend))}, nil
 }

@@ -190,7 +190,7 @@ func notes(a *calculator.Answer) []string {
 	return notes
 }
 
-// compared writes the values of ε that other methods give, and those under other adjacencies.
+// compared writes the values of ε from all methods, and the values of ε under all adjacencies.
 func compared(b *strings.Builder, a *calculator.Answer) error {
 	fmt.Fprintf(b, "\nε at δ = %s by every method\n\n", digits(*a.Delta, 4, true))
 	rows := [][]string{{"", "", "at most", "at least"}}

@@ -63,7 +63,7 @@ func Checks(all []fit.Check, records string) (Figure, error) {
 			return Figure{}, err
 		}
 	}
-	const legend = 1.2 // height of the legend, in the height of a row
+	const legend = 1.2 // height of the legend, in row heights
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
 	p.Y.Min, p.Y.Max = -0.5, float64(len(all))-0.5+legend

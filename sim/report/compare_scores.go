@@ -17,16 +17,16 @@ import (
 	"fedpvi/sim"
 )
 
-// A ScoreComparison compares studies by the scores of records that their clients held out. Every
-// study has held out other records, so the standard error of a difference is that of two
-// independent means.
+// A ScoreComparison compares studies by the scores of records that their clients held out. Each
+// study holds out different records, so two means are independent, and the standard error of their
+// difference follows from their standard errors.
 type ScoreComparison struct {
 	Runs []ComparedScores `json:"runs"` // in order of decreasing elpd per record
 }
 
-// A ComparedScores is a study in a comparison. Difference is its elpd per record minus that of the
-// first study. DifferenceSE is the standard error of Difference, which contains the privacy noise and
-// the sampling error.
+// A ComparedScores is a study in a comparison. Difference is its elpd per record minus the elpd per
+// record of the first study. DifferenceSE is the standard error of Difference, which covers the
+// privacy noise and the sampling error.
 type ComparedScores struct {
 	From         string           `json:"from"`           // folder or file of the study
 	Seed         uint64           `json:"seed,omitempty"` // seed of the run, if From is a folder
@@ -35,9 +35,9 @@ type ComparedScores struct {
 	DifferenceSE float64          `json:"difference_se"`
 }
 
-// CompareScores compares studies by the scores of held-out records. An argument is a folder of
-// results, or a file with the output of coordinator posterior --json. CompareScores returns an error
-// if the scores of two studies are on different scales or have different clips.
+// CompareScores compares studies by the scores of held-out records. Each element of from is a
+// folder of results, or a file with the output of coordinator posterior --json. CompareScores
+// returns an error if the scores of two studies are on different scales or have different clips.
 func CompareScores(from []string) (*ScoreComparison, error) {
 	c := &ScoreComparison{}
 	var first *study.Study

@@ -13,7 +13,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// postedScores writes files as coordinator posterior --json does, and returns their paths.
+// postedScores writes files in the format of coordinator posterior --json, and returns their paths.
 func postedScores(t *testing.T, all ...*describe.Scored) (files []string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -37,8 +37,8 @@ func scoredWith(change func(*describe.Scored)) *describe.Scored {
 	return s
 }
 
-// Studies are in the order of their elpd per record, with the difference to the first and the standard
-// error of two independent means.
+// The test checks that the studies are ordered by elpd per record. Each study must have the
+// difference from the first study, with the standard error for two independent means.
 func TestCompareScores(t *testing.T) {
 	files := postedScores(t, scoredWith(func(*describe.Scored) {}), scoredWith(func(s *describe.Scored) { s.Mean.Estimate, s.MeanSE = -1, .4 }))
 	c, err := report.CompareScores(files)

@@ -39,8 +39,8 @@ func TestRanked(t *testing.T) {
 	}
 }
 
-// The test checks that columns on different scales are refused, and that columns that only one
-// study has are not.
+// The test checks that declaredAlike refuses studies that declare a column on different scales, and
+// accepts a column that only one study has.
 func TestDeclaredAlike(t *testing.T) {
 	of := func(columns ...study.Column) *study.Study { return &study.Study{Columns: columns} }
 	y := study.Column{Name: "y", Type: study.Numeric, Low: 0, High: 9}

@@ -159,8 +159,9 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	}
 }
 
-// The plan compares a clip for each row of a person with one clip for all rows of the person. The
-// test checks that the noise of the first is k times that of the second. Here C is 1 and σ is 2.
+// The test checks that the plan compares a clip for each row of a person with one clip for all rows
+// of the person. With k rows, clipping each row needs k times the noise. Here the clip C is 1 and
+// the noise multiplier σ is 2.
 func TestClipsOfPersonsAreCompared(t *testing.T) {
 	const persons = `privacy = { unit = "person", rows_per_person = 4, noise_multiplier = 2.0, delta = 1e-5, clip = 1.0 }
 table = { person = "p" }`

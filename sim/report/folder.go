@@ -100,7 +100,7 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// These are the number of chains that a run saves and the number of draws in each chain.
+// These constants are the number of chains that a run saves, and the number of draws in each chain.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
@@ -264,7 +264,7 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 			return err
 		}
 	}
-	var all errgroup.Group // figures of many parameters take long
+	var all errgroup.Group // drawing figures of many parameters takes long
 	for name, figure := range figures {
 		all.Go(func() error { return f.WriteFigure(name, figure) })
 	}

@@ -9,8 +9,9 @@ import (
 	"fedpvi/sim"
 )
 
-// If x is uniform in [−1, 1], the mean information of a record of a line is diag(1, 1/3)/σ². The
-// covariance under noise of sd τ is therefore known, here for prior sds of 1 and σ = .5.
+// The test compares shares with a closed form. For a regression line with x uniform in [−1, 1], the
+// mean information of a record is diag(1, 1/3)/σ². With noise of sd τ, the covariance of the
+// estimate is therefore known. Here σ is .5.
 func TestErrorsByNoise(t *testing.T) {
 	const records, clients, sigma = 50, 4, .5
 	source := linestudy.Document(linestudy.Parts{

@@ -90,7 +90,7 @@ func Intervals(r *sim.Result) (Figure, error) {
 	p.Add(zero)
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	legend := 0.6 * float64(len(sets)) // height of the legend, in the height of a row
+	legend := 0.6 * float64(len(sets)) // height of the legend, in row heights
 	p.Y.Max += legend
 	p.Legend.YOffs = -vg.Points(2)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, nil

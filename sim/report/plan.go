@@ -274,7 +274,8 @@ func clipRows(p *pvi.Protocol) [][]string {
 	}
 }
 
-// starts reports whether the first release of each client is the noisy statistics of its records.
+// starts reports whether the first release of each client consists of noisy statistics of its
+// records.
 func starts(m method.Stepped) bool {
 	_, ok := m.Start()
 	return ok

@@ -45,8 +45,9 @@ func paletted(m *image.RGBA) *image.Paletted {
 
 const mostColours = 256 // largest number of colours of a PNG file with one byte per pixel
 
-// paint copies an opaque image and sets the palette. Shades with the same highest bits become the
-// first of these shades. If the result would have too many colours, paint returns false.
+// paint copies an opaque image to dst and sets the palette of dst. All shades that agree in their
+// highest bits get the colour of the first of them. paint returns false if the palette would have
+// too many colours.
 func paint(dst *image.Paletted, src *image.RGBA, bits int) bool {
 	dst.Palette = dst.Palette[:0]
 	places := map[uint32]byte{}

@@ -83,8 +83,8 @@ func logarithmic(axis *plot.Axis) {
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks decades, and labels about six of them at most. If there are few decades, it labels
-// 1, 2 and 5 in each.
+// logTicks marks every decade, and labels at most about six decades. If there are few decades, it
+// labels 1, 2 and 5 in each.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {

@@ -21,8 +21,9 @@ type plannedSecure struct {
 	Opening int `json:"opening_down"`
 }
 
-// These are sizes in bytes: of a word of a column, of the tag of a column, of an element of a cut,
-// of a signature with its position, and of an envelope.
+// These constants are sizes in bytes: the size of a word of a column, the size of the tag that
+// authenticates a column, the size of an element of a cut, the size of a signature and its
+// position, and the size of an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16

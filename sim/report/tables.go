@@ -21,8 +21,8 @@ const cellLimit = 150
 var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
 
 // Tables draws the share of records in each level and in each bin of the described columns. Each
-// share has an interval for the privacy noise. The figure has the same groups of records as the
-// columns in the text of the tables. A share without an estimate has only its interval.
+// share has an interval for the privacy noise. The groups of records in the figure are the groups
+// that the text tables show as columns. A share without an estimate has only its interval.
 func Tables(s *describe.Summary) (Figure, error) {
 	heads, groups := words.TableHead(s)
 	var names []string
@@ -54,7 +54,7 @@ func Tables(s *describe.Summary) (Figure, error) {
 		}
 	}
 	p.X.Min, p.X.Max = 0, 1.03*p.X.Max
-	legend := 0.8 * float64(groups) // height of the legend, in the height of a row
+	legend := 0.8 * float64(groups) // height of the legend, in row heights
 	p.Y.Max += legend
 	p.Legend.YOffs = -vg.Points(2)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(70 + 18*(float64(n)+legend))}, nil

@@ -17,7 +17,7 @@ import (
 // Posterior writes a table that compares the reported posterior with the posterior of the pooled
 // records, in natural units. A second table on the model's scale shows the reported posterior, if
 // the scale differs from natural units, and q, if it differs from the reported posterior. Further
-// tables follow if the result has their numbers. For ratios see [words.Natural].
+// tables follow if the result has the numbers for them. For ratios see [words.Natural].
 //
 // For point estimates, the first table compares the estimates with the posterior of the pooled
 // records.

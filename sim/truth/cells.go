@@ -19,7 +19,7 @@ type Cell struct {
 	Set    string `json:"set"`    // name of a public data set; empty for made-up records
 
 	Family       string `json:"family"`
-	Records      int    `json:"records"`      // of all clients
+	Records      int    `json:"records"`      // number of records of all clients together
 	Coefficients int    `json:"coefficients"` // number of coefficients of one predictor, including the intercept
 	Clients      int    `json:"clients"`
 	Split        string `json:"split"`
@@ -266,7 +266,7 @@ func design(factors []factor, size int) []Cell {
 	})
 	r := rand.New(rand.NewPCG(1, 1))
 	r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	seen := map[string]bool{} // triples that occur
+	seen := map[string]bool{} // triples of levels that occur in a chosen cell
 	var cells []Cell
 	for next := 0; len(cells) < size; {
 		best, pairs, triples := row(nil), -1, -1
@@ -290,7 +290,7 @@ func design(factors []factor, size int) []Cell {
 	return cells
 }
 
-// candidates is the number of random cells from which the next cell is chosen.
+// candidates is the number of random cells from which the next cell is usually chosen.
 const candidates = 100
 
 // each calls do with every possible combination of levels that begins with r.

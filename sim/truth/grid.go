@@ -82,7 +82,7 @@ func override(key string, value float64) study.Override {
 	return study.Override{Key: key, Value: strconv.FormatFloat(value, 'g', -1, 64)}
 }
 
-// A federation is a simulated federation and its world.
+// A federation is a simulated federation and the [world] from which it gets its study and records.
 type federation struct {
 	*sim.Federation
 	*world
@@ -122,15 +122,16 @@ func (f *federation) score(ctx context.Context) (s Score) {
 // A loss compares predictions with the default settings to the best predictions of the grid.
 type loss struct {
 	Cell
-	log, accuracy         float64 // of the default; accuracy is NaN if the outcome is a number
-	rule, best            float64 // mean log densities of the rule and of the best setting
+	log, accuracy         float64 // mean log density and accuracy of the default method; accuracy is NaN if the outcome is a number
+	rule, best            float64 // mean log densities of private gradient steps with their default setting (the rule) and with the best setting
 	ruleRight, mostRight  float64 // accuracies of the rule and of the most accurate setting
-	clip, size            float64 // multiples of the rule's clip and step size in the setting with the best log density
-	replications, settled int     // number of replications, and of settings that failed in none
+	clip, size            float64 // clip and step size of the setting with the best log density, as multiples of the rule's
+	replications, settled int     // number of replications, and number of settings that failed in no replication
 }
 
-// lossOf averages the scores of a cell over its replications. It leaves out a setting that fails in
-// any of them. ok is false if the cell was played without the grid, or if the default failed.
+// lossOf averages the scores of a cell over its replications. It leaves out settings that failed in
+// any replication. ok is false if the cell was simulated without the grid, or if the default method
+// failed.
 func lossOf(outcomes []Outcome) (l loss, ok bool) {
 	l = loss{Cell: outcomes[0].Cell, best: math.Inf(-1), rule: math.NaN(), ruleRight: math.NaN(), mostRight: math.Inf(-1)}
 	var replications []*Replication

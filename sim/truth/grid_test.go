@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that the grid has twelve settings. One of them is the rule, and its scores must
-// be those of the study that sets neither the clip nor the step size.
+// The test checks that the grid has twelve settings. One of them multiplies the default clip and
+// the default step size by 1. Its scores must equal the scores of the study that sets neither.
 func TestGrid(t *testing.T) {
 	cell := find(t, "family=logistic,records=400,coefficients=3,unit=record,clients<=10")
 	out := filepath.Join(t.TempDir(), "grid")
@@ -44,8 +44,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// The test checks that outcomes without the grid cannot be completed with the grid in the same
-// file.
+// The test checks that Run returns an error if it shall add outcomes with the grid to a file with
+// outcomes without the grid.
 func TestGridNeedsItsOwnFile(t *testing.T) {
 	cell := find(t, "family=linear,records=400,coefficients=3,unit=record,clients<=10")
 	o := Options{Cells: []Cell{*cell}, Replications: 1, Seed: 1, Out: filepath.Join(t.TempDir(), "plain"), Clock: noClock}

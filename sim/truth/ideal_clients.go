@@ -8,30 +8,32 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// idealOfClients returns the variances of an ideal release if a whole client is protected. The
-// posterior is that of the mean of the population from which clients are drawn. The covariance of θ
-// between clients is known: it is diagonal and has the given variances. between is nil if clients
-// do not differ.
+// idealOfClients returns the variances of an ideal release if the privacy unit is the client. They
+// are the posterior variances of the mean of θ in the population from which the clients are drawn.
+// The covariance of θ between clients is known: it is diagonal, with the variances in between. If
+// clients do not differ, between is nil.
 //
-// Let s and Λ be the score and the information of a client at the pooled mode. With the client's
-// own effect integrated out, whose covariance is Σ, they become
+// Let s and Λ be the score and the information of a client at the pooled mode, and let Σ be the
+// covariance of the client's own effect. Once this effect is integrated out, the score and the
+// information are
 //
 //	g = (I + ΛΣ)⁻¹s    W = (I + ΛΣ)⁻¹Λ
 //
 // The release is a sum of clipped scores in units of the precision without noise, which is the
-// precision P of the prior plus the sum of W over the clients. It is made at a draw from the
-// posterior with this precision, because nobody knows the mode better than the records determine
-// it. If a client is clipped, it adds to the information in proportion to ρ, the slope of the clip
-// averaged over directions:
+// precision P of the prior plus the sum of W over the clients. The scores are evaluated at a draw
+// from the posterior with this precision, because even an ideal method knows the mode only up to
+// the uncertainty of the records. A clipped client adds to the information in proportion to ρ, the
+// slope of the clip averaged over directions:
 //
 //	ρ = (1 − 1/d)·C/n
 //
 // Here d is the number of coordinates, C is the clip, and n > C is the root mean square norm of the
-// client's score. For a client that is not clipped ρ is 1. The variances are the diagonal of
+// client's score. For a client that is not clipped, ρ is 1. The variances are the diagonal of
 //
 //	(P + H(V + R)⁻¹H)⁻¹    with the sums over clients H = Σ ρW and V = Σ ρ²W
 //
-// R is as in [pooled.ideal], and the clip is the best of six.
+// R is the covariance of the noise plus bbᵀ, where b is the bias of clipping, as in [pooled.ideal].
+// The clip is the best of six.
 func (f *pooled) idealOfClients(noise float64, between []float64) ([]float64, error) {
 	d := len(f.mode)
 	all, err := f.marginal(between)
@@ -90,8 +92,8 @@ type contributor struct {
 	norm float64
 }
 
-// marginal returns the clients' scores and informations at the pooled mode, with the clients' own
-// effects integrated out.
+// marginal returns the score and the information of each client at the pooled mode. If between is
+// not nil, the client's own effect, with these variances, is integrated out.
 func (f *pooled) marginal(between []float64) ([]*contributor, error) {
 	d := len(f.mode)
 	var all []*contributor

@@ -60,7 +60,8 @@ func TestIdealOfClients(t *testing.T) {
 	}
 }
 
-// Here the score of a clipped client has a quarter of its slope, so the noise counts sixteen times.
+// The test checks the variance for one clipped client. With d = 2, C = 1 and n = 2, the slope ρ of
+// the clip is 1/4, so clipping multiplies the variance from the noise by 16.
 func TestIdealOfClippedClient(t *testing.T) {
 	const h, sd, clip = 50, 3, 1
 	unit := math.Sqrt(h)

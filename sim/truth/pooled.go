@@ -56,10 +56,11 @@ const (
 	arrived      = 1e-10 // the search for the mode ends when the squared length of a step, in posterior sds, is below this
 )
 
-// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step until it neither
-// lowers the log posterior nor ends far beyond the highest point in its direction. Where the
-// curvature is twice the information, as it can be for the dispersion of counts, a whole step ends
-// about as far beyond this point as it began before it, and the search would hardly advance.
+// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step until the step
+// does not lower the log posterior and ends at most slightly beyond the highest point in its
+// direction. The second condition matters where the curvature is twice the information, as it can
+// be for the dispersion of counts. There, each whole step ends about as far beyond the highest
+// point as it began before it, and the search would hardly advance.
 func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	d := m.Dim()
 	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}

@@ -352,7 +352,8 @@ func TestVerdict(t *testing.T) {
 		t.Fatalf("summaries: %+v", all)
 	}
 	// The mean of .31, .30 and .29 is .30, with standard error .01/√3. The upper end is 9.925
-	// standard errors above it.
+	// standard errors above it: the 99.5 % quantile of the t distribution with 2 degrees of
+	// freedom.
 	if want := .3 + 9.924843*.01/math.Sqrt(3); math.Abs(all[1].Upper-want) > 1e-6 {
 		t.Errorf("upper end %g, want %g", all[1].Upper, want)
 	}
@@ -412,7 +413,7 @@ func TestBankOfGroups(t *testing.T) {
 	for _, kind := range Kinds {
 		most := 1.1
 		if kind == "spreads" {
-			most = 1.2 // the right tail of the spread of five groups is long, and the rule's points are few
+			most = 1.2 // the posterior of the spread of five groups has a long right tail, which the few points of the quadrature rule cover poorly
 		}
 		if m := r.Kinds[kind]; m.Width < .9 || m.Width > most || m.RMS > .3 || m.Pooled < .85 {
 			t.Errorf("%s: width %.2f, %.2f of the pooled, rms %.2f, pooled %.2f", kind, m.Width, m.WidthPooled, m.RMS, m.Pooled)
@@ -423,8 +424,8 @@ func TestBankOfGroups(t *testing.T) {
 	}
 }
 
-// TestPooledArrives checks that the pooled fit ends at a point without slope where scoring steps
-// overshoot: with seed 10026 the curvature of the dispersion is nearly twice its information.
+// TestPooledArrives checks that the pooled fit converges even if steps of Fisher scoring overshoot.
+// With seed 10026 the curvature of the dispersion is nearly twice its information.
 func TestPooledArrives(t *testing.T) {
 	f, err := find(t, "1").federation(10026, nil)
 	if err != nil {
