@@ -28,7 +28,7 @@ type Server struct {
 type round struct {
 	Participants []ClientID
 	Answered     []ClientID // clients that have answered, sorted by name
-	Centre       []int64    // centre in the plan
+	Centre       []int64    // Centre of the plan
 	Sum          []int64    // sum of releases; nil before the first answer
 	Releases     []int64    `json:",omitempty"` // releases of the clients in Answered, if the study publishes releases
 }
@@ -182,7 +182,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // tried refers to the sum of the rejected round
+			s.q.tried = nil // tried still refers to the sum of the rejected round
 		}
 	}
 	if s.Done() {

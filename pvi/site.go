@@ -22,7 +22,7 @@ type Site struct {
 	id       ClientID
 	client   method.Client
 	answered int     // number of the last plan that the client answered
-	centre   []int64 // centre in the open plan
+	centre   []int64 // Centre of the open plan
 	open     int     // number of the plan that the site has answered and that has no outcome; 0 if there is none
 	sent     Digest  // hash of the release that answers the open plan, if the study publishes releases
 }
@@ -107,8 +107,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// weight returns the damping α of a plan times the number of clients of the plan. If all of them
-// answer with the same change, λ moves by weight times that change.
+// weight returns the damping α of a plan times the number of clients that the plan asks. If all of
+// them answer with the same change, λ moves by weight times that change.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
@@ -237,9 +237,9 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether an outcome can be the outcome of plan n. sequence is the number of the
-// outcome. Plans end in the order of their numbers, except in an asynchronous schedule, in which
-// each client may have one open plan.
+// follows reports whether an outcome can be the outcome of plan n, if it is outcome number sequence
+// of the rounds. Plans end in the order of their numbers, except in an asynchronous schedule, in
+// which each client may have one open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {

@@ -35,9 +35,9 @@ func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]f
 // the noise.
 const foreseenStep = 0x1p-20
 
-// playMadeUp simulates all rounds with made-up records. It multiplies the vector of each made-up
-// record by the ratio of the number of real records to the number of made-up records. It calls
-// played with the number of each round.
+// playMadeUp simulates all rounds with made-up records, and multiplies their vectors by the number
+// of real records divided by the number of made-up records. Different values of number give
+// different random numbers. playMadeUp calls played after each round, with the number of the round.
 func (p *Problem) playMadeUp(number int, played func(round int) error) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))

@@ -21,8 +21,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// formulaWorld draws n records of a formula of the bank, which five clients have. The truth of a
-// coordinate that the bank does not draw is NaN.
+// formulaWorld returns a study of five clients whose n records are drawn from a formula of the
+// bank. If the formula has no true value for a parameter, the truth of this parameter is NaN.
 func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st, err := study.Parse("f.toml", []byte(f.Study(fmt.Sprintf(
@@ -88,8 +88,8 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 				for _, y := range [][]float64{before[0], after[0]} {
 					slices.Sort(y)
 				}
-				// The grid moves the distribution a little. Chance alone exceeds 0.087 with
-				// probability 0.001.
+				// Outcomes are drawn on a grid, which changes their distribution a little. Without
+				// the grid, the distance would exceed 0.087 with probability 0.001.
 				if d := stat.KolmogorovSmirnov(before[0], nil, after[0], nil); d > 0.1 {
 					t.Errorf("the distributions differ by %.3f", d)
 				}
@@ -103,15 +103,16 @@ var (
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
 )
 
-// A holding collects the results of the studies of a formula: for each study the share of its 90 %
-// intervals that hold the truth and the mean share of draws of the pooled posterior that they hold,
-// and sums over all coordinates.
+// A holding collects results of several studies of one formula. truths has, for each study, the
+// share of its 90 % intervals that contain the true parameter. draws has the share of draws of the
+// pooled posterior that these intervals contain on average. The other numbers are sums over all
+// coordinates of all studies.
 type holding struct {
 	truths, draws        []float64
 	coordinates, squares float64 // squares is the sum of ((mean − pooled mode)/sd)²
 	width, pooled        float64 // pooled is the number of coordinates with a pooled posterior
-	astray               int     // number of studies that have not arrived
-	warned               bool    // whether a sentence beside the posterior says that intervals can be too narrow
+	astray               int     // number of studies whose rounds had not converged ([scoring.State.Arrived])
+	warned               bool    // whether the posterior is shown with a warning that its intervals can be too narrow
 }
 
 // add plays one study.
@@ -149,8 +150,8 @@ func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64
 	h.draws = append(h.draws, draws)
 }
 
-// below reports whether a mean of shares is below 0.8 with 99 % confidence. The studies are
-// independent, and the coordinates of a study are not.
+// below reports whether the 99 % confidence interval for the mean of shares lies below 0.8. shares
+// has one element for each study, because coordinates of the same study are not independent.
 func below(shares []float64) bool {
 	if len(shares) < 2 {
 		return false
@@ -160,9 +161,9 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// Ninety per cent intervals of formulas with default priors hold the truth. FEDPVI_LONG plays the
-// whole bank and prints a table. A formula with a warning beside its posterior appears only in the
-// table.
+// The test plays studies of formulas with default priors. Their 90 % intervals must contain the
+// true parameters often enough. With FEDPVI_LONG it plays the whole bank and prints a table. A
+// formula whose posterior has a warning appears in the table but cannot fail the test.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// grouped has settings whose intercepts or slopes vary between groups. In one of them the slope of
-// a column that is not a term varies.
+// grouped has settings whose intercepts or slopes vary between groups. In two of them the slope of
+// x2 varies although x2 is not a term of the model.
 var grouped = map[string]setting{
 	"groups, linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 3, 5, 0.5, 0, "g", 12, 0},
 	"groups, logistic": {logistic.model, logistic.outcome, 4000, 3, 5, 0.5, 0, "1 + x2 | g", 8, 0},
@@ -116,8 +116,8 @@ func TestGroupsWithoutNoise(t *testing.T) {
 	}
 }
 
-// If the noise hides all records, the posterior is near the prior. In the prior, an effect has the
-// sd of its moments.
+// If the noise hides all records, the posterior is near the prior. The prior of the effect
+// of a group is not normal, and the test uses only its mean and sd.
 func TestGroupsInNothingButNoise(t *testing.T) {
 	const multiplier = 1e6
 	for name, s := range grouped {
@@ -174,9 +174,10 @@ func TestRowsAreSeparate(t *testing.T) {
 	}
 }
 
-// At ε = 1, 90 % intervals contain the truth often enough. The truth is drawn from the prior. With
-// twelve replications, intervals contain .92 of the fixed effects, .92 of the effects of groups and
-// .85 of the spreads. The limit for the 32 spreads of this test is .9 minus four standard errors.
+// At ε = 1, 90 % intervals contain the truth often enough. The truth is drawn from the prior. In a
+// run with twelve replications, the intervals contained .92 of the fixed effects, .92 of the
+// effects of groups, and .85 of the spreads. This test has 32 spreads, and their limit is .9 minus
+// four standard errors.
 func TestGroupsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")

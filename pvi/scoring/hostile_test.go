@@ -30,8 +30,8 @@ func hostileSum(r *rand.Rand, n int) []int64 {
 	return sum
 }
 
-// hostileQueries returns the queries of all rounds, after any sums were opened in earlier rounds
-// and some rounds were missed. A sum whose posterior overflows was dropped.
+// hostileQueries returns the queries of all rounds of a study. In each earlier round an arbitrary
+// sum was opened, or the round was missed. A sum that makes the posterior overflow has no effect.
 func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*scoring.Query) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -50,9 +50,9 @@ func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*s
 	return queries
 }
 
-// For any record and any sums that were opened before, a vector is either not finite or no longer
-// than the round's clip. It is a function of the record and the query alone: a contributor that has
-// written other vectors writes the same vector.
+// checkVector fails the test if a vector is finite and longer than the round's clip. It also fails
+// the test unless the vector depends on the record and the query alone: used, which has already
+// written other vectors, must write the same vector as a new contributor.
 func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float64, y float64) {
 	t.Helper()
 	size := q.Size(q.Round())
@@ -118,9 +118,9 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	}
 }
 
-// Step refuses a sum that overflows, and the study continues from the state before it. After
-// every other sum the next query can be computed. Otherwise clients would be charged in all later
-// rounds for answers that are not numbers.
+// Step refuses a sum that makes numbers overflow, and the study continues from the state before it.
+// After every other sum the next query can be computed. If it could not, clients would be charged
+// in all later rounds for answers that are not numbers.
 //
 //abuse:case A20 a sum after which nothing could be asked is refused, and the study continues
 func TestRefusedSums(t *testing.T) {
@@ -147,7 +147,8 @@ func TestRefusedSums(t *testing.T) {
 	}
 }
 
-// A record whose computation panics has no vector, and the next record has its own.
+// If the computation of a record panics, its vector is zero, and the vector of the next record does
+// not change.
 //
 //abuse:case A13 a record whose score panics counts as zero; nobody can tell
 func TestRecordThatPanics(t *testing.T) {
@@ -163,7 +164,7 @@ func TestRecordThatPanics(t *testing.T) {
 	}
 }
 
-// FuzzVector checks the vectors of records of any numbers, in any round of any family.
+// FuzzVector calls checkVector with records of arbitrary numbers, in every round of every family.
 func FuzzVector(f *testing.F) {
 	all := both(families, grouped)
 	names := slices.Sorted(maps.Keys(all))

@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// The posterior of a Laplace density, which has no Hessian at its location, has nearly the sds of
-// its Fisher information if there is next to no noise: s/√n for the intercept and for the
-// coefficient of a column with unit variance, and 1/√n for the log scale.
+// A Laplace density has no Hessian at its location. If there is almost no noise, the posterior sds
+// are nevertheless close to the sds that follow from the Fisher information: s/√n for the intercept
+// and for the coefficient of a column with unit variance, and 1/√n for the log of the scale s.
 func TestLaplaceHasItsInformation(t *testing.T) {
 	const n = 1000
 	w := programs["laplace"].world(t, n, 1e-3, 1)
@@ -31,8 +31,8 @@ func TestLaplaceHasItsInformation(t *testing.T) {
 	}
 }
 
-// A density whose slope jumps is refused if its outcome cannot be drawn. A jump at a value of a
-// covariate is allowed beside an outcome that can be drawn.
+// A study is refused if the slope of its density jumps and its outcome cannot be drawn from the
+// model. If the outcome can be drawn, the slope may jump, for example at a value of a covariate.
 func TestKinksWithoutOutcomesAreRefused(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"target += sum(-fabs(y - a - b * x) / s) - N * log(s);":   true,

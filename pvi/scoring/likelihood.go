@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A likelihood has the methods of a model that the rounds need. It evaluates real records and makes
-// up synthetic records.
+// A likelihood is a model of records. It opens the real records of a client, and it makes up
+// synthetic records.
 type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
@@ -107,9 +107,9 @@ func (p *Problem) Open(s *shard.Shard) (Records, error) {
 	return described{records, s, nil}, nil
 }
 
-// A described has records together with their shard, from which tables and predictive densities are
-// computed, and with the choice of the records that are held out from the fit. It is used if the
-// study asks for tables or scores held-out records.
+// A described holds records, the shard from which their tables and predictive densities are
+// computed, and the choice of records that are held out from the fit. It is used if the study asks
+// for tables or scores held-out records.
 type described struct {
 	Records
 	shard   *shard.Shard

@@ -9,7 +9,7 @@ import (
 
 const madeUpRecords = 2000
 
-// A sample has the scores of made-up records at a point, in the units that sampleAt describes.
+// A sample has the scores of made-up records at one point, in the units that sampleAt describes.
 type sample struct {
 	units   *mat.TriDense
 	scores  *mat.Dense // a row for each record

@@ -295,7 +295,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	}
 	for _, f := range m.factors {
 		var sum float64
-		var others belief // mean and variance of the sum of the shares of the levels of the factor f
+		var others belief // mean and variance of the sum of the shares of all levels in f
 		for _, j := range f {
 			sum += share[j]
 			if b := m.share[j]; b.precision > 0 {
@@ -359,7 +359,7 @@ func (m *margins) madeUp() population {
 // indicator comes before the columns that refer to it, so makeSlopes begins with the last column.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // made-up values of the numbers that have slopes but no column of their own in the margins, by index of the first column with slopes of the number
+	own := map[int][]float64{} // made-up values of each number that has slopes but no margins of its own, by the index of the number's first slope
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {
@@ -382,8 +382,9 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 	}
 }
 
-// sd returns the sd of a typical margin, in records. The sd of a column's share or mean square is
-// multiplied by the number of records. The result is the median of these products over the columns.
+// sd returns the sd of a typical margin, as a number of records. The sd of a column's share or mean
+// square is multiplied by the number of records. The result is the median of these products over
+// the columns.
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {
@@ -401,8 +402,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records whose mean without noise would have the posterior variance
-// of the mean of column j.
+// evidence returns the number of records whose mean, without noise, would have the same variance as
+// the posterior of the mean of column j.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

@@ -68,7 +68,8 @@ type pooling struct {
 	data    []byte // values of the program's data block, as JSON
 }
 
-// pool draws records of a formula. Their numbers are rounded, so that all machines draw the same.
+// pool draws records of a formula. It rounds their numbers to six digits, so that the records are
+// the same on all machines.
 func pool(t *testing.T, f formulas.Formula) *pooling {
 	t.Helper()
 	const n, seed = 500, 2
@@ -93,7 +94,7 @@ func pool(t *testing.T, f formulas.Formula) *pooling {
 	for _, v := range st.Model.Program.Variables {
 		var column []float64
 		for _, row := range rows {
-			column = append(column, st.Number(v.Parts[0], row)) // variables of formulas have one part
+			column = append(column, st.Number(v.Parts[0], row)) // every variable of a formula has a single part
 		}
 		data[v.Name] = column
 	}
@@ -108,7 +109,7 @@ func (p *pooling) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fitted returns the fit of the pooled records by a normal distribution with a full covariance.
+// fitted fits a normal distribution with a full covariance to the posterior of the pooled records.
 func (p *pooling) fitted(t *testing.T) (mean []float64, cov *mat.SymDense) {
 	t.Helper()
 	family := gaussian.Full(p.model.Dim())
@@ -148,8 +149,8 @@ func (p *pooling) density(t *testing.T) func(theta []float64) float64 {
 	}
 }
 
-// weighted returns the moments of the posterior by importance weights. The draws are from a
-// multivariate t distribution with the location and the scale of a fit, and then from one with the
+// weighted returns the moments of the posterior, computed by importance sampling. It draws from a
+// multivariate t distribution with the given mean and covariance, and then from one with the
 // moments of the weighted draws.
 func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) posterior {
 	t.Helper()
@@ -178,7 +179,8 @@ func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) post
 	return out
 }
 
-// drawn draws points from a multivariate t distribution. The mean of their importance weights is 1.
+// drawn draws points from a multivariate t distribution, and returns them with their importance
+// weights, which have mean 1.
 func drawn(t *testing.T, r *rand.Rand, density func([]float64) float64, mean []float64, cov *mat.SymDense, draws int) (*mat.Dense, []float64) {
 	t.Helper()
 	const degrees = 6
@@ -190,7 +192,7 @@ func drawn(t *testing.T, r *rand.Rand, density func([]float64) float64, mean []f
 	for k := range weights {
 		theta := proposal.Rand(points.RawRowView(k))
 		if weights[k] = density(theta) - proposal.LogProb(theta); math.IsNaN(weights[k]) {
-			weights[k] = math.Inf(-1) // outside of the support
+			weights[k] = math.Inf(-1) // theta is outside of the support of the posterior
 		}
 	}
 	most := slices.Max(weights)
@@ -223,9 +225,9 @@ func gapOf(names []string, p posterior, stan sampled) gap {
 	return g
 }
 
-// The fit of a formula without privacy has the moments of a long run of Stan's sampler with the
-// formula's own program. bench/stan_posteriors.py made these moments. FEDPVI_LONG compares all
-// formulas that it sampled, and prints a table.
+// Without privacy, the fit of a formula has nearly the same moments as a long run of Stan's sampler
+// for the same program. bench/stan_posteriors.py ran Stan and stored the moments. With FEDPVI_LONG
+// the test compares all formulas that the script sampled, and prints a table.
 func TestPosteriorsOfFormulas(t *testing.T) {
 	if *stanFolder != "" {
 		for _, f := range formulas.Sampled() {
@@ -264,8 +266,9 @@ func TestPosteriorsOfFormulas(t *testing.T) {
 	}
 }
 
-// compareWithStan compares the fit of a formula. If the posterior is known to be skewed, the fit must
-// differ, and the density of the formula must have Stan's moments.
+// compareWithStan compares the fit of a formula with Stan's moments. If the posterior is known to
+// be skewed, the fit must differ from Stan's moments, and moments that are computed from the
+// density by importance sampling must agree with them.
 func compareWithStan(t *testing.T, f formulas.Formula, p *pooling, stan sampled) {
 	if stan.Rhat > 1.01 {
 		t.Errorf("Stan's chains do not agree: R̂ is %.3f", stan.Rhat)

@@ -18,7 +18,7 @@ type Problem struct {
 	Digest  [32]byte // digest of the protocol, from which public random numbers are made
 	Rounds  int      // number of rounds of the fit; the last of them releases only the curvature
 	Clients int
-	Records float64 // number of records of all clients in the fit: first from the nominal number, later an estimate from the counts
+	Records float64 // number of records of all clients in the fit: the nominal number at first, and later an estimate from released counts
 	NoiseSD float64 // sd of the noise in the sum over all clients, if a single release with clip 1 spent the whole budget
 	nominal float64 // nominal number of records of all clients in the fit
 	model   likelihood
@@ -26,7 +26,7 @@ type Problem struct {
 	counts  bool // whether the outcomes are counts and the variance of a count, under the model, equals its mean
 
 	tables      *describe.Layout // tables that describe the records; nil if the study asks for none
-	tablesShare float64          // share of the tables in the privacy budget
+	tablesShare float64          // share of the privacy budget that the tables use
 	compared    *comparison      // definition of the round that scores held-out records; nil if the study has none
 
 	budget   budget
@@ -37,8 +37,8 @@ type Problem struct {
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 
-// A prior is the prior of the coordinates on which records depend, followed by the coordinates on
-// which no record depends. [hierarchy.Prior] documents its methods.
+// A prior is the prior of θ. The coordinates on which records depend come first, followed by the
+// coordinates on which no record depends. [hierarchy.Prior] documents the methods.
 type prior interface {
 	Region(l *hierarchy.Likelihood) (hierarchy.Region, error)
 	Posterior(l *hierarchy.Likelihood, r hierarchy.Region, n, shift int) (mean []float64, cov *mat.SymDense, err error)

@@ -64,7 +64,7 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 // variate of a density is an outcome, and outcomes are drawn from the model.
 func (r *program) takeNumbers(st *study.Study) {
 	r.variates = newVariates(r.model)
-	factors := map[string]int{} // the indicators that were seen
+	factors := map[string]int{} // indicators that already have a column of the margins
 	for k, v := range st.Model.Program.Variables {
 		for _, part := range v.Parts {
 			n := datum{low: v.Low, high: v.High, whole: v.Whole}

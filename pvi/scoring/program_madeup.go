@@ -25,7 +25,7 @@ type programMadeUp struct {
 	last  *mat.SymDense
 
 	balancing  sync.Mutex
-	balancedAt []float64 // point of the field balance
+	balancedAt []float64 // point for which the field balance was computed
 	balance    []float64 // see [programMadeUp.balances]
 
 	drawing sync.Mutex
@@ -187,8 +187,8 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.drawnAt
 }
 
-// leastHessian is the least eigenvalue of the result of [programMadeUp.hessian], in the units that
-// are an argument of that method.
+// leastHessian is the smallest eigenvalue of the matrix that [programMadeUp.hessian] returns, in
+// the units that its caller passes.
 const leastHessian = 0.1
 
 // hessian returns the mean of the negative Hessians of records at θ. This mean need not be positive
@@ -220,8 +220,8 @@ func (m *programMadeUp) hessian(theta []float64, records *programRecords, units 
 	return congruent(&root, diagonal(d, func(i int) float64 { return max(values[i], leastHessian) }))
 }
 
-// released implements [population]. The scores at both points have the same outcomes, so that
-// little of the result is due to chance.
+// released implements [population]. The scores at both points are computed for the same outcomes,
+// so that chance has little effect on their difference.
 func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
 	sum, white, scratch := make([]float64, len(theta)), newWhitening(o.units), make([]float64, len(theta))
 	records, weights := m.draw([][]float64{theta}, "outcomes", 0), m.balances(theta)

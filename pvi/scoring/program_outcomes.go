@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// sweeps returns the number of times that each outcome of a record is drawn given the other
-// outcomes of the record.
+// sweeps returns how many times each outcome of a record is drawn. If a record has several
+// outcomes, each is drawn given the others, and all are drawn twice.
 func (r *program) sweeps() int {
 	if len(r.outcomes) > 1 {
 		return 2
@@ -87,7 +87,7 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 		r.densities(r.variates.density, logs, grid, x, k, points)
 		for c, y := range grid {
 			if slices.Contains(d.atoms, y) {
-				logs[c] = math.Inf(-1) // the value is one with a positive probability, so it has no density
+				logs[c] = math.Inf(-1) // y has a positive probability, so it has no density
 			}
 		}
 	}
@@ -137,7 +137,7 @@ func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	}
 	d, records := &r.numbers[k], len(x)/len(r.numbers)
 	const count = 3
-	var inside []float64 // some values within the bounds that are not atoms
+	var inside []float64 // some values within the bounds, without the atoms
 	for c := range count {
 		inside = append(inside, d.inside(d.low+(d.high-d.low)*(float64(c)+0.9)/count))
 	}
@@ -204,8 +204,9 @@ func quantiles(dst, grid, logs []float64) {
 	}
 }
 
-// merged merges two grids of every record into one, in increasing order. It returns the points and
-// the logarithms of the densities at the points. Each of the two grids has count points for a record.
+// merged merges the two grids of every record into one grid with increasing points. It returns the
+// points and the logarithms of the densities at the points. Each of the two grids has count points
+// per record.
 func merged(grid, logs, more, heights []float64, count int) (points, values []float64) {
 	points, values = make([]float64, 0, 2*len(grid)), make([]float64, 0, 2*len(grid))
 	for from := 0; from < len(grid); from += count {
@@ -290,9 +291,9 @@ func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int
 	}
 }
 
-// eachDensity writes the log densities at θ to dst. The argument x has the numbers of the given number
-// of records; a record may occur several times in a row. A density that is not a number, or
-// that cannot be computed, is −Inf. The density of a record does not depend on the other records.
+// eachDensity writes log densities at θ to dst, one for each row of x. x holds equally many versions
+// of each of the given number of records, one record after another. A density that is not a number,
+// or that cannot be computed, is −Inf. The density of a record does not depend on the other records.
 func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records int) {
 	if r.density(of, dst, x, theta) {
 		return

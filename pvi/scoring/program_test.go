@@ -17,8 +17,8 @@ import (
 )
 
 // For any sums that were opened before, the vector of a program's record is either not finite or no
-// longer than the round's clip. The vector is a function of the record: it has the same bits in
-// another file with other records.
+// longer than the round's clip. The vector depends on the record alone: it is the same, to the bit,
+// among the records of another file.
 //
 //abuse:case P18 no record of a program moves a sum of scores by more than the clip
 func TestVectorsOfProgramsAreClipped(t *testing.T) {
@@ -31,7 +31,7 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 			for _, seed := range []uint64{1} {
 				records := s.hostile(t, w.model.Study, r, n)
 				other := s.hostile(t, w.model.Study, r, n)
-				for i := range n / 2 { // the other file ends with the first records of this file
+				for i := range n / 2 { // the second half of the other file equals the first half of this file
 					x, _ := records.Record(i)
 					y, _ := other.Record(n/2 + i)
 					copy(y, x)
@@ -147,7 +147,8 @@ func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDe
 }
 
 // If the noise is close to zero, the posterior of a program is near the posterior of the pooled
-// records. Its sds also contain the possible effect of the clips, which is largest for scales.
+// records. The posterior sds are a little larger, because they also allow for the effect of the
+// clips, which is largest for scales.
 func TestProgramsWithoutNoise(t *testing.T) {
 	for _, name := range some("logistic", "survival", "curve", "overdispersed") {
 		if name == "apart" || name == "intercepts" {
@@ -205,7 +206,7 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 			w := programs[name].world(t, 2000, multiplier, 10_000+seed)
 			state := w.play(t, multiplier, 10_000+seed)
 			if !state.Arrived() {
-				astray++ // a note on such a posterior states that its intervals may miss
+				astray++ // skip the posterior, because a note beside it states that its intervals may miss the truth
 				continue
 			}
 			mean, cov := state.Posterior()
@@ -232,8 +233,8 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// If columns are in raw units (years, metres), the posterior means differ from the means for the
-// pooled records by as much as the sds state.
+// The test plays studies whose columns are in raw units (years, metres). The posterior means may
+// differ from the means for the pooled records only by about as much as the posterior sds state.
 func TestRawUnits(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("40 studies of 10,000 records")
@@ -257,7 +258,8 @@ func TestRawUnits(t *testing.T) {
 	}
 }
 
-// Products of parameters are found where records read them, and only there.
+// Multiplies reports a product of parameters only if records read it, as they do in the program
+// "apart" and in the formula "monotonic".
 func TestProgramsThatMultiply(t *testing.T) {
 	for name, s := range programs {
 		m, err := fit.New(s.study(t, 200))

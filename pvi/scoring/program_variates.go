@@ -12,9 +12,9 @@ import (
 type variates struct {
 	column []bool // whether each column of the program contains outcomes
 
-	// density is the program from whose densities outcomes are drawn. It is the program of the
-	// study without the data, such as weights, by which log densities are multiplied. These data
-	// are left out because the exponential of a weighted log density is not a density.
+	// density is the program from whose densities outcomes are drawn. It equals the program of the
+	// study, except that log densities are not multiplied by weights or other data. The exponential
+	// of a weighted log density would not be a density.
 	density *model.Model
 
 	// rest is the program with 0 in place of the densities. It is nil if this program reads no
@@ -91,10 +91,10 @@ func newVariates(m *model.Model) *variates {
 	return v
 }
 
-// walk finds the log densities that are added up to the log likelihood. term holds the nodes of
-// these log densities. variate states, for each column, whether the column is the variate of one of
-// them. weights maps the node of a product of a term and data, such as a weight, to the node of the
-// term. ok is false if the log likelihood uses a density in any other way than in a sum of terms.
+// walk finds the log densities whose sum is the log likelihood. term holds the nodes of these log
+// densities. variate states, for each column, whether the column is the variate of one of them. If
+// a log density is multiplied by data, such as a weight, weights maps the node of the product to
+// the node of the log density. ok is false if the log likelihood uses a density in any other way.
 func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
 	p, densities := m.Verified().Program(), m.Densities()
 	const (
@@ -111,9 +111,9 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			ok = ok && seen[i]&asOther == 0
 			term[i] = true
 			seen[y] |= asVariate
-			continue // an outcome may depend on other outcomes through the arguments of its density
+			continue // a record may have several outcomes, and the density of one may depend on the others
 		}
-		args, others := seen[i], seen[i] // marks that arguments get if they are terms of the sum of log densities, and marks for all other arguments
+		args, others := seen[i], seen[i] // args marks arguments that are terms of the sum of log densities, and others marks all other arguments
 		if others&asTerm != 0 {
 			others = others&^asTerm | asOther
 		}

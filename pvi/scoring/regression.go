@@ -33,7 +33,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	if st.Model.Kind() == study.Measured {
 		r.low = -r.high
 	}
-	numbers := map[int]int{} // index of each regressor that is equal to a column of the study's data, by index of the column
+	numbers := map[int]int{} // for each column of the study's data that is itself a regressor, the index of that regressor
 	for c := range st.Coefficients() {
 		if j := len(r.columns); len(c.Parts) == 1 && c.Parts[0].Level < 0 {
 			numbers[c.Parts[0].Column] = j
@@ -66,8 +66,8 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 }
 
 // addEffect adds the columns of an effect, one for each group. indicator is the index of the first
-// column of the group term. numbers maps the index of each column of the study's data that is
-// itself a regressor to the index of the regressor.
+// column of the group term. numbers has, for each column of the study's data that is itself a
+// regressor, the index of that regressor.
 func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, numbers map[int]int) {
 	one := column{kind: level, factor: len(st.Columns) + e.Term, levels: e.Levels, high: 1, value: -1}
 	if e.Slope >= 0 {

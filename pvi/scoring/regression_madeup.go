@@ -18,7 +18,7 @@ type madeUp struct {
 	x           []float64              // regressors of the records, one record after another
 	outcome     []float64              // two standard normal numbers for the outcome of each record
 	predict     [][]float64            // standard normal numbers for each predictor and record; used only if θ is uncertain
-	known       *latest[*weights]      // weights that guess uses
+	known       *latest[*weights]      // weights that the method guess uses
 	information *latest[*mat.SymDense] // mean curvature of a record
 	frailty     float64                // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
@@ -198,7 +198,7 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 // made-up records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // mean for each level, by factor and level, with the baseline last: over the first someRecords records, all given this level; nil if only the mean over all records is computed
+	levels [][]float64 // for each level of each factor, the baseline last: mean over the first someRecords records, as if all of them had this level; nil if only the field all is set
 }
 
 // latest keeps the value of a function at the point at which the function was last computed, so

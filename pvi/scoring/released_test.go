@@ -30,8 +30,8 @@ func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float6
 	return sum
 }
 
-// After any sums that can be released, the posterior is proper, and no sd is below .005 of the
-// prior's. The models have cut points, and one of them has the spread of effects as well.
+// After any sums that can be released, the posterior is proper, and each of its sds is more than
+// .005 times the prior sd. Both models have cut points, and one also has effects of groups.
 func TestEveryReleaseHasAPosterior(t *testing.T) {
 	const records, clients, multiplier, rounds = 4000, 5, 3.73, 2
 	for _, f := range formulas.Bank {

@@ -26,7 +26,7 @@ type world struct {
 	records *shard.Shard
 	model   *fit.Model
 	truth   []float64
-	watch   func(*scoring.Query) // called before every round; nil for nothing
+	watch   func(*scoring.Query) // called before every round if it is not nil
 	heldOut []bool               // whether each record is held out; nil if none is
 }
 
@@ -39,8 +39,8 @@ type setting struct {
 	scale   float64 // scale of the regressors, whose bounds are ±1
 	shared  float64 // correlation of the regressors
 
-	// groups is a group term by the column g, or empty. With groups, neither g nor the last numeric
-	// column is a regressor. levels is the number of groups.
+	// groups is a group term such as "1 + x2 | g", or empty. If it is not empty, neither g nor the
+	// last numeric column is a regressor. levels is the number of groups.
 	groups string
 	levels int
 
@@ -287,8 +287,8 @@ func mode(t testing.TB, m *fit.Model, records *shard.Shard) ([]float64, *mat.Sym
 	return theta, cov
 }
 
-// held returns the probability under N(mean, cov) of the 90 % interval of a coordinate, averaged
-// over coordinates.
+// held returns the share of draws from N(mean, cov) that the state's 90 % intervals contain,
+// averaged over coordinates.
 func held(s *scoring.State, mean []float64, cov *mat.SymDense) (share float64) {
 	own, wide := s.Posterior()
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
@@ -322,9 +322,9 @@ func both(a, b map[string]setting) map[string]setting {
 	return all
 }
 
-// A vector of any record has at most the norm of the round's clip, even if regressors and outcomes
-// are beyond their bounds. Elements of such a vector may not be finite, and the mechanism then adds
-// zero.
+// The vector of a record is never longer than the round's clip, even if regressors and outcomes are
+// beyond their bounds. If an element of a vector is not finite, the mechanism adds zero for the
+// record.
 func TestVectorsAreClipped(t *testing.T) {
 	for name, s := range both(families, grouped) {
 		t.Run(name, func(t *testing.T) {
@@ -412,9 +412,10 @@ func TestNothingButNoise(t *testing.T) {
 }
 
 // At ε = 1 (multiplier 3.73), 90 % intervals contain enough of the pooled posterior. The share
-// averaged over families must be at least .82, which is .90 minus four standard errors. The share
-// of one family has a large error, because there are only four replications, and must be at least
-// two thirds. In 16 replications, linear regression with learned noise had the smallest share.
+// averaged over families must be at least .82, which is .90 minus four standard errors. Four
+// replications determine the share of a single family less precisely, so that share must only be at
+// least two thirds. In 16 replications, linear regression with learned noise had the smallest
+// share.
 func TestHoldsThePooledPosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds of statistics")
@@ -505,8 +506,8 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// At the prior mean, counts with a mean of e³ look far more dispersed than they are. A step must
-// not move to a dispersion at which all counts look alike: no coordinate moves by more than one
+// Counts with a mean of e³ look far more dispersed at the prior mean than they are. A step must not
+// move to a dispersion at which all counts look alike, so no coordinate may move by more than one
 // prior sd.
 func TestStepsAreShort(t *testing.T) {
 	const multiplier = 0.5

@@ -268,7 +268,7 @@ func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *w
 	return w
 }
 
-// some returns the given names of programs, and all of them if FEDPVI_LONG is set.
+// some returns names or, if FEDPVI_LONG is set, the names of all programs.
 func some(names ...string) []string {
 	if os.Getenv("FEDPVI_LONG") != "" {
 		return slices.Sorted(maps.Keys(programs))
@@ -276,8 +276,8 @@ func some(names ...string) []string {
 	return names
 }
 
-// hostile returns a shard of n records of a program. A quarter of the records contain a number that
-// is not known.
+// hostile returns a shard of n records of a program. In each numeric column, one value in eight is
+// NaN unless the column holds counts, and one in eight is a bound of the column.
 func (s scripted) hostile(t testing.TB, st *study.Study, r *rand.Rand, n int) *shard.Shard {
 	t.Helper()
 	_, record := s.draw(r)

@@ -19,12 +19,11 @@ import (
 type Totals struct {
 	*program
 	prior prior
-	units *mat.TriDense // units of the differences from which informations are computed
+	units *mat.TriDense // units of the finite differences from which curvatures are computed
 }
 
-// NewTotals returns the Totals of a study. Synthetic records are given by the argument madeUp,
-// whose outcomes are not read. The argument normals returns standard normal numbers that everybody
-// can compute.
+// NewTotals returns the Totals of a study. madeUp holds synthetic records, whose outcomes are not
+// read. normals returns standard normal numbers that everybody can compute.
 func NewTotals(st *study.Study, m *fit.Model, madeUp *shard.Shard, normals func(n int) []float64) (*Totals, error) {
 	p := new(Problem)
 	if err := p.takeProgram(st, m); err != nil {
@@ -41,9 +40,10 @@ func (t *Totals) Prior() (mean []float64, cov *mat.SymDense) { return t.prior.Mo
 // coordinate.
 func (t *Totals) Draw(z []float64) []float64 { return t.prior.Draw(z) }
 
-// setUnits sets the units of differences. In these units the covariance of the scores of a synthetic record at
-// the prior mean plus the precision of the prior is the identity. The covariance is estimated by
-// half the outer product of the difference of two scores, whose outcomes are different draws.
+// setUnits sets the units of finite differences. In these units, the identity matrix is the
+// precision of the prior plus the covariance of the score of a synthetic record at the prior mean.
+// The covariance is estimated by half the outer product of the difference between two scores of a
+// record, for different draws of its outcomes.
 func (t *Totals) setUnits(madeUp *shard.Shard, normals func(n int) []float64) error {
 	mean, cov := t.Prior()
 	var scores [2]*mat.Dense
@@ -157,14 +157,16 @@ func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	return theta
 }
 
-// A value is the log density of records at a point, plus that of a normal prior, up to a constant.
-// Records whose density is not finite are left out. They are counted in place of that.
+// A value is the log density of records at a point plus the log density of a normal prior, up to a
+// constant. sum leaves out the records without a finite log density, and out is the number of these
+// records.
 type value struct {
 	out int
 	sum float64
 }
 
-// above reports whether v is larger than w. Fewer records without a density count more than any sum.
+// above reports whether v is better than w. Of two values with different out, the one with the
+// smaller out is better, whatever their sums are.
 func (v value) above(w value) bool { return v.out < w.out || v.out == w.out && v.sum > w.sum }
 
 func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (v value) {

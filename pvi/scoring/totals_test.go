@@ -14,9 +14,10 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// The gradient of all records is that of the engine, the information is near its mean negative
-// derivative, and the mode is a point at which the gradient of the posterior is 0. All outcomes of
-// these formulas are drawn: with censored outcomes the information is not such a mean.
+// The gradient equals the gradient from the engine, the information is near the negative derivative
+// of the gradient, and the gradient of the log posterior is 0 at the mode. All outcomes of these
+// formulas are drawn from the model. With censored outcomes the information would differ from the
+// derivative.
 func TestTotals(t *testing.T) {
 	for _, f := range formulas.Bank {
 		if f.Name != "logit" && f.Name != "interaction" && f.Name != "cumulative" && f.Name != "gamma" {
@@ -55,7 +56,8 @@ func TestTotals(t *testing.T) {
 				if math.Abs(g-gradient[i]) > 1e-8*(1+math.Abs(g)) {
 					t.Errorf("element %d of the gradient is %g, not %g", i, gradient[i], g)
 				}
-				// The information is an expectation, and the derivative is that of 2,000 records.
+				// The information is an expectation over outcomes, but the derivative uses the
+				// 2,000 outcomes of the records.
 				if a, b := information.At(i, i), differences.At(i, i); math.Abs(a/b-1) > .15 {
 					t.Errorf("information %d is %g, and the derivative %g", i, a, b)
 				}
@@ -98,7 +100,7 @@ func (w *world) gradientOf(t testing.TB, theta []float64) []float64 {
 	return g
 }
 
-// A record without a density does not move the mode of the other records.
+// A record whose density is not a number does not move the mode.
 func TestModeWithoutADensity(t *testing.T) {
 	f := formulas.Bank[slices.IndexFunc(formulas.Bank, func(f formulas.Formula) bool { return f.Name == "gamma" })]
 	w := formulaWorld(t, f, 200, 1, 1)

@@ -26,8 +26,8 @@ type Answer struct {
 // errNothingAsked is the refusal to answer if no plan is pending.
 var errNothingAsked = &pvi.Refused{Reason: "no plan names this client now"}
 
-// Quote returns the largest possible cost of the answer to the pending plan, before any noise is
-// drawn. Unless the answer ends in an error, its cost is exactly this.
+// Quote returns the cost of the answer to the pending plan, before any noise is drawn. The answer
+// can cost less only if it ends in an error.
 func (s *Site) Quote() (Spent, error) {
 	if s.pending == nil {
 		return nil, errNothingAsked

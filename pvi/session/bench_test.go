@@ -94,7 +94,8 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState measures how long the server of half takes to marshal its state.
+// BenchmarkServerState measures how long a server takes to marshal its state. The server is the one
+// that half returns.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

@@ -17,7 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These are privacy settings for the studies of the tests.
+// These constants are parts of the study files of the tests: privacy settings, and inference
+// settings for private gradient steps.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"

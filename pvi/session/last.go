@@ -16,7 +16,7 @@ import (
 // lastPhase is the phase of the last round, whose outcome determines the one-step posterior.
 type lastPhase struct {
 	*course
-	sizes *lastround.Round // last round on the public scale; the noise of the actual last round may differ
+	sizes *lastround.Round // last round on the public scale; its noise may differ from the noise of the actual last round
 }
 
 func (p *lastPhase) kinds() (plan, outcome Kind) { return OneStepPlan, OneStepOutcome }

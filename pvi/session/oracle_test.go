@@ -74,7 +74,7 @@ func (a asking) study(t *testing.T) *study.Study {
 	switch a.key {
 	case "#federation", "#table":
 		text = strings.Replace(text, a.key, a.text, 1)
-	default: // a column: its settings replace the ones before the mark
+	default: // a.text replaces the settings of the column that ends at the mark a.key
 		i := strings.Index(text, a.key)
 		from := strings.LastIndex(text[:i], "type = ")
 		text = text[:from] + a.text + text[i+len(a.key):]
@@ -86,8 +86,8 @@ func (a asking) study(t *testing.T) *study.Study {
 	return st
 }
 
-// askings returns such studies. Each of them separates the record from the others by a different
-// rule.
+// askings returns studies that try to find out whether a record is in a file. In each of them a
+// different rule separates the record from the others.
 func askings() (all []asking) {
 	const person = "77,rare,0.31,5"
 	numeric := func(low, high float64, rest string) string {

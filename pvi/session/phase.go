@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A phase is one of the phases of a study. Server and sites derive it from the study and the
-// roster, and it makes their state machines. To add a phase, write its three types and add it to
-// newCourse.
+// A phase is one of the phases of a study. Server and sites derive the phase from the study and the
+// roster, and the phase makes their state machines. To add a phase, write its three types and add
+// it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // number of plans in the phase
@@ -136,8 +136,8 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// latest is the protocol that protocolOf returned last. It is kept only as long as a server or a
-// site uses the protocol.
+// latest refers to the protocol that protocolOf returned last. The reference is weak, so the
+// protocol stays in memory only as long as a server or a site uses it.
 var latest struct {
 	sync.Mutex
 	protocol weak.Pointer[pvi.Protocol]

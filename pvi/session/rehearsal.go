@@ -22,8 +22,8 @@ type Rehearsal struct {
 }
 
 // NewRehearsal returns a rehearsal of a study before its first plan. Client m of the roster has
-// records[m] made-up records. Clients beyond the end of records send copies of the other clients'
-// answers. records must not be longer than the roster.
+// records[m] made-up records. Clients for which records has no element send copies of the other
+// clients' answers. records must not be longer than the roster.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -40,8 +40,8 @@ func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehe
 	return r, nil
 }
 
-// rehearsed returns made-up records. Every second outcome has the highest value, so that fits take
-// as long as with real records.
+// rehearsed returns count made-up records. Every second record has the highest possible outcome, so
+// that fits take as long as with real records.
 func rehearsed(st *study.Study, count int) *shard.Records {
 	made, records := method.MadeUp(st, st.Digest, 0, count), new(shard.Records)
 	outcome := st.ColumnIndex(st.Model.Outcome)

@@ -57,7 +57,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		secure := secureHouse(t, study.Secure, c.privacy, c.inference, 4, 3, c.overrides...)
 		plain := secureHouse(t, study.ByCoordinator, c.privacy, c.inference, 4, 3, c.overrides...)
 		for round := 0; !secure.server.Done(); round++ {
-			if round > 1 { // the clients that did not answer in the previous round take part again
+			if round > 1 { // restored machines continue the study, and clients that missed the previous round take part again
 				secure.restart(t)
 			}
 			who := [][]int{{0, 1, 2, 3}, {0, 2, 3}, {1, 3}}[round%3]
@@ -85,7 +85,7 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Costs = nil // the views have different names
+			r.Costs = nil // the costs of the two studies are for observers with different names
 			if results[h], err = r.Bytes(); err != nil {
 				t.Fatal(err)
 			}

@@ -23,9 +23,9 @@ type Charge struct {
 // whole study.
 type Spent []Charge
 
-// Strongest returns the charge, under an adjacency, for the observer for whom a data holder limits
-// its budget. If view is [method.Anyone] or [method.Coordinator], this is the observer of that
-// name. Otherwise it is the observer that does not know the fewest noise shares, among the
+// Strongest returns the charge, under an adjacency, for the observer against whom a data holder
+// limits its budget. If view is [method.Anyone] or [method.Coordinator], this is the observer with
+// that name. Otherwise it is the observer from whom the fewest noise shares are hidden, among the
 // observers that the study does not trust. Strongest returns false if there is no such charge.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {

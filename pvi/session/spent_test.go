@@ -192,8 +192,8 @@ func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.E
 	return nil
 }
 
-// Strongest returns the observer that lacks the fewest noise shares. It considers the coordinator
-// only if view names it.
+// Strongest returns the charge for the observer from whom the fewest noise shares are hidden. It
+// considers the coordinator only if view names the coordinator.
 func TestStrongestObserver(t *testing.T) {
 	charge := func(name string, shares int, adjacency accountant.Adjacency) Charge {
 		return Charge{View: method.View{Name: name, Shares: shares}, Adjacency: adjacency}

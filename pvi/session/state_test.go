@@ -66,7 +66,8 @@ func TestStateGoesTogether(t *testing.T) {
 	}
 }
 
-// edited returns a state after edit has changed its own section.
+// edited returns a saved state in which edit has changed the section that belongs to the server or
+// site itself.
 func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	t.Helper()
 	var parts sections

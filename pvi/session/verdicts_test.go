@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// evil changes the numbers of a client's answer.
+// An evil sets the numbers of a client's answer.
 type evil func(change []int64, limit int64)
 
 func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
@@ -129,9 +129,9 @@ func TestVoidRoundsStopTheStudy(t *testing.T) {
 }
 
 // One client of three sends an answer with one element at its limit, or has a file of invented
-// lines that is about a hundred times as long as the others' files. Only in these cases is the norm
-// of its influence above 10. The influence of the honest clients stays below 10, and none of them
-// blocks a round.
+// lines that is about a hundred times as long as the files of the others. In both cases the norm of
+// its answer is more than 10 times the median norm of the other answers. For honest clients this
+// ratio is at most 10, and none of them blocks a round.
 //
 //abuse:case A20 a client that pushes the posterior: its influence is shown where messages are opened
 func TestInfluenceOfAnEvilClient(t *testing.T) {

@@ -62,8 +62,8 @@ func sameText(t *testing.T, s *Server, r *Result) {
 	}
 }
 
-// From beginning to result, a study with a diagonal precision uses memory in proportion to the
-// number of coefficients and not to its square.
+// The memory that a whole study with a diagonal precision uses is proportional to the number of
+// coefficients, and not to its square.
 func TestMemoryIsOfCoefficients(t *testing.T) {
 	const levels = 60
 	st, err := study.Parse("wide.toml", wide(levels))

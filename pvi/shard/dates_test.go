@@ -28,9 +28,9 @@ type = "numeric"
 bounds = [0, 9]
 `
 
-// The values of a column of dates are numbers of years since the declared day, for any time of day
-// in the text. Read reports text that is not a date of the calendar. The numbers of days were
-// counted by hand.
+// A column of dates holds the number of years since the day that the study declares. The time of
+// day in a date is ignored. Text that is not a date of the calendar is reported. The numbers of
+// days in the test were counted by hand.
 func TestDates(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
 	if err != nil {

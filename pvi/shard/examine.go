@@ -35,7 +35,7 @@ type Examination struct {
 	Report
 
 	Rows     int       `json:"rows"`              // number of rows of the table, without a header
-	Unit     string    `json:"rows_are_numbered"` // "line" or "row": the meaning of the numbers of rows
+	Unit     string    `json:"rows_are_numbered"` // "line" if the numbers of rows are line numbers of the file, and otherwise "row"
 	Findings []Finding `json:"findings"`          // values and rows that do not fit, by column
 	Persons  *Persons  `json:"persons,omitempty"` // nil if no column names the person of a row
 	Unused   []string  `json:"unused_columns,omitempty"`
@@ -191,9 +191,9 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom records, for the findings of [Examine], the values that do not fit in the given column
-// and all later columns of a record that is left out. It does nothing unless Examine reads the
-// table. The record's values do not count as clamped or imputed.
+// noteFrom examines the rest of a record that is left out: it notes, for the findings of [Examine],
+// the values that do not fit in the given column and in all later columns. It does nothing unless
+// Examine reads the table. The values do not count as clamped or imputed.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

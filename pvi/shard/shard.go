@@ -17,7 +17,7 @@ type Records struct {
 	values  [][]float64 // values of every perPart rows; a table of one slice would be copied whenever it grew
 	missing [][]bool    // whether each value was missing; nil if none was, or if the study has no tables
 	people  []string    // name of each row's person; nil if every row is a person of its own
-	empty   int         // number of records without values, which count as records but add nothing
+	empty   int         // number of empty records, which count as records of the shard but add zero to every sum
 }
 
 // perPart is the number of rows in each part of a table but the last.
@@ -46,13 +46,13 @@ func (r *Records) Len() int { return r.len }
 // Row returns record i. The slice is not a copy.
 func (r *Records) Row(i int) []float64 { return rowOf(r.values, i, r.columns) }
 
-// rowOf returns row i of a table that is stored in several slices, parts.
+// rowOf returns row i of a table whose rows are divided among the slices in parts.
 func rowOf[T any](parts [][]T, i, columns int) []T {
 	at := i % perPart * columns
 	return parts[i/perPart][at : at+columns]
 }
 
-// appendRow adds a row to a table of n rows that is stored in several slices, parts.
+// appendRow adds a row to a table of n rows that are divided among the slices in parts.
 func appendRow[T any](parts [][]T, n int, row []T) [][]T {
 	if n%perPart > 0 {
 		parts[len(parts)-1] = append(parts[len(parts)-1], row...)

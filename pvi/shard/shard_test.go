@@ -167,7 +167,7 @@ func TestDesignShortens(t *testing.T) {
 const header = "sex;age;stage;y\n"
 
 // A record that does not fit is left out under every rule of the study, and the records around it
-// are read. The report gives its position in the file, but never the value.
+// are read. The report gives the position of the record in the file, but never a value.
 func TestRecordsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name, line string

@@ -107,7 +107,7 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A missing cell is treated like a text that stands for a missing value.
+// A missing cell is treated like text that stands for a missing value.
 func TestMissingCells(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {

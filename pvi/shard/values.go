@@ -51,7 +51,7 @@ func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell
 		if d.missing != nil {
 			d.missing = append(d.missing, column)
 		}
-		x, problem = d.spelled(column, c.Imputed, false) // as the study spells it
+		x, problem = d.spelled(column, c.Imputed, false) // a study always writes numbers with a decimal point
 		if problem == fits {
 			return x, "", nil
 		}
@@ -126,8 +126,8 @@ func (d *decoder) spelled(column int, field string, comma bool) (float64, Proble
 	return 0, NoLevel
 }
 
-// parse returns the number in a text, or NaN if the text is not a number. If comma is true, the
-// text has a decimal comma instead of a point.
+// parse returns the number that text spells, or NaN if text is not a number. If comma is true, text
+// has a decimal comma in place of the decimal point.
 func parse(text string, comma bool) float64 {
 	if comma {
 		if strings.Contains(text, ".") {

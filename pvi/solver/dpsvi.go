@@ -100,8 +100,8 @@ type DPSVI struct {
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the program's
-// number of records, and for vectors with one number for each draw and coordinate of θ, or two if
-// o.Gradients also releases the gradients with respect to the sds of q.
+// number of records. Its vectors must have one number for each draw and each coordinate of θ, or
+// two numbers if o.Gradients also releases the gradients with respect to the sds of q.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)

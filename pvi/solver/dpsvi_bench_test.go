@@ -113,8 +113,9 @@ func uniforms(src *dpmech.Stream) func() float64 {
 }
 
 // hierarchical returns the regression of section 5.3 of Prediger et al. (d3p, 2022): 500 records
-// of 5 covariates in 3 groups of 3 characteristics. The paper does not give the batch size. 10
-// corresponds to the rate .02 of the regression in d3p's examples.
+// with 5 covariates, in 3 groups that are described by 3 characteristics each. The paper does not
+// give the batch size. Batches of 10 correspond to the rate .02 of the regression in d3p's
+// examples.
 func hierarchical(t testing.TB) stepCase {
 	t.Helper()
 	const n, features = 500, 5

@@ -32,7 +32,8 @@ func (b broken) Write(uint64, []uint64) error                  { return b.fails(
 func (b broken) Read(w []uint64, _ uint64) error               { return b.fails("read") }
 func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails("launch") }
 
-// onDeviceCase is a study of two visits, and its records in the form that package cuda needs.
+// An onDeviceCase is a study of two visits. here and there state how the CPU and the device draw
+// batches.
 type onDeviceCase struct {
 	records, dim int
 	here, there  dpmech.Sampling

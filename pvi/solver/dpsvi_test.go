@@ -168,8 +168,8 @@ func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	}
 }
 
-// If the prior is not its Gaussian base, the log ratio of the two is added after the noise, and
-// is not scaled by the sampling rate.
+// If the prior is not its Gaussian base, log(prior/base) is added after the noise, and is not
+// scaled by the sampling rate.
 func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	b := model.NewBuilder("shares")
 	x := b.Integer("x", 0, 2)

@@ -54,8 +54,8 @@ func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float
 	return e, value, nil
 }
 
-// expected returns the expectation, under q, of hᵀθ − θᵀΛθ/2, which is up to a constant the log
-// density of a Gaussian with natural parameters (h, Λ).
+// expected returns the expectation of hᵀθ − θᵀΛθ/2 under q, where natural holds h and Λ. Up to a
+// constant, this is the expected log density of the Gaussian with these natural parameters.
 func (q *Approximation) expected(natural []float64) (sum float64) {
 	d := q.Family.Dim()
 	for i, m := range q.Mean {

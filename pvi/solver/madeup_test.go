@@ -38,7 +38,7 @@ func TestMadeUpOutcomes(t *testing.T) {
 			g, h := make([]float64, k), make([]float64, k*k)
 			mean, variance, want := make([]float64, k), make([]float64, k*k), make([]float64, k*k)
 			n, points := 1200, 1
-			if r.Outcome(c.eta, [2]float64{0.5, -1}) != r.Outcome(c.eta, [2]float64{0.5, 1}) { // the second number matters
+			if r.Outcome(c.eta, [2]float64{0.5, -1}) != r.Outcome(c.eta, [2]float64{0.5, 1}) { // the outcome depends on the second number too
 				n, points = 250, 250
 			}
 			for i := range n {

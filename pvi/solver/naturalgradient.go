@@ -118,9 +118,9 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: after any step the posterior would be improper or no better; inference.solver = \"svi\" takes steps that need not be so, and a narrower prior helps", ErrDiverged)
 }
 
-// proper computes the q that results if the client's factor moves by times the way to s.target, and
-// reports whether this q is proper. It sets s.trial to the natural parameters of this q and s.move
-// to its mean.
+// proper computes the q that results if the client's factor moves toward s.target by times the
+// difference between them, and reports whether this q is proper. It sets s.trial to the natural
+// parameters of this q and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))

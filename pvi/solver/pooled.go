@@ -17,10 +17,10 @@ import (
 // parameter divided by the largest natural parameter.
 const (
 	mostSteps = 1500
-	mostAgain = 100   // largest number of steps with average Hessians after steps with Hessians at the mean of q
+	mostAgain = 100   // largest number of steps with average Hessians, if steps with Hessians at the mean of q have not settled
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // after a change this small, steps use quadrature rules of many points
-	coarsest  = 1e-3  // the same as sharpest, if the quadrature rules of the clients have few points too
+	coarsest  = 1e-3  // replaces sharpest if the quadrature rules of the clients also have few points
 	local     = 0.01  // largest change of a step after which the next q is extrapolated
 	exhausted = 1e-13 // a change this small ends the fit
 	settled   = 1e-11 // a change this small ends the fit if the change is at least as large as that of the step before
@@ -28,7 +28,7 @@ const (
 	still     = 1e-7  // a change this small ends the fit if the free energy has not risen for plateau steps
 	plateau   = 25    // number of steps without progress after which only rounding still changes q
 
-	growth  = 1.3  // largest factor by which one step may raise the damping, and the limit of the damping
+	growth  = 1.3  // largest factor by which one step raises the damping or the limit of the damping
 	reduced = 0.75 // factor by which the limit of the damping falls
 	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows again
 )
@@ -94,7 +94,8 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return err
 }
 
-// compare makes all regressions use shorter rules where these are as accurate.
+// compare makes every regression use a shorter quadrature rule for the records for which this rule
+// is as accurate.
 func compare(all []Likelihood) {
 	for _, l := range all {
 		if r, ok := l.(*Regression); ok {

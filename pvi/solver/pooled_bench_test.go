@@ -30,7 +30,7 @@ func manyCounts(n, columns int) (*Regression, []float64) {
 	return l, standardNormal(d)
 }
 
-// slopes returns a linear regression with learned noise of n records, whose intercept and slope
+// slopes returns a linear regression of n records with learned noise. The intercept and the slope
 // vary between the given number of groups.
 func slopes(n, groups int) (*Regression, []float64) {
 	random := rand.New(rand.NewPCG(1, 2))

@@ -28,8 +28,8 @@ func levels(n int) (names []string) {
 }
 
 // crossed returns a logistic regression of the given number of rows, with five coefficients and
-// with effects of groups that have the given numbers of levels and learned spreads. The sd of the
-// true effects is .7.
+// with effects for each group term. groups holds the number of levels of each term. The spreads of
+// the effects are learned, and the sd of the true effects is .7.
 func crossed(tb testing.TB, rows int, groups ...int) *Program {
 	tb.Helper()
 	r := rand.New(rand.NewPCG(7, 8))

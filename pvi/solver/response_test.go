@@ -32,8 +32,8 @@ var responses = func() map[string]tested {
 	return all
 }()
 
-// outcomes returns all outcomes, or nil if they are real numbers. For counts the list is cut off
-// where they have next to no probability at the predictors of these tests.
+// outcomes returns all outcomes, or nil if they are real numbers. For counts, the list ends where
+// the probability of a count is negligible at the predictors of these tests.
 func (c tested) outcomes() (all []float64) {
 	n := map[study.OutcomeKind]int{study.Binary: 2, study.Class: c.of.Size() + 1, study.Count: 3000}[c.kind]
 	for y := range n {
