@@ -1,6 +1,6 @@
 package gpu
 
-// A hessianSum is a sum of symmetric matrices over the coordinates of θ.
+// A hessianSum adds up symmetric matrices with one row and one column for each coordinate of θ.
 type hessianSum interface {
 	// pair adds w·(abᵀ + baᵀ).
 	pair(a, b segment, w float64)

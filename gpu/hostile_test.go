@@ -100,7 +100,7 @@ func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 		switch n.Op {
 		case ir.Global:
 			global = i
-		case ir.MatVec: // use the shared vector itself as an argument, which the builder would not accept
+		case ir.MatVec: // make the shared vector itself an argument, which the builder would refuse
 			program.Nodes[i].Args = []int{n.Args[0], global}
 		}
 	}

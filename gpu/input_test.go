@@ -52,7 +52,7 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 }
 
 // The test checks that a sum counts the records that contribute zero because a number is not
-// finite. Such records are in every part of the batch that a goroutine adds up.
+// finite. Every goroutine's part of the batch contains such records.
 func TestRefusedAreCounted(t *testing.T) {
 	m := build(t, "poisson")
 	const rows = 5000
@@ -227,8 +227,9 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// A row of NaNs stands for a record that was left out. The test checks that the other records
-// contribute the same bits as without this row, and that no sink gets a finite gradient for it.
+// The test sets all numbers of one row to NaN, as for a record that was left out. The other records
+// must contribute the same bits as before. For the row of NaNs, a sink may receive nothing, zeros,
+// or a gradient with NaNs.
 func TestLeftOutRowsChangeNothing(t *testing.T) {
 	const rows, gone = block + 5, 7
 	for name := range zoo {
@@ -274,8 +275,8 @@ func TestLeftOutRowsChangeNothing(t *testing.T) {
 	}
 }
 
-// The test checks that Compile returns an error if too many coordinates are connected with each
-// other.
+// The test checks that Compile returns an error if a component of the model, a group of leaves that
+// share coordinates, has more than maxDense coordinates.
 func TestCompileLimits(t *testing.T) {
 	b := model.NewBuilder("large")
 	names := features(maxDense + 1)

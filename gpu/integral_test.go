@@ -11,7 +11,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// An effect is a density of a count at η = mu + sigma·u, where the latent u is standard normal.
+// An effect describes the distribution of a count y. It depends on η = mu + sigma·u, where the
+// latent u is standard normal.
 type effect struct {
 	write func(b *model.Builder, y, trials, eta model.Expr) model.Expr
 	log   func(y, trials, eta float64) float64
@@ -49,7 +50,7 @@ var effects = map[string]effect{
 	},
 }
 
-// model returns the model in which u is integrated with the given number of points.
+// model returns a model that integrates u out with a quadrature rule of the given number of points.
 func (e effect) model(t *testing.T, points int) *model.Model {
 	t.Helper()
 	b := model.NewBuilder("effect")
@@ -83,8 +84,8 @@ func (e effect) exact(y, trials, mu, sigma float64) float64 {
 
 const effectRecords = 6
 
-// records returns records at random values of the parameters, as the columns of the model. latent
-// draws the latent of a record.
+// records draws mu, sigma and some records, and returns the records as columns of the model. The
+// function latent draws the latent u of one record.
 func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, sigma float64, columns [][]float64) {
 	mu, sigma = 1.5*r.NormFloat64(), .05+2.95*r.Float64()
 	columns = make([][]float64, 2)
@@ -170,8 +171,8 @@ func TestGradientOfIntegral(t *testing.T) {
 	}
 }
 
-// The test checks that the value and the gradient of a record have the same bits for any other
-// records and at any position.
+// The test checks that the log density of a record and its gradient have the same bits at every
+// position in a table, whatever the other records are.
 func TestIntegralOfOneRecord(t *testing.T) {
 	m := effects["poisson"].model(t, 15)
 	r := rand.New(rand.NewPCG(30, 8))
@@ -254,7 +255,7 @@ func gradients(t *testing.T, m *model.Model, columns [][]float64, theta []float6
 	return all
 }
 
-// each collects gradients.
+// each is a sink that stores the gradient of every record.
 type each [][]float64
 
 func (e *each) AddRecord(index []int32, value []float64) error {

@@ -9,8 +9,8 @@ import (
 
 const block = ir.Block
 
-// lanes evaluates one block of rows at a time. Each row of the block has a lane, its part of the
-// buffers. Each strip of a batch has its own lanes.
+// A lanes evaluates a batch, one block of rows at a time. Within its buffers, the elements that
+// belong to one row are called a lane. Each strip of a batch has its own lanes.
 type lanes struct {
 	p       *plan
 	table   *model.Table
@@ -21,8 +21,8 @@ type lanes struct {
 	scaled  [block]float64
 	all     [block]int32 // row numbers of the block if the batch has all rows
 	weight  float64      // sum of the clip factors of the records that were added so far
-	// unbounded is true if the norms of contributions are not needed. A record is then not refused
-	// if its norm is not finite.
+	// If unbounded is true, the norms of contributions are not needed, and a record whose norm is
+	// not finite is not refused.
 	unbounded bool
 	total     Total
 }
@@ -212,9 +212,9 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish multiplies sums of adjoints by ∂element/∂coordinate for tables in which each element is a
-// function of one coordinate. It does so after the summation, which is correct because only one
-// leaf adds to these coordinates.
+// finish applies the chain rule to tables in which each element is a function of one coordinate: it
+// multiplies each sum of adjoints by ∂element/∂coordinate. It can do so after the summation,
+// because only one leaf adds to these coordinates.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {

@@ -29,8 +29,8 @@ func newMaterialised(m *model.Model, table *model.Table) *materialised {
 func (e *materialised) Dim() int  { return e.m.Dim() }
 func (e *materialised) Rows() int { return e.table.Rows }
 
-// gradient returns the log density of a row and its gradient with respect to θ, at the point of
-// shared.
+// gradient returns the log density of a row and its gradient with respect to θ. The caller has set
+// θ in e.shared.
 func (e *materialised) gradient(row int32) (float64, []float64) {
 	e.records.Begin()
 	value := e.records.Forward([]int32{row})[0]

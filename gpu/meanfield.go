@@ -65,8 +65,8 @@ type MeanFieldOptions struct {
 	// CavityMean and CavityPrecision are the mean and the precision of the cavity in each
 	// coordinate.
 	CavityMean, CavityPrecision []float64
-	// Optimiser changes the numbers (m, ρ), two for each coordinate. Schedule gives the step size
-	// of each of Steps steps.
+	// Optimiser changes (m, ρ), which has two numbers for each coordinate of θ. The run has Steps
+	// steps, and Schedule gives the size of each.
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int

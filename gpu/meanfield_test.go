@@ -23,10 +23,10 @@ func options(d, draws int, joint bool, link Link) MeanFieldOptions {
 	return o
 }
 
-// The test compares the direction of a step with the gradient of the free energy at the same
-// draws. It computes the free energy from log densities and the textbook formula for the
-// divergence of two Gaussians. It covers the aligned mode, the joint mode, and the divergence
-// inside an infinite clip.
+// The test compares the direction of a step with the gradient of the free energy at the same draws.
+// It computes the free energy from log densities and from the textbook formula for the divergence
+// of two Gaussians. It covers each of the options Joint, Inside and Preconditioned, and a run with
+// none of them.
 func TestMeanFieldGradient(t *testing.T) {
 	m := build(t, "slopes")
 	rng := rand.New(rand.NewSource(1))

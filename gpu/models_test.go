@@ -67,8 +67,8 @@ func pairs() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
 }
 
-// tangle returns a model that uses one parameter as coefficients, as a gathered table and as a
-// whole.
+// tangle returns a model that uses the vector s in three ways: it multiplies s by a row, it selects
+// an element of s by an index, and it takes element 2 as the logarithm of a scale.
 func tangle() (*model.Model, error) {
 	b := model.NewBuilder("tangle")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)

@@ -35,8 +35,8 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	d := len(x) / 2
 	for i := range d {
 		sd, slope := n.link.apply(x[d+i])
-		// mean and spread are the steps of m and ρ in units in which the Euclidean length is the
-		// length in the metric of the Fisher information.
+		// mean and spread are the steps of m and ρ, scaled so that their Euclidean length is the
+		// length of the step in the metric of the Fisher information.
 		mean := rate * sd * gradient[i]
 		spread := rate * sd / slope * gradient[d+i] / math.Sqrt2
 		if length := math.Hypot(mean, spread); length > n.reach {

@@ -15,9 +15,9 @@ type leaf struct {
 	index int // index in the list of all leaves
 	node  int
 	op    ir.Op
-	table int // node of the shared values, which are called a table
+	table int // node whose values, which all records share, the leaf reads; called the table
 	other int // node of the vector that the table multiplies, or of an index into the table; −1 if there is none
-	// onTable is true if other refers to row data, which is read from the table of records.
+	// onTable is true if other is a column of the table of records, rather than a computed value.
 	onTable    bool
 	rows, cols int // size of the table
 	// If direct is true, each element i of the table is a function of coordinate base+i alone. If
@@ -39,9 +39,8 @@ type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone holds the leaves that are the only leaf of their component, if each element of the
-	// leaf's table is a function of one coordinate. The norms of the gradients of these components
-	// have a closed form.
+	// alone holds the leaves that form a component by themselves and whose table elements each
+	// depend on one coordinate. The norm of the gradient of such a component has a closed form.
 	alone []*leaf
 	// merged holds the components of several leaves that select elements of tables by index. A
 	// record uses few of the coordinates of these components. The contributions of a record to the
@@ -52,8 +51,8 @@ type plan struct {
 	dense []*denseLayout
 	// sparse is true if a record uses only few of the coordinates of some leaf.
 	sparse bool
-	// row is the only leaf if every contribution is a multiple of a row of the table of records,
-	// and nil otherwise.
+	// row is nil unless the program has only one leaf, and every record's contribution is a
+	// multiple of the record's row in the table of records. row is then this leaf.
 	row *leaf
 	// generic turns the fused kernels off.
 	generic bool
@@ -99,7 +98,8 @@ func newPlan(m *model.Model, generic bool) (*plan, error) {
 	return p, nil
 }
 
-// isRow reports whether the leaf returns the product of row data and a table of all coordinates.
+// isRow reports whether the leaf is the product of a row of the table of records and θ, which has d
+// coordinates.
 func (f *leaf) isRow(d int) bool {
 	return f.op == ir.Linear && f.onTable && f.same && f.base == 0 && f.cols == d
 }
@@ -152,8 +152,8 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// stacked returns the coordinate of a vector that is stacked from scalars. It is valid if the
-// scalars are consecutive coordinates.
+// stacked returns the coordinate of a vector that is stacked from scalars. The coordinate is valid
+// if the scalars are consecutive coordinates.
 func stacked(out []coordinate, args []int) coordinate {
 	first := out[args[0]]
 	for k, a := range args {
@@ -273,11 +273,11 @@ func overlap(a, b []span) bool {
 type denseLayout struct {
 	leaves []*leaf
 	coords []int32 // coordinates of the component in ascending order
-	// paths lead from the tables whose elements are not single coordinates to the coordinates. The
-	// gradients with respect to the elements of these tables are found first, and the Jacobian
-	// converts them to gradients with respect to coordinates.
+	// paths has a path for each table whose elements are not single coordinates. A gradient is
+	// first computed with respect to the elements of the table. The Jacobian of the path then
+	// converts it to a gradient with respect to the coordinates.
 	paths  []*tape.Path
-	tables []int // node of the table of each path
+	tables []int // shared node that is the table, for each path
 	start  []int // index of each table's first element among the elements of all tables
 	size   int   // number of elements of all tables
 	of     []int // index of each leaf's table, or −1 if the leaf's elements are coordinates

@@ -50,8 +50,8 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// collected returns the contributions that three sinks receive: one by one, as slopes of rows, and
-// as many vectors at once.
+// collected returns the contributions that three kinds of sinks receive: a sink of single vectors,
+// a [RowSink] and a [VectorSink].
 func collected(t fatal, e *cpu, q *Query) [3][][]float64 {
 	t.Helper()
 	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}

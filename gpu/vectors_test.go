@@ -23,9 +23,10 @@ func (s *vectorCollect) AddVectors(values []float64) error {
 	return nil
 }
 
-// The test compares the contributions that a VectorSink receives together with those that another
-// sink receives one by one, for every kind of query. If records use few coordinates, the engine
-// must not pass vectors together, unless the query adds a vector inside the clip.
+// For every kind of query, the test compares two sinks: a VectorSink, which receives many
+// contributions in one call, and a sink that receives them one by one. If records use few
+// coordinates, the engine must not call the VectorSink with many vectors, unless the query adds a
+// vector inside the clip.
 func TestVectorsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

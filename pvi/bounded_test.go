@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In studies of version 2, a server refuses a release with an element that exceeds the bound: the
-// clips of federation.max_records records, or of one client, plus twelve sds of the noise. It
-// accepts an element at the bound. Every kind of release that a mechanism hides has such a bound.
+// In studies of version 2, a server refuses a release with an element beyond a bound: the clips of
+// federation.max_records records, or of one client, plus twelve sds of the noise. It accepts an
+// element at the bound.
 //
 //abuse:case A20 an answer beyond what the clip, max_records and the noise allow is refused
 func TestEveryKindOfMessageIsBounded(t *testing.T) {

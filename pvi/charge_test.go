@@ -25,8 +25,8 @@ func TestRecordsPayOnce(t *testing.T) {
 	}
 }
 
-// A release is charged even if the client returns an error and sends nothing after the solver has
-// released a number. Others can see that the client failed, and the client keeps the released
+// Once a solver has released a number, the release is charged, even if the client then returns an
+// error and sends nothing. Others can see that the client failed, and the client keeps the released
 // statistics.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {

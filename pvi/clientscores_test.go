@@ -123,7 +123,8 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// votesClip returns the clip of the first of n rounds, which costs .08 of the budget.
+// votesClip returns the clip of the first of n rounds, in units in which the last round has the
+// clip 1. The first round costs .08 of the sum of the squared clips.
 func votesClip(n int) float64 {
 	var squares float64
 	for round := 2; round <= n; round++ {

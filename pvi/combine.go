@@ -40,7 +40,7 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 func Combine(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)
-	left := (answers - 1) / 2 // number of values left out at each end; this number leaves the median
+	left := (answers - 1) / 2 // number of values left out at each end; for the median, all but one or two are left out
 	if how == study.ByTrimmed {
 		left = answers / 4
 	}

@@ -104,7 +104,7 @@ func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {
 				r := h.propose(m, &plan)
 				if evil && m == 2 {
 					r.Change[1] = h.protocol.messages.Limit()
-					h.sites[m].sent = HashOf(r.Change) // the client lies to everybody
+					h.sites[m].sent = HashOf(r.Change) // the client's site expects an outcome with the false release
 				}
 				var err error
 				if o, err = h.server.Collect(r); err != nil {

@@ -77,7 +77,7 @@ func (p *Protocol) whoeverOpens(t int) []method.View {
 // adjacency first.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the proved cost of the given number of first releases of a client. The cost
+// Event returns the proved cost for a client that has made the given number of releases. The cost
 // includes the scale phase if the study has one, and can be composed with other events. The study
 // must have a privacy guarantee. If a person may have records at several clients, Event returns the
 // person's cost of one client's releases only, unlike [Protocol.Cost].
@@ -85,9 +85,8 @@ func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, relea
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with the number of noise shares that is proved to hide a client's
-// releases from the observer of the view. This number is smaller than the view's own number only if
-// the method is unsound.
+// proved returns the view with the number of noise shares for which the privacy proof of the method
+// holds. This number is smaller than the view's own number only if the method is unsound.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -95,12 +94,12 @@ func (p *Protocol) proved(view method.View) method.View {
 	return view
 }
 
-// A costing returns the cost of the given number of first releases of a client in the rounds.
+// A costing returns the cost for a client that has made the given number of releases in the rounds.
 // [method.Method.Event] returns the proved cost, and [method.Claimed] returns the claimed cost.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf composes the costs of the scale phase, of the given number of releases in the rounds, and
-// of the last round. rounds returns the cost of the rounds.
+// eventOf returns the cost for a client that has made the given number of releases. It composes the
+// costs of the scale phase, the rounds and the last round. rounds returns the cost of the rounds.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)
@@ -116,12 +115,11 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost of the releases after + 1 to last of a client in the rounds, counted
-// from 1, for an observer and an adjacency. A ledger charges this cost when the client makes the
-// releases. [scale.Scaling.EventFor] returns the charge for the scale phase, and
-// [lastround.Round.EventFor] the charge for the last round. All charges of a study together cost at
-// most [Protocol.Event] of all releases. The study must have a privacy guarantee and be sound
-// ([Protocol.Sound]).
+// Increment returns the cost that a ledger charges when a client makes the releases after + 1 to
+// last of the rounds, counted from 1. [scale.Scaling.EventFor] returns the charge for the scale
+// phase, and [lastround.Round.EventFor] the charge for the last round. All charges of a study
+// together cost at most [Protocol.Event] of all releases. The study must have a privacy guarantee
+// and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, after, last int) (accountant.Event, error) {
 	if most := p.method.Releases(); after < 0 || after > last || last > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", after+1, last, most)
@@ -129,16 +127,16 @@ func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, a
 	return p.method.Increment(view.Shares, adjacency, after, last)
 }
 
-// Cost returns the proved cost of the given number of a client's releases, as an upper bound on
-// ε. [Protocol.Event] returns the same cost as an event. If a person may have records at several
-// clients (privacy.people_across), the cost covers the releases of that many clients.
+// Cost returns the proved cost for a client that has made the given number of releases, as an upper
+// bound on ε. [Protocol.Event] returns the same cost as an event. If a person may have records at
+// several clients (privacy.people_across), the cost covers the releases of that many clients.
 func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, error) {
 	c, _, err := p.costOf(method.Method.Event, p.proved(view), adjacency, releases)
 	return c, err
 }
 
-// costOf returns the cost of the given number of first releases of a client, with an upper bound on
-// ε. The second result is a lower bound on the same ε.
+// costOf returns the cost for a client that has made the given number of releases, with an upper
+// bound on ε. The second result is a lower bound on the same ε.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
@@ -163,8 +161,8 @@ func (p *Protocol) account(event accountant.Event, view method.View, adjacency a
 	return c, epsilon.Lower, err
 }
 
-// Costs returns the cost of the given number of a client's releases for every view and
-// adjacency. The first element is for the view of the study's target and the study's adjacency.
+// Costs returns the cost for a client that has made the given number of releases, for every view
+// and adjacency. The first element is for the view of the study's target and the study's adjacency.
 func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	var costs []method.Cost
 	for _, view := range p.Views() {
@@ -245,8 +243,9 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// Work returns the steps of a visit of one client with the given number of records, or no steps if
-// clients take none. A device may take the steps if [Protocol.OnDevice] returns nil.
+// Work describes one client's work in a study, for the given number of records. The number of steps
+// is 0 if the method has no private steps. A device may take the steps if [Protocol.OnDevice]
+// returns nil.
 func (p *Protocol) Work(records int) cuda.Work {
 	w := cuda.Work{Visits: 1, Rounds: p.study.Inference.Rounds, Records: records, Dim: p.model.Dim()}
 	if s, ok := method.StepsOf(p.method); ok {

@@ -55,8 +55,8 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 }
 
 // Batches of a fixed size cost more than the published method claims, which is the cost of Poisson
-// batches. The expected values are for the setting of the program d3p in the project's notes. The
-// claimed ε is 1.83 under add-remove and 2.84 under replace-one, and the true ε is at least 13.4.
+// batches. For the 1000 steps of fixedBatches, the claimed ε is 1.83 under add-remove and 2.84
+// under replace-one. The true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -84,9 +84,9 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// Under add-remove, the size of the batches of the published sampling and the divisor of their sums
-// do not depend on the client's number of records. NewSite refuses a client with fewer records than
-// the number for which the cost was computed.
+// Under add-remove, a client's number of records must not determine the size of its batches with
+// the published sampling, or the number by which their sums are divided. NewSite refuses a client
+// with fewer records than the number for which the cost was computed.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -134,8 +134,8 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// For any number of records of the client, a batch has at most the share of them for which the
-	// cost was computed.
+	// The cost was computed for batches of 1/100 of the records. For any number of records, a batch
+	// has at most this share of them.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		if err != nil {

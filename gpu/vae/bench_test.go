@@ -31,9 +31,9 @@ func made(n, pixels int) [][]byte {
 	return images
 }
 
-// BenchmarkStep measures steps with and without privacy, with an expected batch of 128 of 60,000
-// images. It reports the mean time and its lowest decile, which other programs on the machine
-// affect less.
+// BenchmarkStep measures steps with and without privacy on 60,000 images. A batch has 128 images on
+// average. The benchmark reports the mean time of a step and the lowest decile, which other
+// programs on the machine affect less.
 func BenchmarkStep(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)

@@ -105,9 +105,10 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// The test makes samples of the noise undecided. dpmech must decide them, and the device must
-// compute the steps with the decisions. The results must have the same bits as without undecided
-// samples.
+// The test increases the slack of a plan, so that the device leaves some samples of the noise
+// undecided. dpmech must decide these samples, and the device must compute the steps again with the
+// decisions. The weights must have the same bits as without undecided samples. With a very large
+// slack, the device must fail.
 func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	s := scenes[3]
 	take := func(d cuda.Device, tr *Trainer) error {

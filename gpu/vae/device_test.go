@@ -145,7 +145,7 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	return releases
 }
 
-// A watched is a plan that stores its releases as numbers of lattice steps, in the order of the
+// A watched is a plan that keeps its releases, rounded to whole lattice steps, in the order of the
 // plan's samples.
 type watched struct {
 	*dpmech.ProductPlan
@@ -175,10 +175,10 @@ func (w *watched) Release(i int, dst []float32) error {
 	return err
 }
 
-// differences compares a device's steps of a plan with the same steps by dpmech and the CPU's
-// network, which share no code with the kernels. It returns an error if a noisy sum differs by more
-// than 1e-5 of the clipped vectors, or if a moment or a weight differs by more than 1e-5. For an
-// empty batch the noisy sums must be equal.
+// differences computes a plan twice: on the device, and with dpmech and the CPU's network, which
+// share no code with the kernels. It returns an error if a noisy sum differs by more than a step of
+// the lattice plus 1e-5 times the clip times the number of records in the batch, or if a moment or
+// a weight differs by 1e-5 or more. For an empty batch the noisy sums must be equal.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -190,7 +190,8 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		t.Fatal(err)
 	}
 	for k, want := range w.releases {
-		// The CPU releases a float32, which rounds a large number of lattice steps.
+		// The CPU's release is a float32, which cannot represent every large number of lattice
+		// steps.
 		most := math.Abs(float64(want)) * 0x1p-24
 		if n := w.batches[k/places]; n > 0 {
 			most += 1 + 1e-5*float64(n)*s.clip/w.Mechanism().Lattice().Step()
@@ -273,7 +274,7 @@ func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// The test compares gradients without privacy with those of the CPU's backward pass, which
+// The test compares a device's gradients without privacy with the CPU's gradients, which
 // TestGradientAgainstFiniteDifferences checks.
 func TestDeviceWithoutPrivacy(t *testing.T) {
 	for i, s := range scenes {

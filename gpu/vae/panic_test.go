@@ -8,11 +8,11 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// putting is a plan that keeps the gradients of the records in the batches of its steps.
+// A putting is a plan that keeps the gradient of each record in the last step.
 type putting struct {
 	*dpmech.ProductPlan
 	batch []uint32
-	put   map[uint32][]float64 // gradients of the records in the last step
+	put   map[uint32][]float64 // keyed by record
 }
 
 func (p *putting) Next() (batch []uint32, err error) {

@@ -49,8 +49,8 @@ func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	return t.push()
 }
 
-// A DeviceError is the failure of a device. The trainer is unchanged. After [Trainer.Detach] and
-// Reclaim of the plan, the CPU can compute the steps.
+// A DeviceError reports that a device failed. The trainer is unchanged. The caller can call
+// [Trainer.Detach] and the plan's method Reclaim, and then compute the steps on the CPU.
 type DeviceError struct{ Err error }
 
 func (e *DeviceError) Error() string { return e.Err.Error() }

@@ -143,10 +143,10 @@ func (t *Trainer) cut() {
 	}
 }
 
-// takeChunk computes the gradients of a chunk of the batch and passes them to the sums. A record
-// whose computation panics adds zero. The other records of its chunk are then computed again, one
-// by one, with new random numbers unless there is a plan. In both cases the record that panicked
-// does not affect their results.
+// takeChunk computes the gradients of a chunk of the batch and passes them to the sums. If the
+// computation of a record panics, this record adds zero, and the other records of its chunk are
+// computed again, one by one. They then use new random numbers, or the same ones if the steps
+// belong to a plan. Either way, their results do not depend on the record that panicked.
 func (t *Trainer) takeChunk(worker, task int) {
 	p, from, to := t.passes[worker], t.cuts[task]*math32.TileRows, t.cuts[task+1]*math32.TileRows
 	places := p.places[:0]

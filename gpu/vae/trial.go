@@ -13,8 +13,8 @@ import (
 // These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords = 100
-	// size of the groups in which the records of a batch are added; some batches are larger, so
-	// that the test covers their last records, which are added one by one
+	// number of records of a batch that the matrix product adds; some batches are larger, so that
+	// the trial also covers the other records, which are added one by one
 	tryTogether = 30
 	trySteps    = 3
 	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest value in the layer

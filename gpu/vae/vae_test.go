@@ -273,8 +273,8 @@ func TestWorkersAgree(t *testing.T) {
 	}
 }
 
-// The test checks that the loss of many images does not depend on the number of workers, and equals
-// the mean loss of passes through the network that draw from the same stream.
+// The test checks that the loss of many images does not depend on the number of workers. It must
+// equal the mean loss that the network computes image by image from the same random numbers.
 func TestLossOfAnyWorkers(t *testing.T) {
 	n := network(t, 9)
 	images := made(2*recordsAtOnce+5, small.Pixels)

@@ -41,9 +41,9 @@ type Common struct {
 }
 
 // Run parses args into commands, a pointer to a struct of the kong library. It then calls do with
-// the command that the user chose. The context of do is cancelled by an interrupt or SIGTERM, and
-// with parent. Run returns the exit code: the result of do, 0 after --help and --version, or Usage
-// for arguments that cannot be parsed.
+// the command that the user chose. An interrupt, SIGTERM or the end of parent cancels the context
+// of do. Run returns the exit code: the result of do, 0 after --help and --version, or Usage for
+// arguments that cannot be parsed.
 func Run(parent context.Context, program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	defer stop()

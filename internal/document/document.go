@@ -184,8 +184,8 @@ func (d *Document) Err() error {
 
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
-	// If the key is missing, the loop finds the nearest table that should contain it, and the place
-	// of this table.
+	// If the key is missing, the error gets the place of the innermost table on the key's path that
+	// is in the file.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
 			e.Line, e.Column = p.line, p.column

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A Table is a table in a document. A method that reads a value has a second result, which is false
-// if the key is missing. It is also false if the value has the wrong type, and the method then
-// reports a problem.
+// A Table is a table in a document. The second result of a method that reads a value is false if
+// the key is missing, or if the value has the wrong type. The method reports a wrong type as a
+// problem.
 type Table struct {
 	doc    *Document
 	key    string

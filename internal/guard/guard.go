@@ -1,6 +1,6 @@
 // Package guard recovers from panics in computations on private records. A panic would end the
-// program, and the parties that wait for an answer would notice. They would learn something about a
-// record that no privacy cost covers.
+// program, and the parties that wait for an answer would notice. They would then learn something
+// about a record at no privacy cost.
 package guard
 
 import (

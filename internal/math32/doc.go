@@ -1,5 +1,6 @@
-// Package math32 computes with float32 numbers, for the speed of the autoencoder. It has products
-// of matrices, the activation functions of a network, and the optimizer Adam.
+// Package math32 computes with float32 numbers, which is faster than float64 and accurate enough
+// for the autoencoder. It has products of matrices, the activation functions of a network, and the
+// optimizer Adam.
 //
 // CPUs with AVX2 and fused multiply-add run vector code. Other CPUs run plain code, which agrees
 // with the vector code up to rounding. The bound [SumError] on the rounding of a sum holds for

@@ -174,7 +174,7 @@ func TestSumError(t *testing.T) {
 						for j := range b {
 							b[j] = 1
 							if form == "growing" && i > 0 {
-								// Added to 1, this number is rounded up to 2⁻²³.
+								// 1 plus this number is rounded up to 1 + 2⁻²³.
 								b[j] = 0x1p-24 + 0x1p-30
 							}
 						}

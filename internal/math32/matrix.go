@@ -21,13 +21,13 @@ func (p Panels) At(row, column int) int {
 }
 
 // termsAtOnce is the number of terms that Multiply adds to all tiles before it goes on to the next
-// terms. As many rows of a panel fit into the first-level cache.
+// terms. This number of rows of a panel fits into the first-level cache.
 const termsAtOnce = 400
 
-// Multiply writes x·w to dst. x has the given number of rows, each with terms elements, and the
-// rows begin xStride apart. The rows of dst are padded to whole tiles and begin dstStride apart.
-// Multiply also reads and writes the padding rows of x and dst, up to a whole tile. terms may be
-// less than the number of rows of w.
+// Multiply writes x·w to dst. x has the given number of rows, each with terms elements. Rows begin
+// xStride apart in x and dstStride apart in dst. In both slices, padding rows must complete the
+// last tile, because Multiply also reads and writes them. terms may be less than the number of rows
+// of w.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The lists are those that Windows prints for new files in a home directory, in ProgramData, and
-// after icacls.
+// The test parses access lists as Windows prints them for new files in a home directory and in
+// ProgramData, and for files whose access was changed with icacls.
 func TestOutsidersOfAccessLists(t *testing.T) {
 	const self = "S-1-5-21-1-2-3-1001"
 	for list, want := range map[string][]string{

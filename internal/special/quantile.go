@@ -42,7 +42,7 @@ func gammaNewton(shape, x, target float64, upper bool) float64 {
 	}
 	for range 100 {
 		probability := of(shape, x)
-		density := math.Exp(shape*math.Log(x) - x - Lgamma(shape)) // of log x
+		density := math.Exp(shape*math.Log(x) - x - Lgamma(shape)) // density of log x
 		step := sign * (target - math.Log(probability)) * probability / density
 		if math.IsNaN(step) || math.IsInf(step, 0) {
 			break // the probability underflows, and the first value of x is exact enough

@@ -95,10 +95,10 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// A measurement begins with calls of the function for fewSteps steps. The number of steps grows
-// until a call takes at least the time fill or has mostSteps steps. Such calls are then repeated,
-// at most tries times and for at most the time enough in total. The result is that of the fastest
-// call, because other programs slowed it least.
+// [Rate] first calls work with fewSteps steps. It increases the number of steps until a call takes
+// at least the time fill, or has mostSteps steps. It then repeats such calls, at most tries times
+// and for at most about the time enough in total. It returns the speed of the fastest call, because
+// other programs slowed this call least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000

@@ -8,10 +8,10 @@ import (
 
 // lines reads the lines of a file for encoding/csv, which continues a quoted field on the next
 // line. If a record lacked a closing quote, encoding/csv would join the record with the following
-// records up to the next closing quote. One record would then determine whether others are read,
-// because all of these records would be left out. To prevent this, lines treats each line as a
-// record. It replaces a line that ends within a quoted field by a line that encoding/csv refuses
-// without reading further.
+// records up to the next closing quote, and all of them would be left out. One record would then
+// determine whether other records are read. To prevent this, lines treats each line as a record. It
+// replaces a line that ends within a quoted field by a line that encoding/csv refuses without
+// reading further.
 //
 // A line that ends within a quoted field has an odd number of quotes: the first quote opens the
 // field, two quotes within the field mean one quote, and encoding/csv refuses a line with a quote

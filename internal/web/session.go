@@ -15,7 +15,7 @@ import (
 
 const (
 	tokenSize = 32             // size of the random tokens in bytes
-	lifetime  = 12 * time.Hour // of a session
+	lifetime  = 12 * time.Hour // duration of a session
 )
 
 // An entry is the part of a site that decides which browsers are signed in.

@@ -102,7 +102,7 @@ const (
 	maxForm        = 16 << 10 // maximum size of a form in bytes
 
 	toRead  = 10 * time.Second // time limit for reading the header or the form of a request
-	toWrite = 30 * time.Second // for a page
+	toWrite = 30 * time.Second // time limit for writing a page
 	idle    = 2 * time.Minute
 )
 

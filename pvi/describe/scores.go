@@ -6,10 +6,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Scored has the log predictive densities of the records that were held out from the fit, each
-// clipped to the range [Low, High]. Intervals cover the privacy noise alone: they are about the
-// held-out records of the clients that answered. Standard errors add the sampling error, which is
-// the error in a statement about other records. They take records as independent.
+// A Scored summarises the log predictive densities of the records that were held out from the fit.
+// Each density is clipped to the range [Low, High]. Intervals are statements about the held-out
+// records of the clients that answered, so they cover the privacy noise alone. Standard errors are
+// for statements about other records. They add the sampling error, and assume that records are
+// independent.
 type Scored struct {
 	Level   float64 `json:"level"`    // probability with which an interval holds
 	Clients int     `json:"clients"`  // number of clients whose held-out records were scored
@@ -46,8 +47,9 @@ type Scores struct {
 	middle, half float64
 }
 
-// The squared weights of the elements. They make the error of a mean small, for means in the outer
-// parts of the range too: the error of the mean contains that of the number of records.
+// These are the squared weights a, b, c and d of the elements (see [Scores]). They make the error
+// of a mean small, even if the mean is near an end of the range, where the error of the number of
+// records adds most to it.
 const (
 	weightCount   = 0.3
 	weightSum     = 0.5
@@ -55,7 +57,7 @@ const (
 	weightClipped = 0.1
 )
 
-// The elements of the vector.
+// These are the indices of the elements of a vector.
 const (
 	elementCount = iota
 	elementSum
@@ -134,7 +136,7 @@ func (s *Scores) Estimate(sum []float64, sd float64, clients int, level float64)
 	if !out.Mean.IntervalOnly {
 		m := out.Mean.Estimate
 		if out.Mean.Low == -1 && out.Mean.High == 1 {
-			m = 1 // the noise leaves open where the mean is, and its error is largest at an end of the range
+			m = 1 // the noise hides the mean; the error is largest at an end of the range
 		}
 		out.MeanSE = math.Sqrt(s.half*s.half*(vVar+m*m*nVar)/(n*n) + deviation*deviation/n)
 	}

@@ -10,7 +10,8 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// No log density, finite or not, has a vector that is longer than the norm that is stated.
+// For every log density, finite or not, the norm of the vector is at most Norm, and some densities
+// reach this bound.
 func TestVectorsOfScoresAreBounded(t *testing.T) {
 	s := describe.NewScores(-7, 2)
 	v, longest := make([]float64, s.Size()), 0.
@@ -27,8 +28,9 @@ func TestVectorsOfScoresAreBounded(t *testing.T) {
 	}
 }
 
-// Without noise the estimates are the numbers of the records. With noise intervals hold them as often
-// as they say, and standard errors are those of samples.
+// Without noise, the estimates equal the statistics of the records. With noise, about 95 % of the
+// 95 % intervals contain these statistics. The errors of the estimated means have the sd that the
+// standard errors state.
 func TestScoresAreEstimated(t *testing.T) {
 	const low, high, n, noise, samples = -6., 1., 400, 5., 2000
 	r := rand.New(rand.NewPCG(7, 7))
@@ -83,7 +85,9 @@ func TestScoresAreEstimated(t *testing.T) {
 	}
 }
 
-// Sums of noise alone leave no estimate of a mean, or one with a standard error that says so.
+// If noise makes the number of records negative, the mean has no estimate. If the number of records
+// is small compared with its noise, the standard error of the mean is at least the width of the
+// range.
 func TestScoresOfNoise(t *testing.T) {
 	s := describe.NewScores(-6, 0)
 	none := s.Estimate([]float64{-3, 1, 1, 0, 0}, 10, 2, .95)
@@ -96,8 +100,8 @@ func TestScoresOfNoise(t *testing.T) {
 	}
 }
 
-// If the noise hides the held-out records, the mean is seldom more than two standard errors off,
-// wherever in the range it is.
+// If the noise is at least as large as the number of held-out records, at most 7 % of the estimated
+// means are wrong by more than two standard errors. This holds for means anywhere in the range.
 func TestScoresOfFewRecords(t *testing.T) {
 	const noise, samples = 50, 20_000
 	r := rand.New(rand.NewPCG(20_001, 8))

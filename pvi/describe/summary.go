@@ -232,11 +232,11 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	return v
 }
 
-// sd returns the standard deviation of a column's values. Let S be the sum of the values v, U the
-// sum of 2v²−1, m = S/n and u = U/n. The variance of v is (u+1)/2 − m². U, S and n have noise, so
-// the estimate of the variance has noise too. The variance of this noise is computed to first order
-// in the noise of U and n, and to second order in the noise of m. If the estimate is not positive,
-// it shows only that the sd is small.
+// spread returns the sd of values v in [−1, 1]. moments holds S, the sum of v, and U, the sum of
+// 2v² − 1, and sVar and uVar are the variances of the noise in S and U. With m = S/n and u = U/n,
+// the variance of v is (u+1)/2 − m². This estimate has noise because U, S and n have noise. The
+// variance of its noise is computed to first order in the noise of U and n, and to second order in
+// the noise of m. If the estimate is not positive, it shows only that the sd is small.
 func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: 0.5, High: 1, IntervalOnly: true}
@@ -251,11 +251,11 @@ func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Valu
 	return v
 }
 
-// quantile returns a quantile of a column's values. The interval of this quantile goes from one
-// edge of a bin to another. An edge is surely low if the share of the values below the edge is less
-// than the quantile's share by more than the noise. The lower end of the interval is the last edge
-// for which this edge and all edges below it are surely low. It is too high only if the first edge
-// above the quantile seems to be surely low. The upper end is found in the same way.
+// quantile returns a quantile of a column's values, with an interval between two edges of bins. An
+// edge is surely low if the share of values below the edge is smaller than the quantile's share, by
+// more than noise can explain. The lower end of the interval is the last edge that is surely low
+// together with all edges below it. The lower end is too high only if noise makes the first edge
+// above the true quantile surely low. The upper end is found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1
 	below := 0.0 // number of values below the edge

@@ -26,8 +26,8 @@ type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of the variables, record after record
-	// share is the exponent of the ratio of the uniform to the normal prior of the clusters'
-	// weights in this client's likelihood (see [NewClusters]).
+	// This client's likelihood is multiplied by the ratio of the uniform to the normal prior of the
+	// clusters' weights, raised to the power share (see [NewClusters]).
 	share float64
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
@@ -63,8 +63,8 @@ func NewClusters(clusters, variables int, x []float64, stickSD, share, weight fl
 // Records implements [Tilted].
 func (t *Clusters) Records() int { return len(t.x) / t.variables }
 
-// mean returns the index in θ of a cluster's mean in a variable. Adding K to it gives the index of
-// the corresponding log sd.
+// mean returns the index in θ of the mean of a variable in a cluster. The index of the log sd of
+// this variable is larger by the number of clusters.
 func (t *Clusters) mean(variable, cluster int) int {
 	return t.clusters - 1 + 2*variable*t.clusters + cluster
 }

@@ -28,7 +28,7 @@ type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
 	steps     int                 // number of steps in a call of Propose
-	cost      accountant.Event    // privacy cost of an epoch; an epoch is the fewest steps whose batches are drawn together
+	cost      accountant.Event    // privacy cost of an epoch, the smallest number of steps whose batches are drawn together
 	free      accountant.Composed // event without cost, for the second and later steps of an epoch
 	epoch     int
 

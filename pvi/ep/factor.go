@@ -53,8 +53,8 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
 // begin sets f.around to the mean of outer, the product of the prior and the other clients'
-// factors. Before the first step it also sets f.start: with the option StartMean, to the factor for
-// which q has the mean StartMean and sds of at most StartSD, and otherwise to zero.
+// factors. Before the first step it also sets f.start, the initial factor. f.start is zero or, with
+// the option StartMean, the factor that place computes.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -79,8 +79,7 @@ func (f *tied) restart() {
 	clear(f.glide.velocity)
 }
 
-// place sets f.start to a factor for which q has the mean StartMean and every sd of q is at most
-// StartSD.
+// place sets f.start to a factor that gives q the mean StartMean and sds of at most StartSD.
 func (f *tied) place(outer []float64, d int) {
 	for k, at := range f.cavity.entries {
 		if at[0] == at[1] {
@@ -232,11 +231,11 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull adds a precision times mean to f.sum for the precision by which the noise floor raises the
-// factor. The added precision then acts like a factor whose mean is the mean of the product of the
-// prior and the other clients' factors. Without pull, a client whose records have no information
-// would move q's mean. For a full precision matrix pull does nothing: there the floor is so high
-// that the added precision would outweigh the records' information.
+// The noise floor raises the precisions of the factor. pull adds a precision times mean to f.sum,
+// so that the added precision acts like a factor whose mean is f.around, the mean of the product of
+// the prior and the other clients' factors. Without pull, a client whose records have no
+// information would move q's mean. If q has a full covariance, pull does nothing: the floor is then
+// so high that the added precision would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {

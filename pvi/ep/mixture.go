@@ -125,12 +125,12 @@ func (t *Mixture) Compress(dst, natural []float64) {
 }
 
 // Reseat implements [Reseater]. The precision of a cluster grows with the number of its records.
-// All clusters have the same weight. A cluster with many records therefore covers two true
-// clusters, and a cluster with few records is empty or shares its records with another cluster.
-// Reseat acts if one cluster has at least 1.5 times and another at most 0.75 times the mean number
-// of records, and the difference exceeds the noise. It moves the mean of the cluster with the most
-// records by at most one sd in each variable, and places the cluster with the fewest records at the
-// same distance on the other side of the old mean. Later steps separate the two clusters.
+// The true clusters have equal weights, so a cluster with many records covers two true clusters,
+// and a cluster with few records is empty or shares its records with another cluster. Reseat acts
+// if one cluster has at least 1.5 times and another at most 0.75 times the mean number of records,
+// and the difference exceeds the noise. It moves the mean of the cluster with the most records by
+// at most one sd in each variable, and places the cluster with the fewest records at the same
+// distance on the other side of the old mean. Later steps separate the two clusters.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1

@@ -217,9 +217,9 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 }
 
 // At the same proved ε, the means of q are far nearer to the posterior's means than in the paper.
-// For its mixture the paper reports distances of 4.27 and 1.62, in runs whose proved ε is above 20
-// and 140. The test starts at a public point and at a draw from the prior. With FEDPVI_LONG=1 it
-// prints a table for twenty data sets, which also has rows for the paper's steps.
+// For its mixture the paper reports distances of 4.27, in a run whose proved ε is above 20, and of
+// 1.62, where it is above 140. The test starts at a public point and at a draw from the prior. With
+// FEDPVI_LONG=1 it prints a table for twenty data sets, which also has rows for the paper's steps.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

@@ -1,11 +1,11 @@
 package ep
 
-// A glide moves the mean of q where a diagonal family ignores the dependence between coordinates of
-// θ. It takes short steps of constant length with momentum (Polyak, "Some methods of speeding up
-// the convergence of iteration methods", 1964), and it averages the means that the steps reach.
-// Steps that become shorter would stop too early along directions in which coordinates depend
-// strongly on each other. Steps of constant length leave noise in the mean, and the average removes
-// this noise.
+// A glide moves the mean of q in a diagonal family, in which a step ignores the dependence between
+// coordinates of θ. It takes short steps of constant length with momentum (Polyak, "Some methods of
+// speeding up the convergence of iteration methods", 1964), and it averages the means that the
+// steps reach. Steps that become shorter would stop too early along directions in which coordinates
+// depend strongly on each other. Steps of constant length leave noise in the mean, and the average
+// removes this noise.
 type glide struct {
 	velocity []float64 // velocity of q's mean
 	average  []float64 // average of q's means

@@ -22,7 +22,7 @@ type tilts struct {
 	rule     *quadrature.Rule
 
 	mode, try, slope []float64 // mode, trial point and gradient, in terms of the standardised predictors z
-	bend             []float64 // minus the Hessian with respect to z, later replaced by its lower Cholesky root
+	bend             []float64 // minus the Hessian with respect to z; later, its lower Cholesky factor
 	logs             []float64
 	points           []float64
 
@@ -117,7 +117,7 @@ func (t *tilts) spread(total float64) {
 }
 
 // climb finds the mode of the tilted density by Newton's method. It halves a step until the density
-// does not fall. It sets bend to the lower Cholesky root of minus the Hessian at the mode. At
+// does not fall. It sets bend to the lower Cholesky factor of minus the Hessian at the mode. At
 // points where minus the Hessian is not positive definite, climb uses the identity matrix instead,
 // which is the cavity's contribution to minus the Hessian. climb returns false if numbers overflow.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
@@ -160,7 +160,7 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 }
 
 // curve sets slope to the gradient with respect to z at the last point, and bend to the lower
-// Cholesky root of minus the Hessian, or to I if minus the Hessian is not positive definite. It
+// Cholesky factor of minus the Hessian, or to I if minus the Hessian is not positive definite. It
 // computes both from the derivatives with respect to η in t.g and t.h.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
@@ -190,7 +190,7 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, where L is the Cholesky root in bend. back overwrites x with L⁻ᵀx.
+// forth overwrites x with L⁻¹x, where L is the Cholesky factor in bend. back overwrites x with L⁻ᵀx.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

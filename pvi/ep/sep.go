@@ -130,9 +130,9 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving returns the length of step t for precisions times means, as share does for precisions. The
-// length is smaller than that of share in a diagonal family, because the step of each coordinate
-// ignores the steps of the others.
+// moving returns the length of step t for precisions times means; share returns the length for
+// precisions. In a diagonal family moving returns at most Rate·StepSize/Overlap, because the step
+// of each coordinate ignores the steps of the others.
 //
 // The bound is as follows. Let D be the diagonal of the precision H. Steps of length β along D⁻¹
 // times the gradient converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a

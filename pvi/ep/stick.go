@@ -7,9 +7,9 @@ import (
 )
 
 // A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. Let
-// n be after, the number of clusters after this one. The cluster takes the share σ(u − log n) of
-// the weight that the clusters before it leave, where σ is the logistic function. The n clusters
-// after it share the remaining weight.
+// n be the field after, the number of clusters that come after this cluster. The clusters before it
+// leave some weight. This cluster takes the share σ(u − log n) of that weight, where σ is the
+// logistic function, and the n clusters after it share the rest.
 type stick struct {
 	after int
 	sd    float64 // sd of the normal prior of the coordinate u in q

@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Outcomes that the model draws at the posterior mean agree with draws from the posterior: over
-// many data sets the share of draws above a statistic is uniform, up to the width of the
-// posterior. For outcomes of another θ the share is not uniform.
+// If the outcomes of the records come from the posterior's mean, the share of drawn statistics
+// above the observed one is about one half on average and seldom close to 0 or 1. If the outcomes
+// come from another θ, at least one observed statistic is outside its interval.
 func TestCheck(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax", "known noise"} {
 		m := newModel(t, name)

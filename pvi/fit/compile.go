@@ -82,9 +82,9 @@ func (m *Model) numbers() int {
 	return n
 }
 
-// Divide distributes the numbers of records among the columns of the program. x holds the numbers
-// record by record, and width is the number of numbers of each record. The columns have the form
-// that [model.Model.Load] reads.
+// Divide distributes the numbers of records among the columns of the program. x holds the records
+// one after another, each with width numbers. The columns have the form that [model.Model.Load]
+// reads.
 func (m *Model) Divide(x []float64, width int) [][]float64 {
 	var columns [][]float64
 	first := 0

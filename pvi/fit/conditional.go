@@ -34,10 +34,10 @@ const (
 	mostParameters    = 1000
 )
 
-// Conditional returns the expected outcomes at 5 values of each number, and at each level of the
-// other columns. While one column varies, every other number has the middle of its bounds, and
-// every other column has its first level. If a standardisation has found narrower bounds, these
-// bounds replace the declared bounds.
+// Conditional returns the expected outcomes of records in which one column varies. A numeric column
+// takes 5 values, and any other column takes each of its levels. Meanwhile all other numeric
+// columns are in the middle of their bounds, and all other columns with levels have their first
+// level. If a standardisation has found narrower bounds, these bounds replace the declared bounds.
 //
 // The expected outcomes of a program are the quantities of a record whose names end in _expected.
 //

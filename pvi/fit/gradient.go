@@ -25,7 +25,7 @@ func (m *Model) TypicalGradient() float64 {
 	return m.typical(m.public()).Slope * math.Sqrt(squares)
 }
 
-// Curvature estimates the precision that a record of unit length adds to a coefficient. It
+// Curvature estimates the precision that a record adds to a coefficient whose regressor is 1. It
 // returns 0 if public numbers give no estimate.
 func (m *Model) Curvature() float64 {
 	if m.General() {

@@ -21,7 +21,7 @@ func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	for n, e := range effects {
 		order = append(order, e.Spread)
 		prior.Effects = append(prior.Effects, hierarchy.Effect{
-			First:  e.First - n - 1, // The sds of n + 1 effects precede this effect in θ, and the prior does not count them.
+			First:  e.First - n - 1, // the prior omits the sds of effects 0 to n, which precede this effect in θ
 			Levels: e.Levels, Scale: m.Parameters.At(e.Spread).HalfNormal,
 		})
 	}

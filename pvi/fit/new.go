@@ -106,7 +106,7 @@ type generator interface {
 
 // eachRecord computes the quantities of records, several records at a time.
 func eachRecord(g generator, records, size int, at []int, log int, names []string, q Posterior, visit func(int, []Quantity, float64) error) error {
-	const most = 1 << 22 // numbers in memory
+	const most = 1 << 22 // maximum number of quantities in memory
 	step := max(1, min(64, most/(RecordDraws*size*ir.Block))) * ir.Block
 	for from := 0; from < records; from += step {
 		to := min(from+step, records)

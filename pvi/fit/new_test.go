@@ -247,8 +247,8 @@ func TestReadNew(t *testing.T) {
 	}
 }
 
-// The density of a record may be zero or infinite at some points of the posterior. Its average counts
-// these points.
+// The density of a record may be zero or infinite at some points of the posterior. The average over
+// the posterior includes these points.
 func TestDensityThatIsZero(t *testing.T) {
 	m := parsed(t, programColumns+`
 [model]

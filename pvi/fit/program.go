@@ -159,7 +159,7 @@ func (m *Model) location(b *model.Builder, x model.Expr) model.Expr {
 
 // mixture builds a Gaussian mixture. The prior means of the components are the points that the
 // study gives, or else points on the diagonal of the box of the public bounds. These points differ
-// from each other, so that the components are identified. The log density of record n is
+// from each other, so that the components can be told apart. The log density of record n is
 //
 //	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 //

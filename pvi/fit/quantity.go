@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Quantity is the posterior of a number that is computed from the parameters. It is either a
-// number that the program of the study generates, or the effect of a group whose coordinate is the
-// effect in units of the effects' sd.
+// A Quantity is the posterior of a number that is computed from the parameters: a number that the
+// program of the study generates, or the effect of a group. If the coordinates of θ are the effects
+// themselves, they are not repeated as quantities.
 type Quantity struct {
 	Name string `json:"name"`
 	Unit string `json:"unit,omitempty"` // natural unit of an effect of a group, or "" if there is none

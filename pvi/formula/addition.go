@@ -157,7 +157,7 @@ func (w *writer) addRate(a *additions, n *node) {
 }
 
 // censoring lists the levels of a column that states how an outcome is censored. The censoring code
-// is a sum over the levels, in which code is the text before the indicator of the level.
+// is a sum of terms, one for each level: the text code, followed by the indicator of the level.
 var censoring = []struct {
 	level string
 	code  string

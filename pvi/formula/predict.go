@@ -56,8 +56,7 @@ func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	return all
 }
 
-// product returns the design that is the product of the given pieces, which are numbers of a
-// record.
+// product returns the design whose number for a record is the product of the given pieces.
 func (w *writer) product(pieces []piece, at syntax.Span) design {
 	var names, texts, says []string
 	d, numbers := design{spread: 1}, expression{value: func([]float64) float64 { return 1 }}

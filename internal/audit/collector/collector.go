@@ -21,9 +21,9 @@ import (
 // flush is the time limit for sending the last lines.
 const flush = 5 * time.Second
 
-// Open divides the destinations of an audit log. For each destination that is a collector, such as
-// otlp+http://127.0.0.1:4318, it returns a sink. It also returns the other destinations, which are
-// for [audit.Open]. program is the name of the program in the log.
+// Open splits the destinations of an audit log. For each destination that is a collector, such as
+// otlp+http://127.0.0.1:4318, it returns a sink. It returns the other destinations unchanged, for
+// [audit.Open]. program is the name of the program in the log.
 func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
 	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")
@@ -75,7 +75,7 @@ func (c *collector) Write(l audit.Line) error {
 	r.SetTimestamp(l.Time)
 	r.SetEventName(l.Event)
 	r.SetBody(attribute.StringValue(l.Event))
-	r.SetSeverity(log.Severity(l.Level + 9)) // the levels of slog are spaced like the severities
+	r.SetSeverity(log.Severity(l.Level + 9)) // OpenTelemetry's severities are slog's levels plus 9
 	r.SetSeverityText(l.Level.String())
 	for _, a := range l.Attrs {
 		r.AddAttributes(attribute.KeyValue{Key: attribute.Key(a.Key), Value: valueOf(a.Value)})

@@ -65,7 +65,7 @@ func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted
 	fault := guard.Run(func() {
 		var from *ipc.Reader
 		if from, err = open(data, size); err != nil {
-			err = errors.Join(ctx.Err(), errDamaged) // an error of the package may contain bytes of the file
+			err = errors.Join(ctx.Err(), errDamaged) // an error of package ipc may contain bytes of the file
 			return
 		}
 		rows := &reader{ctx: ctx, from: from}

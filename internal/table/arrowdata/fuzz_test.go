@@ -90,9 +90,9 @@ func TestCutBetweenBatches(t *testing.T) {
 	}
 }
 
-// A small stream can state any number of rows for a column without values. The test checks that a
-// batch may state only a few, too few to fill memory with the values that a study substitutes for
-// missing ones.
+// A small stream can state any number of rows for a column without values. A study may substitute a
+// value in every such row, which takes memory. The test checks that a batch with more than a few
+// such rows is refused.
 func TestRowsWithoutValues(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.Null, Nullable: true}}, nil)
 	for _, c := range []struct {

@@ -73,8 +73,8 @@ func (m *messages) size() (int32, error) {
 
 // examine returns the length of the body of a message. ok is false if the description of the
 // message states more parts than it can contain, because the decoder would allocate memory for all
-// of them. The description is a FlatBuffer, whose tables the file Message.fbs of Arrow's
-// documentation declares. examine panics if a part is outside the description.
+// of them. The description is a FlatBuffer with the tables of Message.fbs, a file in Arrow's
+// documentation. examine panics if a part is outside the description.
 func examine(description []byte) (body int64, ok bool) {
 	c := &checker{left: shared * len(description)}
 	message := flatbuffers.Table{Bytes: description, Pos: flatbuffers.GetUOffsetT(description)}

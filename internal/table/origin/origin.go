@@ -115,8 +115,8 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return errors.Join(err, rest(buffered, err))
 }
 
-// rest reads the rest of a file, unless its rows could not be read. The name of a table depends on
-// the whole file, including bytes that belong to no row.
+// rest reads r to the end, unless reading the rows failed with err. The bytes that identify a table
+// are those of the whole file, including bytes that belong to no row.
 func rest(r io.Reader, err error) error {
 	if err != nil {
 		return nil

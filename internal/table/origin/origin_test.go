@@ -26,7 +26,7 @@ var (
 	wanted = columns("age", "count", "pressure", "dose", "treated", "born", "site")
 )
 
-// columns returns wanted columns that may have any values.
+// columns returns wanted columns with the given names. Their values may have any type.
 func columns(names ...string) (all []table.Wanted) {
 	for _, name := range names {
 		all = append(all, table.Wanted{Name: name})
@@ -37,7 +37,8 @@ func columns(names ...string) (all []table.Wanted) {
 // maxRows is the number of rows after which rows stops. A damaged Parquet file can state any number.
 const maxRows = 1000
 
-// rows reads a source, and returns its rows as strings and the bytes that name it.
+// rows reads a source. It returns the names of the columns and the rows as strings, and the bytes
+// that Read wrote to identify the source.
 func rows(t *testing.T, s origin.Source) (all [][]string, named []byte, err error) {
 	t.Helper()
 	var name bytes.Buffer
@@ -102,9 +103,10 @@ func compress(t *testing.T, w io.WriteCloser, of *bytes.Buffer, text []byte) []b
 	return of.Bytes()
 }
 
-// The test checks that three kinds of files have the rows of the CSV file: a Parquet file from
-// pyarrow with small pages and groups, Arrow data from pyarrow with small compressed batches, and
-// compressed CSV. The bytes that name a file are its content.
+// The test checks that the same rows are read from the CSV file and from other formats: Parquet
+// from pyarrow with small pages and groups, Arrow data from pyarrow with small compressed batches,
+// compressed CSV, CSV with a byte order mark, and CSV with the line ends of Windows. The bytes that
+// identify each file must be its content.
 func TestFormatsAgree(t *testing.T) {
 	text := content(t, "patients.csv")
 	var gz, zst bytes.Buffer
@@ -138,7 +140,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// The test checks that the name of a file also depends on the bytes after the last row that was
+// The test checks that the bytes that identify a file include those after the last row that was
 // read.
 func TestNameCoversTheWholeFile(t *testing.T) {
 	text := []byte(strings.Repeat("a,b\n", 1<<17))

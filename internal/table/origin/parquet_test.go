@@ -14,8 +14,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// The test checks that a Parquet file that states more rows than its columns have is reported as
-// damaged. Its rows must not pass for all rows of a table.
+// The test checks that a Parquet file is reported as damaged if it states more rows than its
+// columns have values. A reader must not take the rows that are there for the whole table.
 func TestParquetWithTooFewValues(t *testing.T) {
 	type row struct {
 		Count int64 `parquet:"count"`

@@ -89,8 +89,8 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a caller, with the status code that each of its calls must return, by method.
-// Methods without a code must return PermissionDenied.
+// A role is a caller. The map may has the status code that a call must return, by method. Calls of
+// all other methods must return PermissionDenied.
 type role struct {
 	who    string
 	config *tls.Config

@@ -91,8 +91,8 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink removes faults from the list as long as the simulation still fails. A simulation fails
-// if it breaks a property that the protocol promises.
+// shrink removes faults one by one as long as the simulation still breaks a property that the
+// protocol promises. In the end, every fault in the list is needed.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -107,8 +107,8 @@ func (h *house) shrink(seed uint64, faults []fault) []fault {
 	return faults
 }
 
-// report describes the broken promise of a simulation. It includes a shortest list of faults
-// with which the promise is still broken.
+// report describes the broken promise of a simulation. Unless the flag -quick is set, it lists only
+// the faults that shrink leaves.
 func (h *house) report(seed uint64, all []fault) string {
 	faults := all
 	if !*quick {
@@ -145,7 +145,7 @@ func chosen(t *testing.T, faults []fault) []fault {
 }
 
 // The test simulates many worlds and checks the properties that the protocol promises. A failure
-// prints the seed and a shortest list of faults that causes it.
+// prints the seed and the faults that cause it.
 func TestPromisesHoldInEveryWorld(t *testing.T) {
 	n := *runs
 	if n == 0 {

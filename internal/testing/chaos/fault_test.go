@@ -67,8 +67,8 @@ func (f fault) String() string {
 	return s
 }
 
-// Faults begin within the time troubled after the start. The study must recover and end within
-// the time patience.
+// Faults at a given time happen at most troubled after the start of the simulation. The study must
+// end at most patience after the start.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour
@@ -86,9 +86,9 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawChanges draws changes of the members: new keys for up to three parties, of which only a client
-// can be drawn more than once; in a third of the cases a revocation; and in a third of the cases a
-// pause of several months.
+// drawChanges draws changes of the members. Up to three times, a party gets new keys. A client can
+// get new keys more than once, and the coordinator only once. In a third of the cases a client's
+// keys are revoked, and in a third of the cases all clocks are set forward by several months.
 func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault) {
 	hub := false
 	for range rng.IntN(4) {
@@ -108,7 +108,7 @@ func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault)
 	return all
 }
 
-// drawFault draws a fault of a study that takes the time lasts without faults.
+// drawFault draws one fault. lasts is the duration of the study without faults.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	f := fault{Kind: kind(rng.IntN(int(newKeys))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)

@@ -102,7 +102,8 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer is the file system of a store in the process run l. It has the faults of that run.
+// A filer is the file system that a store uses in the process run l. The faults of this run apply
+// to its operations.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {

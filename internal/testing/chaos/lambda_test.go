@@ -70,8 +70,9 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo returns an error unless the natural parameters of a result equal the prior's plus the sum
-// of the changes, up to a power of two that converts lattice steps.
+// leadsTo returns an error unless the natural parameters of a result are the prior's plus a
+// multiple of the accepted changes. All elements must have the same multiple, which is the damping
+// times the unit of the changes.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`

@@ -17,7 +17,7 @@ import (
 	"fedpvi/transport"
 )
 
-// change applies a change of the members.
+// change applies f, a fault that changes keys or lets months pass, to the process p.
 func (w *world) change(p *process, f fault) {
 	switch {
 	case f.Kind == months:

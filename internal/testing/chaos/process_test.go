@@ -79,8 +79,8 @@ func (p *process) begin() *life {
 }
 
 // finish ends a run of the process. If the process has stopped with an error that no fault
-// explains, finish records a broken promise. A client that cannot reach the coordinator may stop.
-// Clocks differ by less than certificates allow, so they explain no error.
+// explains, finish records a broken promise. A client that cannot reach the coordinator may stop. A
+// wrong clock explains no error, because clocks differ by less than certificates allow.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()

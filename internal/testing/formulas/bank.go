@@ -24,8 +24,8 @@ func join(all ...[]formulaColumn) (out []formulaColumn) {
 	return out
 }
 
-// Bank lists the formulas. Parameters have the default priors of the study, and are drawn from
-// narrower distributions.
+// Bank lists the formulas. Studies use the default priors, and the samplers draw the true
+// parameters from narrower distributions.
 var Bank = []Formula{
 	{
 		Name: "interaction", Text: "y ~ x * arm", Family: "gaussian", columns: numeric("y", -10, 10),
@@ -341,7 +341,7 @@ var Bank = []Formula{
 		Name: "weights", Text: "time | weights(w) ~ x + arm", Family: "exponential", columns: join(numeric("time", .001, 50), numeric("w", 1, 4)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
-			return func(c covariates) []float64 { // a record is the mean of w times
+			return func(c covariates) []float64 { // the outcome of a record is the mean of w times
 				w := float64(1 + d.IntN(4))
 				return []float64{d.gamma(w, math.Exp(a+b*c.x+arm[c.arm])), w}
 			}
@@ -435,14 +435,14 @@ func (d *drawer) observed(death float64) []float64 {
 	return []float64{death, 1}
 }
 
-// Sampled returns the bank, and a formula that is only compared with Stan.
+// Sampled returns the bank, and one more formula, which is only compared with Stan.
 func Sampled() []Formula {
 	return append(slices.Clone(Bank), Formula{
 		Name: "interval", Text: "time | cens(status, upper) ~ x + arm", Family: "lognormal",
 		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
-			return func(c covariates) []float64 { // seen until 8, below 0.5 only that it is below, and sometimes a visit each unit of time
+			return func(c covariates) []float64 { // censored above 8, below .5, and half of the other times to an interval of length 1
 				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
 				switch visited := d.IntN(2) == 0; {
 				case death > 8:

@@ -50,8 +50,8 @@ func named(prefix string, n int) (levels []string) {
 	return levels
 }
 
-// A drawer draws the truth. A method that takes a name draws the value of the program's parameter
-// with this name.
+// A drawer draws the true parameters of a formula. A method that takes a name draws the parameter
+// of the program with this name.
 type drawer struct {
 	*rand.Rand
 	truth map[string]float64 // keyed by the names of the unconstrained coordinates

@@ -35,10 +35,10 @@ func (l law) Fill(dst []int64, src *dpmech.Stream) {
 	}
 }
 
-// Event returns the cost of a pure ε. A distance of s in one element changes every log probability
-// by at most s/t, so a vector changes it by at most the L1 norm divided by t. The L1 norm is at most
-// √dim times the L2 norm. The other shares only add noise that does not depend on the data, so they
-// do not increase the cost.
+// Event returns the cost as a pure ε. If one element of a sum changes by s, every log probability
+// changes by at most s/t. If a vector is added, log probabilities therefore change by at most its
+// L1 norm divided by t, and the L1 norm is at most √dim times the L2 norm. The noise shares of
+// other clients do not depend on the data, so they do not increase the cost.
 func (l law) Event(sensitivity float64, _, dim int, adjacency accountant.Adjacency) accountant.Event {
 	epsilon := sensitivity * math.Sqrt(float64(dim)) / float64(l.t) * (1 + 0x1p-50)
 	return accountant.Approximate{Epsilon: epsilon, Adjacency: adjacency}

@@ -16,9 +16,9 @@ const (
 	Room = 256 << 10
 )
 
-// Bound fails the test if the function f allocates too much memory. The function reads a message,
-// and message is the size of this message. The limit is Factor times the size plus Room. Allocations
-// of other goroutines count too, so Bound may call f several times before it fails the test.
+// Bound fails the test if f, which reads a message of the given size in bytes, allocates more than
+// Factor·message + Room bytes. Allocations of other goroutines count too, so Bound may call f
+// several times before it fails the test.
 func Bound(t testing.TB, message int, f func()) {
 	t.Helper()
 	Within(t, Factor*uint64(message)+Room, f)

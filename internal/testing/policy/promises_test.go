@@ -79,7 +79,7 @@ func blocksOf(page string) (all []block) {
 			all[len(all)-1].text += "\n" + chunk
 			afterProse = false
 		case strings.HasPrefix(chunk, "|"):
-			for _, row := range strings.Split(chunk, "\n")[2:] { // without the names of the columns
+			for _, row := range strings.Split(chunk, "\n")[2:] { // skip the header of the table
 				add(row)
 			}
 			afterProse = false
@@ -93,8 +93,9 @@ func blocksOf(page string) (all []block) {
 	return all
 }
 
-// unproved returns an error for each block of a page that names no test and does not begin like an
-// exception, and for each exception that is not the beginning of exactly one such block.
+// unproved returns an error for each block of a page that names no test, unless the block begins
+// like one of the exceptions. It also returns an error for an exception unless exactly one block
+// without a test begins like it.
 func unproved(page string, exceptions map[string]string) (errs []error) {
 	used := map[string]int{}
 	for _, b := range blocksOf(page) {

@@ -107,9 +107,9 @@ func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.E
 }
 
 // correlated returns eta plus the correlated effects L·z_g for the group g of a record. L is the
-// Cholesky factor of the covariance of intercept and slope. The correlation of intercept and slope
-// is 2h − 1, where h has a beta distribution. This distribution is the distribution of correlation
-// matrices of Lewandowski, Kurowicka and Joe (2009) in two dimensions.
+// Cholesky factor of the covariance of intercept and slope. Their correlation is 2h − 1, where h
+// has a beta distribution, as in the prior for correlation matrices of Lewandowski, Kurowicka and
+// Joe (2009).
 func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	g, name := r.Groups, r.Groups.Slopes[0]
 	one := b.Scalar("sd_intercept", model.Positive, b.Normal(model.Normal{SD: g.Scale}))
