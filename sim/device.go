@@ -107,8 +107,8 @@ func (f *Federation) work(runs int) cuda.Work {
 	return w
 }
 
-// none reports whether no device may be used: the user has turned off all devices, or has chosen
-// none in a program that was built without them.
+// none reports whether devices must not be used. This is so if the user has turned them off, or if
+// the program was built without them and the user has not asked for one.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }

@@ -37,7 +37,7 @@ func (c Client) Likelihood() (solver.Likelihood, error) {
 type NewSolver func(Client) (solver.Solver, error)
 
 // A Clip shortens the change of a client's factor, in natural parameters. It runs before the
-// mechanism of the study clips and hides the change.
+// mechanism of the study clips the change and adds noise.
 type Clip func(change []float64)
 
 // A registry has the extensions of one kind, by name.
@@ -58,14 +58,14 @@ var (
 func RegisterPartition(name string, p Partition) { ownPartitions.add(name, p) }
 
 // RegisterSolver makes s available to studies under a name. A study selects it with the setting
-// simulation.solver = "own:NAME". RegisterSolver panics if the name is taken. The study must have
-// the client as its privacy unit, because the mechanism then hides the result of any solver, or the
-// study must promise no privacy.
+// simulation.solver = "own:NAME". RegisterSolver panics if the name is taken. The privacy unit of
+// the study must be the client, because the mechanism then protects the result of any solver. A
+// study without privacy may also use s.
 func RegisterSolver(name string, s NewSolver) { ownSolvers.add(name, s) }
 
 // RegisterClip makes c available to studies under a name. A study selects it with the setting
-// simulation.clip = "own:NAME". RegisterClip panics if the name is taken. As with [RegisterSolver],
-// the study must have the client as its privacy unit, or promise no privacy.
+// simulation.clip = "own:NAME". RegisterClip panics if the name is taken. As for [RegisterSolver],
+// the privacy unit of the study must be the client, or the study must have no privacy.
 func RegisterClip(name string, c Clip) { ownClips.add(name, c) }
 
 func (r *registry[T]) add(name string, extension T) {

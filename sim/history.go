@@ -1,7 +1,7 @@
 package sim
 
-// A History stores some points of a run for plots. As the run grows, it drops points, so that its
-// size stays bounded.
+// A History stores some points of a run for plots. It drops points as the run grows, so that the
+// size of the history stays bounded.
 type History struct {
 	Points []Point
 	stride int

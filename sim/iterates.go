@@ -10,7 +10,8 @@ import (
 )
 
 // iterates accumulates the mean and the variance of the means of q over the last outcomes of a
-// study whose intervals are [study.Iterates]. It reads only outcomes, which are public.
+// study. It is for studies with intervals of the kind [study.Iterates]. It reads only outcomes,
+// which are public.
 type iterates struct {
 	from    int // number of the first outcome that the mean and the variance include
 	means   func(dst, natural []float64) error

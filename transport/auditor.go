@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Auditor receives the events for an audit log, which are connections and refused calls. The
-// methods are called concurrently, and must be fast.
+// An Auditor receives connections and refused calls for an audit log. The methods are called
+// concurrently, and must be fast.
 type Auditor interface {
 	// Handshake reports a connection, or a handshake that failed with the error err. from is the
 	// address of the client, even if the connection comes through a load balancer. serverName

@@ -11,8 +11,8 @@ import (
 
 var errCrowded = errors.New("too many connections from this address, or in all")
 
-// behind reports whether the address a belongs to a load balancer. The connection of a client that
-// has this address comes through the load balancer.
+// behind reports whether a is the address of a load balancer. A connection from such an address
+// belongs to a client behind the load balancer.
 func (d *door) behind(a net.Addr) bool {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {

@@ -109,8 +109,7 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 }
 
 // speaks checks the header of a call. It returns a refusal unless the header contains a supported
-// protocol version in which the method exists. After this refusal the caller agrees on a version
-// again.
+// protocol version in which the method exists. A refused caller negotiates a version again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {

@@ -146,8 +146,8 @@ type Wanted struct {
 	KeysOf []int
 }
 
-// Pieces are bytes that a server reads while it sends them. The number of the bytes does not
-// change.
+// Pieces is a sequence of bytes that a server reads while it sends them. The size of the sequence
+// does not change.
 type Pieces interface {
 	Size() uint64
 	// Read fills b with the bytes of the body that begin at the offset from. It can be called

@@ -13,9 +13,8 @@ import (
 	"testing/synctest"
 )
 
-// A saw cuts each connection of a client after a number of bytes, sent and received together.
-// The field cuts contains one number for each connection. Connections are not cut at −1 and
-// after the end of the list.
+// A saw cuts connections of a client. Connection i is cut after cuts[i] bytes, sent and received
+// together. If cuts[i] is −1 or does not exist, connection i is not cut.
 type saw struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex

@@ -15,7 +15,7 @@ var (
 	errClosed   = errors.New("the client was closed")
 )
 
-// An effort is a method call by a client, with all tries of the call.
+// An effort is a method call by a client, including all retries.
 type effort struct {
 	client   *Client
 	ctx      context.Context // context of all tries
@@ -25,8 +25,9 @@ type effort struct {
 	timer    *time.Timer
 }
 
-// begin starts an effort, a method call with all its tries. The effort ends when ctx is done, or
-// when there was no progress for the time patience. If patience is 0, there is no time limit.
+// begin starts an effort, which is a method call including all retries. The effort ends when ctx is
+// done, or when there was no progress for the time patience. If patience is 0, there is no time
+// limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -49,13 +50,13 @@ func (e *effort) end() {
 	e.cancel()
 }
 
-// moved records that the call made progress. The time limit and the number of tries begin again.
+// moved records that the call made progress. It restarts the time limit and the count of tries.
 func (e *effort) moved() {
 	e.tries = 0
 	e.sent()
 }
 
-// sent begins the time limit again after bytes were sent. It does not reset the number of tries,
+// sent restarts the time limit after bytes were sent. It does not reset the number of tries,
 // because the bytes may not have arrived.
 func (e *effort) sent() {
 	if e.timer != nil {

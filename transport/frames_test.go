@@ -115,7 +115,8 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 	}
 }
 
-// The test sends headers without end. The server must end the connection without storing them.
+// The test sends an endless sequence of headers. The server must end the connection without storing
+// them.
 //
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {

@@ -52,9 +52,9 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause returns the wait before try n+1, where n is at least 1. The wait doubles with each try, up
-// to the duration t.longest. A random part of up to half of the wait is subtracted, so that the
-// clients of a coordinator do not all try again at the same time.
+// pause returns the time to wait before try n+1, where n is at least 1. This time doubles with each
+// try, up to t.longest. A random part of up to half of it is subtracted, so that the clients of a
+// coordinator do not all try again at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {

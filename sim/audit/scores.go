@@ -25,7 +25,8 @@ import (
 )
 
 // scoresStudy has four coefficients. If the privacy unit is the record, its first round releases
-// every kind of block that package scoring has for a study without tables and without [compare].
+// every kind of block that package scoring defines, except the blocks for tables and for held-out
+// records.
 const scoresStudy = columns + `bounds = [0, 1]
 [[column]]
 name = "g"
@@ -147,8 +148,8 @@ func (c scored) nothing() *shard.Records {
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		// with larger x the client would have more information about θ, and package population
-		// limits the gradient of a client with much information
+		// a larger x would give the client more information about θ, and package population limits
+		// the gradient of such a client
 		n, x = 60, 1
 	}
 	switch {

@@ -51,8 +51,8 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly returns a list that contains only the linear statistic. It is the function learn of
-// many attacks.
+// linearOnly returns a list that contains only the linear statistic. Many attacks use it as their
+// function learn.
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err

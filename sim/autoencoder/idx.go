@@ -19,8 +19,8 @@ type Images struct {
 	Pixels        [][]byte
 }
 
-// idxImages is the first word of a file of images in the IDX format of the MNIST data. It means
-// bytes in three dimensions.
+// idxImages is the first word of a file of images in the IDX format, which the MNIST data use. It
+// declares an array of bytes with three dimensions.
 const idxImages = 0x00000803
 
 // ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. most

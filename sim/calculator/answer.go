@@ -57,8 +57,8 @@ type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`
 	TPRLow float64 `json:"tpr_lower"`
-	// Posterior is an upper bound on the probability that the record was used, given that the
-	// attack says so.
+	// Posterior is an upper bound on the probability that the record was used if the attack
+	// concludes that it was.
 	Posterior float64 `json:"posterior"`
 }
 

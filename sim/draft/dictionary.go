@@ -164,7 +164,8 @@ func frictionless(s schema) *Dictionary {
 	return d
 }
 
-// first returns the first string of a list, or a single string itself.
+// first returns the first string of the list raw. If raw is a single string, first returns this
+// string. Otherwise it returns "".
 func first(raw json.RawMessage) string {
 	for _, text := range texts(oneOrMore(raw)) {
 		return text

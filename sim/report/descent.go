@@ -30,7 +30,7 @@ func stepsOf(p *pvi.Protocol) *method.Steps {
 	return d
 }
 
-// sumsMoveQ reports whether sums of the clients' gradients move q directly, at the coordinator.
+// sumsMoveQ reports whether the coordinator updates q directly with sums of the clients' gradients.
 func sumsMoveQ(p *pvi.Protocol) bool {
 	_, ok := p.Method().(*gradientsum.Method)
 	return ok

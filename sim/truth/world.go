@@ -308,11 +308,15 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	return w, w.takeTruth(c, truth)
 }
 
-// takeTruth sets the true values of the fitted model's coordinates. If clients have different
-// coefficients, there are no true values if the privacy unit is the record, because the pooled
-// records have no common coefficients. If the unit is the client, the true values are the
-// coefficients of the population of clients. If a Poisson regression is fitted to overdispersed
-// counts, the coefficients have true values, and the dispersion is not a coordinate.
+// takeTruth sets the true values of the fitted model's coordinates. Coordinates for which truth has
+// no element have none. If clients have different coefficients, the true values depend on the
+// privacy unit:
+//
+//   - If the unit is the record, there are none, because the pooled records have no common coefficients.
+//   - If the unit is the client, they are the coefficients of the population of clients.
+//
+// If a Poisson regression is fitted to overdispersed counts, the coefficients have true values, and
+// the dispersion is not a coordinate.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil

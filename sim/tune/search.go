@@ -217,7 +217,8 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials returns times trials for each candidate. All candidates get the same seeds.
+// trials returns the given number of trials, times, for each candidate. All candidates get the same
+// seeds.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
 	for _, c := range candidates {

@@ -15,8 +15,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// An attack is a study of ten rounds with an attacker. There are two kinds: the attacker's program
-// differs from the usual program by a line, or the attacker is a client with changed records.
+// An attack is a study of ten rounds with an attacker. Either one line of the attacker's program is
+// changed, or the attacker is a client with changed records.
 type attack struct {
 	says, by, fault string // description, name of the attacker, and name of the fault in the attacker's program
 	clients         int

@@ -108,8 +108,8 @@ func demo(ctx context.Context) error {
 	return nil
 }
 
-// A run is a run of a federation, with the programs in a folder. The function disturb is called
-// while the federation runs.
+// A run is one execution of a federation. name is the name of the run's folder, and programs is the
+// folder with the programs. The function disturb is called while the federation runs.
 type run struct {
 	name, programs string
 	disturb        func(context.Context, *network) error

@@ -344,8 +344,9 @@ func (w *world) note(id string, s seen.Deed) {
 	}
 }
 
-// forgetOrder replaces the numbers of plans by 0, sorts the lines of logs, and removes the counts
-// of the clients' requests for new entries.
+// forgetOrder removes from an asynchronous study the details that depend on the clock. It replaces
+// the numbers of plans by 0, sorts the lines of logs, and removes the counts of the clients'
+// requests for new entries.
 func (w *world) forgetOrder() {
 	clear(w.plans)
 	for _, s := range w.sizes {

@@ -96,8 +96,8 @@ func (g *garden) buildTest(of string) (string, error) {
 	return program, nil
 }
 
-// foundIn maps the names of some faults to the cases in which audits find them. In the usual order
-// these cases come late.
+// foundIn names, for some faults, the case in which an audit finds the fault. In the usual order
+// these cases come late, so the audits of these faults begin with them.
 var foundIn = map[string]string{
 	"secure-share":    "secure sums, the coordinator and one of three clients",
 	"batch-lost":      "statistics, add-remove",
