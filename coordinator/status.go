@@ -16,7 +16,7 @@ import (
 // A Phase is a stage of a study, such as running.
 type Phase string
 
-// Phases of a study.
+// These are the phases of a study.
 const (
 	Gathering Phase = "gathering" // clients join and consent
 	Running   Phase = "running"
@@ -24,7 +24,7 @@ const (
 	Aborted   Phase = "aborted"
 )
 
-// A Status describes the progress of a study. It contains the clients for which the study waits.
+// A Status describes the progress of a study and names the clients for which the study waits.
 type Status struct {
 	Study   string         `json:"study"`
 	Digest  string         `json:"digest"`
@@ -33,12 +33,12 @@ type Status struct {
 	Asked   int            `json:"asked"`     // number of plans sent so far
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
-	// Roster is the version of the roster. NewKeys contains the parties whose new keys are valid
-	// from the next version on.
+	// Roster is the version of the roster. NewKeys names the parties whose new keys become valid
+	// with the next version.
 	Roster  uint64          `json:"roster,omitempty"`
 	NewKeys []identity.Name `json:"new_keys,omitempty"`
 	Open    []RoundStatus   `json:"open,omitempty"`
-	// Rounds counts the rounds of the posterior by their verdict. It is nil before the first round.
+	// Rounds counts the accepted, rejected and void rounds. It is nil before the first round ends.
 	// Last describes the last round since the coordinator was started.
 	Rounds *session.History `json:"rounds,omitempty"`
 	Last   *session.Round   `json:"last_round,omitempty"`
@@ -70,8 +70,8 @@ type RoundStatus struct {
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
-	// kind of the messages that the plan waits for, with secure aggregation: deals, confirmations
-	// or shares
+	// With secure aggregation, Step names the messages for which the plan waits: deals,
+	// confirmations or shares.
 	Step string `json:"step,omitempty"`
 }
 
@@ -125,8 +125,8 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits describes in out the event for which the study waits, and sets the names of the clients for
-// which it waits.
+// waits sets out.Waits to the event for which the study waits, and out.For to the names of the
+// clients for which it waits.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -156,9 +156,9 @@ func (b *batch) waits(out *Status) {
 	b.study.events.Waiting(out.Study, len(out.For))
 }
 
-// unready returns the names of the clients for which the next plan waits. If too few clients have
-// sent their keys for the secure sums, they are the clients without keys. Otherwise they are the
-// clients that are not connected.
+// unready returns the names of the clients for which the next plan waits. If the secure sums need
+// more keys, these are the clients that have not sent their keys. Otherwise they are the clients
+// that are not connected.
 func (b *batch) unready() (all []string) {
 	if x := b.state.secure; x != nil && !x.keyed() {
 		for _, name := range b.awaited() {
@@ -174,7 +174,7 @@ func (b *batch) unready() (all []string) {
 	return all
 }
 
-// These are the states of a client, as words for people.
+// These are the states of a client, as operators read them.
 const (
 	stateInvited   = "invited"
 	stateExpired   = "invitation expired"
@@ -189,7 +189,7 @@ const (
 // TakesPart reports whether the client is in the roster and has not left.
 func (c *ClientStatus) TakesPart() bool { return c.State == stateTakesPart }
 
-// Gone reports whether the client cannot take part any more.
+// Gone reports whether the client can no longer take part.
 func (c *ClientStatus) Gone() bool {
 	return c.State == stateLeft || c.State == stateRevoked || c.State == stateLeftOut
 }

@@ -106,7 +106,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	// this call reports a missing key now, when the coordinator starts, and not at the first
+	// this call reports a missing key when the coordinator starts, rather than at the first
 	// connection
 	_, err = s.certifier.tls(s.st.own, h.options.Now())
 	return s, err

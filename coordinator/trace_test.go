@@ -9,9 +9,10 @@ import (
 	"fedpvi/coordinator/bundle"
 )
 
-// The trace of a bundle must contain every round. After the last round, the mean of q must equal the
-// mean of the result. Clients must have influences only in studies that publish messages. The
-// distances of point estimates must be in standard deviations of the prior.
+// The test checks that the trace of a bundle contains every round, and that the mean of q after the
+// last round is the mean of the result. The trace must contain the influence of each client if the
+// study publishes the clients' messages, and no influence otherwise. If the result consists of
+// point estimates, distances must be in standard deviations of the prior.
 func TestTrace(t *testing.T) {
 	version2 := func(document []byte) []byte {
 		return bytes.Replace(document, []byte("version = 1"), []byte("version = 2"), 1)

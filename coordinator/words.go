@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Headline returns one line of text. It has the progress of the study, the event for which the
-// study waits, and the time since the study began to wait.
+// Headline returns one line of text: the progress of the study, the event for which it waits, and
+// how long it has waited.
 func (s *Status) Headline(now time.Time) string {
 	text := s.Progress()
 	if s.Waits == "" {
@@ -17,8 +17,8 @@ func (s *Status) Headline(now time.Time) string {
 	return text + ", waiting for " + s.Wait() + ", since " + Span(now.Sub(s.Since))
 }
 
-// Progress returns the phase of the study. While the study runs, Progress returns the number of
-// plans so far instead.
+// Progress returns the phase of the study. For a running study it returns the number of plans sent
+// so far and the number of all plans, as in "plan 3 of 20".
 func (s *Status) Progress() string {
 	if s.Phase == Running {
 		return fmt.Sprintf("plan %d of %d", s.Asked, s.Of)
@@ -49,8 +49,9 @@ func (s *Status) missed() (gone []string) {
 	return gone
 }
 
-// LastRound returns lines about the end of the last round. If the coordinator can open the messages
-// of the clients, one line is about the influence of each answer.
+// LastRound describes the last round in lines of text. The first line states the verdict. If the
+// coordinator can open the messages of the clients, one more line for each answer states its
+// influence.
 func (s *Status) LastRound() []string {
 	r := s.Last
 	if r == nil {

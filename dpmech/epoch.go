@@ -88,8 +88,8 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 
 // Permutation shuffles the records at the start of each epoch and divides them into batches. Every
 // order has the same probability. If the number of records is not a multiple of Batches, the first
-// batches have one record more than the others. [accountant.Permutation] states the cost. Its bound
-// does not gain from the random order, and there is none under add-remove.
+// batches have one record more than the others. [accountant.Permutation] states the cost. This
+// bound does not benefit from the random order. Under add-remove there is no bound.
 type Permutation struct {
 	Batches int // number of batches, from 1 to the number of records
 }

@@ -30,11 +30,12 @@ import (
 const (
 	folderName  = "bodies"
 	defaultLong = 1 << 20
-	// partOfNew is the prefix of the name of a file that is being written.
+	// The name of a file that is still being written begins with partOfNew.
 	partOfNew = "new-"
 )
 
-// A Value is a byte string that a transaction can store. A long value is already in a file.
+// A Value is a byte string that a transaction can store. A long value has already been written to a
+// file.
 type Value struct {
 	Size  int64
 	Hash  Hash   // SHA-256 of the value
@@ -47,8 +48,8 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether values of the given size are kept in files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare calls the function write with a writer, and returns the bytes that write has written as a
-// value. A long value is stored in a file.
+// Prepare calls write and returns the bytes that write has written, as a [Value]. It stores a long
+// value in a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -58,7 +59,7 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// PrepareFile does the same as Prepare, but stores a value of any size in a file.
+// PrepareFile is like Prepare, but stores a value of any size in a file.
 func (s *Store) PrepareFile(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	err := w.begin()
@@ -121,7 +122,8 @@ func (w *Writer) begin() error {
 	return err
 }
 
-// Finish returns the value. A long value is then in a file that survives a crash.
+// Finish returns the value. If the value is long, Finish has written it to a file that survives a
+// crash.
 func (w *Writer) Finish() (*Value, error) {
 	v := &Value{Size: w.size, Hash: Hash(w.sum.Sum(nil))}
 	if w.file == nil {
@@ -153,8 +155,9 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory that survives a crash. It also syncs the name of a directory that
-// exists, because an earlier process may have failed before the sync.
+// makeFolder makes a directory and syncs the directories above it, so that the new directory
+// survives a crash. It syncs them even if the directory exists, because an earlier process may have
+// failed before the sync.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -252,7 +255,7 @@ func checkBody(path string, v *Value) error {
 // size (8 bytes) and the hash of the file.
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value under a key if a file holds the value. Otherwise it returns nil.
+// file returns the value under a key if the value is in a file, and nil otherwise.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
 	if bucket == nil { // earlier versions of the program did not create this bucket
@@ -268,8 +271,8 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f for each long value in a file whose database key begins with prefix. The arguments
-// of f are the database key and the value.
+// named calls f with each value that is in a file and whose key in the database begins with prefix.
+// The arguments of f are this key and the value.
 func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -320,9 +323,9 @@ func (s Study) drop(part string, key []byte) error {
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes names of files from the database. The files themselves are removed after the
-// transaction. If exact is true, dropFiles removes the one name whose key equals prefix. Otherwise
-// it removes every name whose key begins with prefix.
+// dropFiles removes files from the database. The files themselves are removed after the
+// transaction. If exact is true, dropFiles removes only the file whose key equals prefix. Otherwise
+// it removes every file whose key begins with prefix.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -340,7 +343,7 @@ func (s Study) dropFiles(prefix []byte, exact bool) error {
 	return nil
 }
 
-// A droppedFile is a file whose name a transaction has removed from the database.
+// A droppedFile is a file that a transaction has removed from the database.
 type droppedFile struct {
 	study Hash
 	value *Value
@@ -421,8 +424,8 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with the bytes of a value in a file, beginning at the offset from. The database
-// need not have the name of the file yet.
+// ReadFile fills b with the bytes of a value in a file, beginning at the offset from. It works even
+// before a transaction has added the file to the database.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }

@@ -102,7 +102,7 @@ func TestLongValues(t *testing.T) {
 	}
 	check(t, s.Close())
 	s = open(t, dir, Options{})
-	if got := len(filesOf(t, s)); got != named+1 { // the state is in one more file
+	if got := len(filesOf(t, s)); got != named+1 { // one of the files holds the state
 		t.Errorf("%d files after a restart, want the %d that are named", got, named+1)
 	}
 }
@@ -292,7 +292,8 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 	}
 }
 
-// The test reads values that an earlier format has stored, and replaces a state of that format.
+// The test reads values that an earlier version of the program stored, and replaces a state from
+// that version.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
 		s := open(t, filepath.Join(t.TempDir(), "state"), Options{})

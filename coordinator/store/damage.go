@@ -20,9 +20,9 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable runs f with the function readable of this file. If that function returns errUnreadable,
-// the store is not used any more, because bbolt has stopped in the middle of an operation and may
-// still hold its locks.
+// readable calls the package's function readable with f. If the database is damaged, readable also
+// marks the store as lost, because bbolt has stopped in the middle of an operation and may still
+// hold its locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)
 	if errors.Is(err, errUnreadable) {

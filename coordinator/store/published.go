@@ -1,8 +1,7 @@
 package store
 
-// PutPublished stores a client's release for a plan. Everybody is allowed to fetch the release. The
-// value must be a result of [Store.PrepareFile], so that the hash of the release names the file of
-// the value.
+// PutPublished stores a client's release for a plan, which everybody may fetch. v must come from
+// [Store.PrepareFile], so that the release is in a file, even if it is short.
 func (s Study) PutPublished(k ReleaseKey, v *Value) error {
 	return s.putFile(published, k.bytes(), v, formatPublished)
 }

@@ -94,7 +94,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
 	at, piece := c.Seek(key(from))
-	if !bytes.Equal(at, key(from)) { // the key that was found is not the key for from, so the bytes are inside the piece before it
+	if !bytes.Equal(at, key(from)) { // no piece begins at from, so from lies inside the piece before the one that was found
 		if at == nil {
 			at, piece = c.Last()
 		} else {
@@ -184,13 +184,12 @@ func (s Study) Messages(ask uint64, step Step, f func(k ReleaseKey, envelope []b
 	return s.each(releases, prefix(ask, step), prefix(ask+1, step), f)
 }
 
-// Shares raises the format version of the database to the one with secure aggregation. Programs of
-// earlier versions then refuse the database, because they do not know the messages of secure
-// aggregation.
+// Shares raises the format version of the database to formatShares. Earlier versions of the program
+// then refuse the database, because they do not know the messages of secure aggregation.
 func (s Study) Shares() error { return s.atLeast(formatShares) }
 
-// Changes raises the format version of the database to the one with changes of keys. Programs of
-// earlier versions then refuse the database, because they do not know that keys can change.
+// Changes raises the format version of the database to formatChanges. Earlier versions of the
+// program then refuse the database, because they do not know that keys can change.
 func (s Study) Changes() error { return s.atLeast(formatChanges) }
 
 // Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
@@ -215,9 +214,9 @@ func (s Study) each(part string, from, before []byte, f func(k ReleaseKey, envel
 	return nil
 }
 
-// PutEvidence stores an envelope that contradicts an earlier answer of the client. The result first
-// reports whether it is the first such envelope. Only the first envelope for each plan and client
-// is kept, so that a client cannot fill the disk.
+// PutEvidence stores an envelope that contradicts an earlier answer of the client. It keeps only
+// the first such envelope for each plan and client, so that a client cannot fill the disk. first
+// reports whether this envelope is the first.
 func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error) {
 	b := s.part(evidence)
 	if b.Get(k.bytes()) != nil {

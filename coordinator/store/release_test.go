@@ -46,7 +46,7 @@ func TestReadAnswer(t *testing.T) {
 				t.Errorf("over a hole: %v", err)
 			}
 			if random.IntN(2) == 0 {
-				check(t, st.DropBody(c)) // removes the following answer from the bucket
+				check(t, st.DropBody(c)) // now no answer follows b in the bucket
 			}
 			return st.DropBody(b)
 		})

@@ -55,11 +55,11 @@ type Store struct {
 	layer   durable.Layer
 	commit  func(commit func() error) error
 	long    int64        // maximum size in bytes of a value in the database
-	folders sync.Map     // directories that were made durable
+	folders sync.Map     // directories that are known to survive a crash
 	files   atomic.Int64 // number of files written since Open
 
 	mu   sync.Mutex
-	lost error // read error after which the file is not used any more; nil for none
+	lost error // read error after which the store can no longer be used; nil for none
 	// whether a commit has failed, in this process or an earlier one, so that the file in memory
 	// may differ from the file on disk
 	unsound bool
@@ -67,8 +67,9 @@ type Store struct {
 
 // Options configure a store.
 type Options struct {
-	// Commit is called for every commit. The argument of Commit is the function that commits. If
-	// Commit is nil, the store calls this function. Tests set Commit to make commits fail.
+	// The store calls Commit for every commit. Commit must call its argument, which commits the
+	// transaction. If Commit is nil, the store commits directly. Tests set Commit to make commits
+	// fail.
 	Commit func(commit func() error) error
 	// Long is the maximum size in bytes of a value in the database. Larger values are kept in
 	// files. The default is 1 MiB.
@@ -177,8 +178,8 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast raises the format version of the database to the given version. A higher version stays as
-// it is.
+// atLeast raises the format version of the database to the given version, unless it is already at
+// least as high.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -199,7 +200,7 @@ func (s *Store) Close() error {
 }
 
 // A Tx is a transaction. The values that its methods return are valid only until the transaction
-// ends. An exception is a method whose comment states that it returns a copy.
+// ends, unless the comment of the method states that it returns a copy.
 type Tx struct {
 	tx      *bbolt.Tx
 	store   *Store
@@ -252,7 +253,7 @@ func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 }
 
 // sound makes sure, after a failed commit, that all bytes of the file are on disk. It returns an
-// error if the store cannot be used any more.
+// error if the store can no longer be used.
 func (s *Store) sound() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -184,8 +184,8 @@ func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 	return b, st.ReadAnswer(k, b, 0)
 }
 
-// The test checks that pieces form a body. The pieces must be deleted when their plan is closed,
-// and the envelopes of accepted answers must stay.
+// The test checks that pieces form a body. When a plan is closed, the store must delete the pieces
+// and keep the envelopes of accepted answers.
 func TestReleases(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)

@@ -44,8 +44,8 @@ func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.T
 	return certifyItself(key, study, now, until)
 }
 
-// certifyItself returns the authority with the given key. The authority has a new certificate for
-// this key, which the key itself signs.
+// certifyItself returns an authority with the given key and a new certificate for this key. The
+// certificate is self-signed.
 func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, error) {
 	host := hex.EncodeToString(study[:])
 	template := &x509.Certificate{
@@ -110,8 +110,8 @@ func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
 // Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made. The
 // certificate is valid from now to until, but not longer than the authority's own certificate. The
-// caller takes the party p, the key of the party's identity (holder) and the pin from the roster.
-// The request must agree with them. A certificate is renewed by another call of Issue.
+// caller takes p, holder (the key of the party's identity) and pin from the roster, and the request
+// must agree with them. To renew a certificate, call Issue again.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
 		return nil, errors.New("the authority of a study cannot certify a party of another study")

@@ -33,9 +33,9 @@ func (t Ticket) Used() bool { return t.Holder != identity.Fingerprint{} }
 // must store the new list before it replies.
 //
 // The same key can redeem the same invitation again, even after the invitation has expired, because
-// the coordinator's first reply may have been lost. If a key has already redeemed another
-// invitation of the study, it is refused, because its holder is already a party. The running time
-// does not depend on the token.
+// the coordinator's first reply may have been lost. Redeem refuses a key that has already redeemed
+// another invitation of the study, because the holder of this key is already a party. The running
+// time of Redeem does not depend on the token.
 func Redeem(tickets []Ticket, study Hash, token []byte, key identity.PublicKey, now time.Time) ([]Ticket, Ticket, error) {
 	hash, holder := tokenHash(study, token), key.Fingerprint()
 	found, holds := -1, false

@@ -25,8 +25,8 @@ const (
 	maxFile      = 16 << 10
 )
 
-// ErrDamaged is wrapped by the error of Load if the content of the file is not a key of the wanted
-// kind. It is also wrapped if the content does not have the form that Create writes.
+// ErrDamaged is returned by Load, wrapped in another error, if the key file or the lock file is
+// missing or damaged, or if the key is of another kind.
 var ErrDamaged = errors.New("damaged")
 
 // Errors of Load for malformed files.

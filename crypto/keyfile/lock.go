@@ -34,13 +34,13 @@ const maxProtected = maxFile + 4<<10
 // ageFile is the first line of every file in the format of age.
 var ageFile = []byte("age-encryption.org/v1\n")
 
-// ErrLocked is wrapped by the error that is returned if the operator's passphrase or identities do
-// not open the lock. No file has then changed.
+// ErrLocked is returned, wrapped in another error, if the operator's passphrase or identities do
+// not open the lock. No file has changed in this case.
 var ErrLocked = errors.New("the keys stay locked")
 
 // Open opens the lock of a state directory. If the key files are not protected, Open returns a nil
-// lock. It returns an error instead if u.File is set, because the operator then expects protected
-// key files.
+// lock. If u.File is set, however, the operator expects protected key files, and Open returns an
+// error instead of a nil lock.
 func Open(dir string, u Unlock) (*Lock, error) {
 	path := filepath.Join(dir, LockFile)
 	there, err := private.Exists(path)

@@ -310,9 +310,9 @@ func TestEveryChangedByteOfAProtectedKeyIsDetected(t *testing.T) {
 	}
 }
 
-// The file of a systemd credential has one of two forms. Either it belongs to the user of the unit
-// and has mode 0400, in a directory of mode 0500. Or it belongs to root, and has mode 0440 and an
-// access control list. The group bits of its mode then show the mask of this list.
+// A credential file of systemd belongs either to the user of the unit or to root. If it belongs to
+// the user, it has mode 0400, in a directory of mode 0500. If it belongs to root, it has mode 0440
+// and an access control list. The group bits of the mode then show the mask of this list.
 func TestCredentialOfSystemd(t *testing.T) {
 	dir, _ := directory(t)
 	credentials := t.TempDir()

@@ -51,9 +51,8 @@ func (l *Listing) Write(w io.Writer) error {
 	return err
 }
 
-// Summary describes in one line whether the keys are protected, and how they are opened. unlock is
-// the operator's choice for opening the keys. Summary returns an error if only a part of the keys is
-// protected.
+// Summary describes in one line whether the keys are protected and how the operator opens them. It
+// returns an error if only some of the keys are protected.
 func (l *Listing) Summary(unlock Unlock) (string, error) {
 	protected := 0
 	for _, f := range l.Keys {
@@ -135,8 +134,8 @@ func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that can be opened with m. As a check, it opens the
-// content once.
+// sealed returns the content of a lock file that can be opened with m. It checks this by opening
+// the content.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -207,5 +206,5 @@ func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, err
 // Locked reports whether the key files of a state directory are protected.
 func Locked(dir string) bool {
 	there, err := private.Exists(filepath.Join(dir, LockFile))
-	return there || err != nil // Open returns the error
+	return there || err != nil // if Exists fails, Open reports the error
 }

@@ -44,7 +44,7 @@ func Terminal(w io.Writer) *plugin.ClientUI {
 
 const (
 	maxUnlock     = 64 << 10
-	minPassphrase = 12 // characters of a new passphrase
+	minPassphrase = 12 // minimum number of characters of a new passphrase
 
 	pluginIdentity = "AGE-PLUGIN-"
 	nativeIdentity = "AGE-SECRET-KEY-"
@@ -132,7 +132,7 @@ func (u Unlock) parse(content []byte) (m material, err error) {
 
 func withPassphrase(passphrase, named string) (material, error) {
 	i, err := age.NewScryptIdentity(passphrase)
-	if err != nil { // only for an empty passphrase
+	if err != nil { // NewScryptIdentity refuses only an empty passphrase
 		return material{}, fmt.Errorf("%w: %s is empty", ErrLocked, named)
 	}
 	return material{identities: []age.Identity{i}, passphrase: passphrase, named: named}, nil
@@ -168,7 +168,7 @@ func (m material) recipients() (all []age.Recipient, err error) {
 	return all, nil
 }
 
-// explain returns the error to report if the material did not open a lock file.
+// explain returns the error to report after m has failed to open a lock file.
 func (m material) explain(path string, err error) error {
 	var missing *plugin.NotFoundError
 	var mismatch *age.NoIdentityMatchError

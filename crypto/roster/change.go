@@ -88,12 +88,12 @@ func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 	return first, nil
 }
 
-// A Revocation states that the keys of a client are not valid any more. The client stays in the
+// A Revocation states that the keys of a client are no longer valid. The client stays in the
 // roster, so that the number of clients does not change. In all later plans the client counts as
 // missing.
 type Revocation struct {
 	Name   identity.Name
-	Reason string // one line, for all clients
+	Reason string // one line, which all clients can read
 }
 
 // A Change contains the differences between a version of the roster and the next version. A change

@@ -13,13 +13,13 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// renewal returns new keys for a party, with the same identity, and their renewal.
+// renewal returns a renewal that gives a party new keys but keeps its identity.
 func renewal(t testing.TB, p party) Renewal {
 	t.Helper()
 	return Renew(p.Identity, study, p.entry, entryOf(t, p.Identity, string(p.entry.Name), p.entry.Role))
 }
 
-// rotated returns a party with a new identity and new keys, and its renewal.
+// rotated returns a party with a new identity and new keys, and the renewal from p to this party.
 func rotated(t testing.TB, p party) (party, Renewal) {
 	t.Helper()
 	after := newParty(t, string(p.entry.Name), p.entry.Role)

@@ -37,8 +37,8 @@ type Roster struct {
 	Version  uint64 // number of the version, from 1
 	Previous Hash   // hash of the previous version; zero for the first version
 	Entries  []Entry
-	// Revoked contains, in ascending order, the names of the clients whose keys are not valid any
-	// more. These clients stay in Entries.
+	// Revoked contains, in ascending order, the names of the clients whose keys are no longer
+	// valid. These clients stay in Entries.
 	Revoked []identity.Name
 }
 

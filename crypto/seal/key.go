@@ -22,7 +22,7 @@ var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins wit
 
 // A Recipient is a public key for which [Seal] encrypts.
 type Recipient struct {
-	text      string // stored because the text takes as long to compute as a seal
+	text      string // stored because computing the text takes as long as making a seal
 	recipient *age.HybridRecipient
 }
 

@@ -8,12 +8,12 @@ import (
 	"fedpvi/internal/private"
 )
 
-// page is a size in bytes. The results of roundUp are multiples of it.
+// page is a number of bytes. roundUp returns multiples of page.
 const page = 4 << 10
 
-// WriteState encrypts the state for the key's own recipient and atomically replaces the file at path
-// by the encrypted state. Only the owner can read the file. purpose describes the content, for
-// example by the names of the study and of the state. ReadState must be called with the same
+// WriteState encrypts the state for the key's own recipient and atomically replaces the file at
+// path with the encrypted state. Only the owner can read the file. purpose describes the content,
+// for example by the names of the study and of the state. ReadState must be called with the same
 // purpose.
 //
 // ReadState cannot detect that an older version of the file has replaced the newest one. A caller

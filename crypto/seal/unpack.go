@@ -20,10 +20,10 @@ func unpack(plain, context []byte, size int) ([]byte, error) {
 type unpacker struct {
 	context []byte
 	size    int // maximum length of the payload in bytes
-	rest    int // number of bytes of the plaintext that were not parsed yet
+	rest    int // number of bytes of the plaintext that remain to be parsed
 	begun   bool
 	length  int // length of the payload
-	left    int // number of bytes of the payload that were not parsed yet
+	left    int // number of bytes of the payload that remain to be parsed
 	fault   error
 }
 

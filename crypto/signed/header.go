@@ -47,7 +47,7 @@ const (
 	Cut         identity.Domain = "fedpvi/v1/cut"         // coordinator's list of the deals that are added up
 	Confirm     identity.Domain = "fedpvi/v1/confirm"     // client's statement that it confirms this cut and no other
 	Certificate identity.Domain = "fedpvi/v1/certificate" // coordinator's list of confirmations
-	Share       identity.Domain = "fedpvi/v1/share"       // holder's sum of its columns of all deals in the cut
+	Share       identity.Domain = "fedpvi/v1/share"       // a holder's sum of its columns in all deals of the cut
 	Opening     identity.Domain = "fedpvi/v1/opening"     // coordinator's list of shares, which determine the sum
 )
 

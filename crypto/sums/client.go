@@ -29,7 +29,7 @@ type Client struct {
 	keyed  bool // whether Keys was called
 	matrix packed.Matrix
 
-	// Parts of the open plan.
+	// The following fields belong to the open plan.
 	dealt     bool
 	salt      Hash     // salt of this client's deal
 	own       []uint64 // this client's column of its own deal; Deal sets it, and Gather uses it

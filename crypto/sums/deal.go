@@ -50,9 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies a part of the vector to x. The vector is divided into secrets of f.words elements
-// each. a is the number of the secret, from 0, and start is the index in this secret of the first
-// copied word. Beyond the end of the vector the words are zero.
+// secret copies a part of the vector to x. The vector is divided into secrets of f.words elements.
+// secret copies from secret number a, counted from 0, and begins at element start of this secret.
+// It sets x to zero beyond the end of the vector.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -154,8 +154,8 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column reads, for a holder, the words of the column that one dealer has made. Each word is read
-// once, in order.
+// A column reads the words that one dealer has dealt to a holder. It reads each word once, in
+// order.
 type column struct {
 	own    []uint64 // words of the column, if the dealer is the holder itself
 	plain  []byte   // words of the column, if the dealer sent it
@@ -163,7 +163,7 @@ type column struct {
 }
 
 // open prepares the column for reading. piece is the holder's part of the deal. If the dealer has
-// not made this part, open returns false.
+// not made piece, open returns false.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false

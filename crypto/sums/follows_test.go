@@ -6,14 +6,14 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A stage holds the deals of all four clients for two contradicting plans with the same number, and
-// the cuts and certificates that a coordinator can make from them.
+// A stage holds the deals of four clients for two contradicting plans with the same number, and the
+// cuts and certificates that a coordinator can make from these deals.
 type stage struct {
 	*world
 	e     *explorer
 	dealt [3]map[int][]byte // states of the clients that have dealt, by plan and place
-	deals [3]map[int][]byte // bodies, by plan and place
-	cuts  []entryPair       // by number of the cut of the model
+	deals [3]map[int][]byte // bodies of the deals, by plan and place
+	cuts  []entryPair       // entries of the cuts, in the order of the model's cuts
 	certs []entryPair
 }
 
@@ -96,8 +96,8 @@ func (s *stage) restored(place int, state []byte) *Client {
 	return c
 }
 
-// see makes a client follow a cut, unless it has followed this cut before, and then gather the
-// columns of the cut if it wants them. It returns false if the client refuses.
+// see makes a client follow a cut and gather its columns, unless the client has already done so. It
+// returns false if the client refuses.
 func (s *stage) see(c *Client, cut int) bool {
 	if c.cutHash != s.cuts[cut].entry.Hash && c.Follow(s.cuts[cut].entry, s.cuts[cut].body) != nil {
 		return false
@@ -116,7 +116,8 @@ func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	return s.state(c), err == nil
 }
 
-// share is like confirm, but the client makes its share of a cut that has a certificate.
+// share returns the state of a client after it has made its share of a certified cut. It returns
+// false if the client refuses.
 func (s *stage) share(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {

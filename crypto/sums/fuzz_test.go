@@ -11,8 +11,8 @@ import (
 
 // fixed makes a world of three clients that have exchanged their keys, calls play with the world,
 // and returns it. Every process of the fuzz engine must make the same world, so all random values
-// are derived from a seed. Package cryptotest needs a testing.T for this purpose. A fuzz target has
-// no testing.T yet, so fixed runs a test.
+// are derived from a seed. Package cryptotest needs a testing.T for this purpose, so fixed runs a
+// test: a fuzz target does not have a testing.T before it calls Fuzz.
 func fixed(f *testing.F, play func(w *world)) (w *world) {
 	f.Helper()
 	all := func(string, string) (bool, error) { return true, nil }

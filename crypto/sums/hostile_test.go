@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entry returns the next entry with this body, signed by the coordinator. The entry does not change
-// the world.
+// entry returns the next entry with this body, signed by the coordinator. The world does not
+// process the entry.
 func (w *world) entry(kind transcript.Kind, ask uint64, body []byte) (transcript.Entry, []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -322,7 +322,7 @@ func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
 	w.publish("outcome", 1, nil)
 	fork := w.copyOf(1)
 	w.publish("plan", 2, nil)
-	other := w.copyOf(2) // state before the deal, as if its directory were restored from a backup after the deal
+	other := w.copyOf(2) // state of the second client before its deal, as if the client were restored from a backup
 	for place := 1; place <= 4; place++ {
 		w.deal(place, []int64{1})
 	}
@@ -424,7 +424,7 @@ func TestKeysOfOthersAreRefused(t *testing.T) {
 	if err := c.Learn(opener, 2, sealed); err == nil {
 		t.Error("a second key of one dealer was learned")
 	}
-	// A seal that a stranger made has no signature of the dealer.
+	// A seal from anyone but the dealer lacks the dealer's signature.
 	forged, err := w.federation.sealKey(w.clients[2].identity, 4, 1, key{1})
 	check(t, err)
 	if err := c.Learn(opener, 4, forged); err == nil {

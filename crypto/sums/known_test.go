@@ -16,7 +16,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A known is a federation of testdata/known.txt.
+// A known is a federation from testdata/known.txt, with the expected messages.
 type known struct {
 	f            *Federation
 	cut, holders []int
@@ -42,8 +42,8 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// readKnown returns the federations in the file, and the lines that belong to no federation, by
-// their name.
+// readKnown returns the federations in the file. rest holds the lines that belong to no federation,
+// by name.
 func readKnown(t testing.TB) (all []*known, rest map[string][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/known.txt")
@@ -96,7 +96,7 @@ func hashOf(text string, places ...byte) Hash {
 	return sha256.Sum256(append([]byte(text), places...))
 }
 
-// pairKeys returns the keys that a dealer has drawn, or that were drawn for a holder.
+// pairKeys returns one key for each client j. pair(j) returns the dealer and the holder of the key.
 func pairKeys(clients int, pair func(j byte) (dealer, holder byte)) []key {
 	keys := make([]key, clients)
 	for j := range keys {
@@ -145,7 +145,7 @@ func TestKnownDealsAndSums(t *testing.T) {
 	}
 }
 
-// piecesOf returns a copy of the parts of deals for a holder, in the order of the cut.
+// piecesOf returns copies of the holder's parts of all deals in the cut, in the order of the cut.
 func piecesOf(f *Federation, cut []Dealt, deals map[int][]byte, holder int) (all []byte) {
 	for _, d := range cut {
 		at, size := f.Column(d.Place, holder)

@@ -21,7 +21,7 @@ type adversary struct {
 	held   []byte
 }
 
-// constants are v_j for four clients.
+// constants holds the public constants v_1 to v_4 for four clients (see package packed).
 var constants = []int64{-1, 4, -6, 4}
 
 // equations returns a row for each word that the adversary can read: coefficients of the random

@@ -17,17 +17,17 @@ import (
 // clients.
 type rules struct {
 	clients, corrupt, fewest int
-	packed                   int // secrets in a polynomial; 0 for clients − fewest + 1
+	packed                   int // number of secrets in a polynomial; 0 means clients − fewest + 1
 
-	unconfirmed  bool // shares are given for cuts without a certificate
-	certificate  int  // confirmations of a certificate; 0 for fewest
-	anySize      bool // cuts may have fewer deals than fewest
-	forgets      bool // a restart forgets confirmations and shares
-	sharesAgain  bool // shares are given for every certificate
-	sharesOther  bool // a client that has confirmed a cut shares for another one
-	anyPlan      bool // nothing depends on the plan
-	plans        int  // contradicting plans that the coordinator shows; 0 for two
-	honestShares bool // whether shares for two cuts count as a fault only if they reveal something
+	unconfirmed  bool // fault: honest clients give shares for cuts without a certificate
+	certificate  int  // number of confirmations in a certificate; 0 means fewest
+	anySize      bool // fault: a cut may have fewer than fewest deals
+	forgets      bool // fault: a restarted client forgets its confirmation and its share
+	sharesAgain  bool // fault: a client gives a share for every certified cut
+	sharesOther  bool // fault: a client that has confirmed one cut gives a share for another
+	anyPlan      bool // fault: deals and confirmations count for every plan
+	plans        int  // number of contradicting plans that the coordinator publishes; 0 means two
+	honestShares bool // whether shares for two cuts are a fault only if they reveal something
 }
 
 const mostHonest = 4
@@ -38,13 +38,14 @@ type modelCut struct {
 	honest int // set of honest dealers, as bits
 }
 
-// A holder is the state of an honest client. Cuts are numbered from 1, and in sets from bit 0.
+// A holder is the state of an honest client. plan, confirmed and shared are numbers from 1. said
+// and gave are bit sets of cuts, in which the first cut is bit 0.
 type holder struct {
 	plan      int8   // plan for which it has dealt; 0 for none
-	confirmed int8   // cut, as on disk
-	shared    int8   // cut, as on disk
-	said      uint32 // cuts that it has confirmed
-	gave      uint32 // cuts for which it has given a share
+	confirmed int8   // cut that the client has confirmed, according to its disk; 0 for none
+	shared    int8   // cut for which the client has given a share, according to its disk; 0 for none
+	said      uint32 // all cuts that the client has ever confirmed
+	gave      uint32 // all cuts for which the client has ever given a share
 }
 
 // A modelState holds the state of each honest client.
@@ -108,7 +109,7 @@ func (e *explorer) mayConfirm(h holder, cut int) bool {
 	return int(h.plan) == e.cuts[cut].plan && h.confirmed == 0 && h.shared == 0 && !e.unconfirmed
 }
 
-// mayShare reports whether a client shares for a cut that has a certificate.
+// mayShare reports whether a client gives its share for a cut that has a certificate.
 func (e *explorer) mayShare(h holder, cut int) bool {
 	own := h.confirmed == 0 || h.confirmed == int8(cut+1) || e.sharesOther
 	fresh := h.shared == 0 || e.sharesAgain && h.gave>>cut&1 == 0
@@ -125,7 +126,7 @@ func (h holder) share(cut int) holder {
 	return h
 }
 
-// next calls f with all states that follow a state.
+// next calls f with every state that can follow w.
 func (e *explorer) next(w modelState, f func(modelState)) {
 	for j := range e.honest {
 		h := w[j]
@@ -157,7 +158,8 @@ func (e *explorer) next(w modelState, f func(modelState)) {
 	}
 }
 
-// explore visits all states. It returns their number, and the first fault or "".
+// explore visits all states and returns their number. If it finds a fault, it stops and returns a
+// description of the fault.
 func (e *explorer) explore() (states int, fault string) {
 	seen := map[modelState]bool{{}: true}
 	for queue := []modelState{{}}; len(queue) > 0; queue = queue[1:] {
@@ -174,7 +176,7 @@ func (e *explorer) explore() (states int, fault string) {
 	return len(seen), ""
 }
 
-// judge returns a description of the promise that is broken in a state, or "" if there is none.
+// judge describes the promise that is broken in a state. It returns "" if no promise is broken.
 func (e *explorer) judge(w *modelState) string {
 	var gave [mostHonest]uint32
 	all := uint32(0)
@@ -193,8 +195,8 @@ func (e *explorer) judge(w *modelState) string {
 	return fault
 }
 
-// learned describes the knowledge, beyond one permitted sum, that follows from the shares in gave.
-// It returns "" if there is none.
+// learned describes the fault if the shares in gave reveal anything beyond one permitted sum.
+// Otherwise it returns "".
 func (e *explorer) learned(gave [mostHonest]uint32) string {
 	set := 0
 	for _, row := range e.knowledge(gave) {
@@ -239,7 +241,7 @@ func (e *explorer) sums(row []uint64, set int) bool {
 // polynomial is a function of its secrets and of random values at further points.
 func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	random := e.fewest - e.packed
-	before := e.honest * random // number of the columns with the random values
+	before := e.honest * random // number of columns for random values, which precede the columns for secrets
 	var rows [][]uint64
 	put := func(place, set int) {
 		row, at := make([]uint64, before+e.honest*e.packed), e.values(place)
@@ -269,7 +271,8 @@ func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	return functions
 }
 
-// values returns the coefficients of the value at a place over the secrets and the random values.
+// values returns the coefficients with which the value of a polynomial at a place is computed from
+// its secrets and its random values.
 func (e *explorer) values(place int) []uint64 {
 	coefficients := make([]uint64, e.fewest)
 	for i := range coefficients {
@@ -393,8 +396,9 @@ func TestModelEnds(t *testing.T) {
 	}
 }
 
-// live returns a state in which no step is possible although the sum was not opened, or nil if there
-// is none. A certificate may need the confirmations of all dealers, and only dealers may confirm.
+// live returns a state in which no step is possible although the sum is not opened, or nil if there
+// is none. If all is true, a certificate needs the confirmations of all dealers in the cut. If
+// dealers is true, only dealers may confirm.
 func live(clients, fewest int, all, dealers bool) *liveState {
 	count := func(set uint8) int { return bits.OnesCount8(set) }
 	seen := map[liveState]bool{}

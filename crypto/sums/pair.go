@@ -66,7 +66,7 @@ type dealing struct {
 	salt   Hash
 }
 
-// These are the uses of the keys that the method derive computes from a pair's key.
+// These are the purposes of the keys that derive computes from the key of a pair.
 const (
 	columnUse = "column" // stream of a derived column
 	sealUse   = "seal"   // encryption of a sent column

@@ -23,11 +23,11 @@ const (
 )
 
 // Progress is the part of the state of secure sums that follows from the transcript: the cut, the
-// certificate and the opening of each plan. A Progress is a value, and the method follow returns a
-// new value.
+// certificate and the opening of each plan. The method follow does not change a Progress, but
+// returns a new one.
 type Progress struct {
 	federation *Federation
-	own        bool // whether the entries are the caller's own, made from messages that the caller had verified before
+	own        bool // whether the caller has made the entries itself, from messages that it had verified
 
 	ask   uint64 // number of the open plan; 0 if none is open
 	step  Step
@@ -97,7 +97,8 @@ func (p *Progress) follow(e transcript.Entry, body []byte) (Progress, error) {
 	return p.advance(e, body)
 }
 
-// advance applies the next step.
+// advance returns the progress after a cut, a certificate or an opening. The entry must be the next
+// step of the plan.
 func (p *Progress) advance(e transcript.Entry, body []byte) (Progress, error) {
 	next := *p
 	next.step++
@@ -257,10 +258,10 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of the shares. The product is computed in blocks
-// of successive words. For each block of a row, interpolate calls the function take with the number
-// of the row, the number of the first word of the block (from), and the words of the block. If a
-// word of a share is not an element of the field, the result is false.
+// interpolate multiplies the matrix m by the words of the shares, in blocks of successive words.
+// For each block of a row, it calls take with the number of the row, the number of the first word
+// of the block (from), and the words of the block. It returns false if a word of a share is not an
+// element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

@@ -75,10 +75,9 @@ func (c Chain) Members() *roster.Roster { return c.members }
 func (c Chain) Commits() bool { return c.commits }
 
 // Fetches reports whether the releases of the study are too large to be part of an outcome, so that
-// clients fetch each release separately. The first entry of the transcript states whether they do.
-// In a study with commitments that began with an earlier version of the program, the first entry
-// does not state it. The outcomes of such a study contain only the sum of releases that are too
-// large.
+// clients fetch each release separately. The first entry of the transcript states this, unless an
+// earlier version of the program began the study. In such a study, an outcome contains only the sum
+// of its releases if they are too large.
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
@@ -94,9 +93,9 @@ func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)
 }
 
-// FollowHashed does the same as [Chain.Follow] for a body that is not in memory. The caller has
-// computed the size and the hash of the body. FollowHashed cannot process entries of the kind
-// Roster, because it would need their bodies.
+// FollowHashed is like [Chain.Follow], for a body that is not in memory. The caller has computed
+// the size and the hash of the body. FollowHashed cannot process entries of the kind Roster,
+// because it would need their bodies.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
 }
@@ -220,7 +219,7 @@ func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Has
 	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }
 
-// SignHashed does the same as [Chain.Sign] for a body whose size and hash the caller has computed.
+// SignHashed is like [Chain.Sign], for a body whose size and hash the caller has computed.
 func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 || kind == Roster {
 		return nil, ErrKind

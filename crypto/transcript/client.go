@@ -114,11 +114,11 @@ func approvalHeader(study Hash) signed.Header {
 	return signed.Header{Version: signed.MaxVersion, Domain: signed.Approval, Study: study}
 }
 
-// MaxReason is the maximum length in bytes of the reason of a leave or an abort.
+// MaxReason is the maximum length in bytes of the reason for leaving or aborting a study.
 const MaxReason = 400
 
-// Reason returns the bytes of text, which is the reason of a leave or an abort. The text must be
-// one line of at most MaxReason bytes that is safe in a terminal or a log. Otherwise Reason returns
+// Reason returns text as bytes. text is the reason for leaving or aborting a study. It must be one
+// line of at most MaxReason bytes that is safe in a terminal or a log. Otherwise Reason returns
 // ErrForm.
 func Reason(text string) ([]byte, error) {
 	if len(text) > MaxReason || !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {

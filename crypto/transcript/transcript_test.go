@@ -106,7 +106,8 @@ func TestChainFollowsATranscript(t *testing.T) {
 		if e.Number != uint64(n+1) || e.Previous != c.Position().Head || e.Hash != sha256.Sum256(i.envelope) || e.Body != BodyOf(i.body) {
 			t.Errorf("entry %d is %+v", n+1, e)
 		}
-		// continues with another chain from the stored position after three entries
+		// After three entries, a chain that was moved to the stored position must continue in the
+		// same way.
 		if n == 3 {
 			other := f.follow(t, f.begin(), items[0]).At(c.Position())
 			if again, _, err := other.Follow(i.envelope, i.body); err != nil || again.Position() != next.Position() {
@@ -321,7 +322,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(Entry{Number: 1, Kind: Roster, Commits: true}.payload())
 	f.Add(Answered{Outcome: []byte("sum"), Envelopes: [][]byte{{1}, {2, 3}}}.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		memory.Bound(t, 5*len(b), func() { // the limit allows for five parsers
+		memory.Bound(t, 5*len(b), func() { // each of the five parsers may use len(b) bytes
 			parsePayload(b)
 			ParseClosing(b)
 			ParseAbortion(b)

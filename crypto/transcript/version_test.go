@@ -76,7 +76,7 @@ func TestVersionsOfTheRoster(t *testing.T) {
 		t.Errorf("a change without its check: %v", err)
 	}
 	forged := Entry{Kind: Roster, Number: 3, Previous: BodyOf(envelopes[1]).Hash, Body: BodyOf(two.body)}
-	header := second.Header(signed.Roster, 0, filled(2)) // it has the roster before the change
+	header := second.Header(signed.Roster, 0, filled(2)) // the header names the roster before the change
 	unchanged, err := signed.Sign(newHub, header, forged.payload())
 	check(t, err)
 	if _, _, err := second.Follow(unchanged, two.body); !errors.Is(err, ErrRoster) {

@@ -95,7 +95,7 @@ func (r *Reader) Length(limit int) int {
 	return int(n)
 }
 
-// Len returns the number of bytes that were not read yet.
+// Len returns the number of bytes that remain to be read.
 func (r *Reader) Len() int { return len(r.rest) }
 
 // Fail makes all later reads fail. A caller uses Fail after it has read a value that is well formed

@@ -6,8 +6,8 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// Block is the maximum number of words of a column that Matrix.Apply processes at a time. The sums
-// of a block are small enough to stay in the fastest cache of a processor.
+// Block is the maximum number of words of a column that Matrix.Apply processes at a time. A block
+// of sums fits in the fastest cache of a processor.
 const Block = 128
 
 // A Matrix computes columns from other columns of the same polynomials, word by word. The
@@ -45,8 +45,8 @@ func Sum(dealers int) Matrix {
 	return Matrix{row}
 }
 
-// signs reports whether all coefficients of a row are 1 or −1. This is so for the matrix of a sum, and
-// for all matrices of a scheme in which no client may be missing.
+// signs reports whether all coefficients of a row are 1 or −1. This holds for the matrix of a sum,
+// and for all matrices of a scheme in which no client may be missing.
 func signs(row []uint64) bool {
 	for _, k := range row {
 		if k != 1 && k != field.P-1 {

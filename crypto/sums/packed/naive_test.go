@@ -24,7 +24,8 @@ func (n naive) constant(point int) *big.Int {
 	return n.coefficient(all, point, n.clients+1)
 }
 
-// coefficient returns the coefficient of f(x) in f(z), if f is known at the points from.
+// coefficient returns the coefficient of f(x) when f(z) is interpolated from the values of f at the
+// points from.
 func (n naive) coefficient(from []int, x, z int) *big.Int {
 	top, bottom := number(1), number(1)
 	for _, y := range from {
@@ -37,8 +38,7 @@ func (n naive) coefficient(from []int, x, z int) *big.Int {
 	return top.Mul(top, bottom).Mod(top, n.prime)
 }
 
-// word returns the word of the column or secret at the point z, computed from the words at the
-// points from.
+// word computes the word of the column or secret at the point z from the words at the points from.
 func (n naive) word(from []int, words []*big.Int, z int) *big.Int {
 	sum := new(big.Int)
 	for i, x := range from {

@@ -3,11 +3,10 @@
 // all columns.
 //
 // Clients have places from 1 to Clients. A dealer arranges its vector as Packed secrets of n words
-// each. For the words with the same number in all secrets there is one polynomial f of degree below
-// Fewest. The word of secret number a is f(Clients + a). The word of the holder at place j is
-// v_j·f(j), where v_j is a public constant that is not zero. All words of a holder together are the
-// holder's column. Any Fewest columns determine the secrets. Any Hidden columns are independent of
-// the secrets.
+// each. For each word number i there is a polynomial f of degree below Fewest, and word i of secret
+// a is f(Clients + a). Word i of the holder at place j is v_j·f(j), where v_j is a public constant
+// that is not zero. The n words of a holder are the holder's column. Any Fewest columns determine
+// the secrets. Any Hidden columns are independent of the secrets.
 //
 // A dealer is also a holder. The columns of Hidden other holders are random, and each of these
 // holders can compute its column from a key. These columns and the secrets determine the
@@ -130,10 +129,10 @@ func (s *Scheme) Dealing(dealer int) Matrix {
 // Fewest holders, in increasing order.
 func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s.secrets()) }
 
-// Agreeing returns a matrix with which the columns of more holders than necessary are checked. The
-// argument holders lists Fewest holders. From their columns the matrix computes the columns of the
-// holders in others. If an actual column differs from the computed column, the columns do not belong
-// to the same polynomials.
+// Agreeing returns a matrix for checking the columns of more holders than necessary. holders lists
+// Fewest holders. From their columns the matrix computes the columns of the holders in others. If
+// an actual column differs from the computed column, the columns do not belong to the same
+// polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
 // secrets returns the points at which the polynomials have the secrets as their values.
@@ -154,9 +153,9 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 }
 
 // interpolate returns the matrix that computes values of polynomials f from known values, by
-// Lagrange's formula. known lists the points of the known values, and wanted lists the points of the
-// values to compute. At the place j of a holder, v_j·f(j) takes the place of f(j). The two lists
-// must not have a point in common.
+// Lagrange's formula. known lists the points of the known values, and wanted lists the points of
+// the values to compute. No point may be in both lists. At the place j of a holder, the value is
+// v_j·f(j) instead of f(j).
 func (s *Scheme) interpolate(known, wanted []int) Matrix {
 	// By Lagrange's formula, the coefficient of f(x) in f(z) is
 	//

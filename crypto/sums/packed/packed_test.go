@@ -155,8 +155,8 @@ func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 }
 
 // For every set of Hidden holders, the test counts how often these holders get each tuple of words,
-// over all values of the derived columns. The counts must be the same for all secrets. It counts
-// over small primes, with the second implementation.
+// over all values of the derived columns. The counts must be the same for all secrets. The test
+// uses the second implementation with small primes.
 func TestHiddenColumnsSayNothing(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest int
