@@ -22,7 +22,7 @@ type house struct {
 	seed     uint64
 }
 
-// These are privacy settings for the study of planeStudy.
+// These are privacy settings for planeStudy.
 const (
 	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"

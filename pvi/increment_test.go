@@ -9,9 +9,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// The increments of a client's releases compose to the cost of the whole study, for any division of
-// the releases into increments. If some releases are not made, the increments compose to a smaller
-// cost.
+// If the releases of a client are charged in two increments, their costs compose to the cost of
+// the whole study, wherever the releases are divided. The first increment costs as much as the
+// study states for these releases alone.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),

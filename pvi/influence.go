@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// An Influence is the effect of one client's answer on a round, in a study that publishes releases.
-// It is a function of published releases.
+// An Influence describes how one client's answer affected a round of a study that publishes
+// releases. It is computed from published releases only.
 type Influence struct {
 	Client ClientID `json:"client"`
 	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
 	Norm float64 `json:"norm"`
-	// Shift is the effect on the mean of q of leaving out the answer from this round: the largest
-	// change of a coordinate, in sds of q. If the study reports point estimates, the sds of q do
-	// not describe the uncertainty, and the unit is the sd of the prior. Shift is 0 if λ is
-	// rejected with or without the answer, or if the shift is not computed.
+	// Shift is the distance by which the mean of q would move if the answer were left out of this
+	// round: the largest change of a coordinate, in sds of q. If the study reports point estimates,
+	// the sds of q do not describe the uncertainty, and the unit is the sd of the prior. Shift is 0
+	// if λ is rejected with or without the answer, or if the server does not compute the shift.
 	Shift float64 `json:"shift"`
 	// Blocks is true if λ was rejected, but would have been accepted without this answer.
 	Blocks bool `json:"blocks,omitempty"`
@@ -39,7 +39,7 @@ const (
 	mostRefits = 1 << 11
 )
 
-// shifts reports whether the field Shift of an [Influence] is computed for the given number of
+// shifts reports whether the server computes [Influence].Shift in a round with the given number of
 // answers.
 func (s *Server) shifts(answers int) bool {
 	size := s.protocol.family.Size()

@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The shift of an influence is the distance between the means of two posteriors: that of the
-// server, and that of a second server whose last outcome has neither the client nor its release. In
-// a study of point estimates the unit is the sd of the prior.
+// The shift of an influence is the distance between the means of two posteriors. The first is the
+// server's posterior. The second belongs to another server, whose last outcome includes neither
+// the client nor its release. In a study of point estimates the unit is the sd of the prior.
 func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	for name, set := range map[string][]study.Override{
 		"scores":     {{Key: "inference", Value: "{ rounds = 5 }"}, {Key: "federation.nominal_records", Value: "12"}},
@@ -61,8 +61,8 @@ func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	}
 }
 
-// without returns the mean of q after the outcomes in past and the outcome o, without the answer of
-// client number m in o.
+// without returns the mean of q after the outcomes in past and a copy of o from which the answer
+// of client m has been removed.
 func (h *house) without(past []*Outcome, o *Outcome, m int) []float64 {
 	h.t.Helper()
 	again := NewServer(h.protocol)

@@ -22,7 +22,7 @@ type posterior struct {
 
 	walk  method.Walk
 	tried method.Move // move that the last call of try computed; nil after commit
-	then  moments     // moments of q after the move tried
+	then  moments     // moments of q after the move in tried
 }
 
 // moments holds the natural parameters and the mean of q as floats, computed from λ. If the

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds returns a list of the phases after the rounds: one that finds a one-step posterior if
-// the study asks for such a posterior, and none otherwise. The noise of the phase is computed from
-// multiplier, the noise multiplier of the private steps in the rounds.
+// lastRounds returns the last round as a slice of one element, or nil if the study asks for no
+// one-step posterior. The noise of the round is computed from multiplier, the noise multiplier of
+// the private steps in the rounds.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil

@@ -175,7 +175,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// The final λ has the same bits for every order of answers and for any names of clients.
+// Giving the shards to the clients in another order does not change the bits of the final λ.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")

@@ -37,8 +37,8 @@ type Release struct {
 	Change   []int64
 }
 
-// An Outcome ends a round. The clients' privacy budget is spent for every verdict. The slices
-// must not be changed.
+// An Outcome ends a round. The clients have spent privacy budget even if the outcome is rejected
+// or void. The slices must not be changed.
 type Outcome struct {
 	Protocol     Digest
 	Sequence     int // position among the study's outcomes, from 1

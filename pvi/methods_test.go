@@ -68,8 +68,8 @@ func summed(p *Protocol) bool {
 	return ok
 }
 
-// around replaces the solver of client m by the solver that with makes from it, and returns the
-// client's new site.
+// around passes the solver of client m to with, and replaces the client's site by a site that uses
+// the solver that with returns. It returns the new site.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()
 	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)

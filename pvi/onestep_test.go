@@ -135,9 +135,9 @@ func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
 	return newOneStepHouse(t, p, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
 }
 
-// The cost of the whole study is at most its target and close to it, with steps over all records
-// and over batches. The shares of the budget for the rounds, the gradient and the curvature are
-// shares of μ², and this formula agrees with the accountant's events.
+// The cost of the whole study is at most its target and close to it, whether steps are over all
+// records or over batches. With steps over all records, the rounds, the gradient and the curvature
+// cost their shares of the budget, which are shares of μ².
 func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
@@ -410,8 +410,8 @@ func TestOneStepNoise(t *testing.T) {
 			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
 		}
 	}
-	// The noise of the gradient and of the curvature is independent. The test compares the signs of
-	// the changes of their first elements between seeds.
+	// The noise of the gradient is independent of the noise of the curvature. With another seed,
+	// both first elements move in the same direction in about half of the runs.
 	same := 0
 	for k := range gradients {
 		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {

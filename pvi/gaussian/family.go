@@ -23,8 +23,8 @@ type Family interface {
 	// Size returns the length of a vector of natural parameters.
 	Size() int
 
-	// Precision returns the row and the column, row ≥ column, of each element of the precision,
-	// in the order of a vector of natural parameters.
+	// Precision returns the row and the column of each element of the precision, in the order of a
+	// vector of natural parameters. The row is never less than the column.
 	Precision() [][2]int
 
 	// Check returns nil if nat are the natural parameters of a proper Gaussian. Otherwise it

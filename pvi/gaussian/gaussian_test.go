@@ -401,8 +401,9 @@ func rotation(t *rapid.T, d int) *mat.Dense {
 	return q
 }
 
-// compose returns the factor whose precision has the given eigenvectors q and eigenvalues. The
-// elements of along are the precision times mean along each eigenvector.
+// compose returns a factor whose precision has the eigenvectors q, the columns of a matrix, and
+// the eigenvalues values. Element k of along is the component of the precision times mean along
+// eigenvector k.
 func compose(q *mat.Dense, values, along []float64) []float64 {
 	d := len(values)
 	factor := make([]float64, gaussian.Full(d).Size())

@@ -6,20 +6,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Constants of [Region.climbed]. The steps of the finite differences, and the eigenvalues, are in
-// units of the region from which [Region.climbed] begins.
+// These constants belong to [Region.climbed]. Steps of the finite differences and eigenvalues are
+// in units of the region from which the search starts.
 const (
 	mostClimbs   = 40
-	climbStep    = 1e-3 // step of the differences
-	leastBend    = 0.1  // least eigenvalue of the negative Hessian that a step assumes
-	leastGain    = 1e-3 // the search for the mode ends when a step raises the log density by less than this number
+	climbStep    = 1e-3 // step of the finite differences
+	leastBend    = 0.1  // smaller eigenvalues of the negative Hessian are replaced by this value
+	leastGain    = 1e-3 // the search ends when a step raises the log density by less than this
 	mostHalvings = 40
 )
 
-// climbed returns a region around the mode of a log density. Newton's method with differences of
-// the log density finds the mode from the mean of r. The covariance of the region is the inverse of
-// the negative Hessian at the mode, times the square of the ratio that [wider] returns. An
-// eigenvalue of the negative Hessian that is below leastBend is replaced by leastBend.
+// climbed returns a region around the mode of a log density. It finds the mode by Newton's method,
+// which starts at the mean of r and computes derivatives by finite differences. The covariance of
+// the region is the inverse of the negative Hessian at the mode, times the square of the ratio
+// that [wider] returns. Eigenvalues of the negative Hessian below leastBend are replaced by
+// leastBend.
 func (r Region) climbed(log func(z []float64) (float64, error)) Region {
 	n := len(r.mean)
 	at := func(x []float64) float64 {
@@ -84,8 +85,8 @@ func (r Region) climbed(log func(z []float64) (float64, error)) Region {
 	return next
 }
 
-// differences returns the gradient and the Hessian of f at x by finite differences. The argument
-// value is f(x).
+// differences returns the gradient and the Hessian of f at x, computed by finite differences.
+// value must be f(x).
 func differences(f func(x []float64) float64, x []float64, value float64) (gradient []float64, hessian *mat.SymDense) {
 	n := len(x)
 	gradient, hessian = make([]float64, n), mat.NewSymDense(n, nil)

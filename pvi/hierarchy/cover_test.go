@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// normalJoint returns a Joint of k hyperparameters and one other coordinate. Their joint prior is
-// normal: hyperparameter i is N(0, sds_i²), and the other coordinate is N(u_1, 1) given u.
+// normalJoint returns a Joint with len(sds) hyperparameters and one other coordinate. Their joint
+// prior is normal: hyperparameter u_i is N(0, sds_i²), and the other coordinate is N(u_1, 1) given
+// u.
 func normalJoint(t *testing.T, sds []float64) *hierarchy.Joint {
 	t.Helper()
 	k := len(sds)
@@ -52,8 +53,8 @@ func normalPosterior(sds []float64, l *hierarchy.Likelihood) (mean []float64, co
 	return move.RawVector().Data, cov
 }
 
-// randomLikelihood returns a likelihood of d coordinates with mode truth. The precision in each
-// direction is about information.
+// randomLikelihood returns a random likelihood with its mode at truth. Its precision is about
+// information in every direction.
 func randomLikelihood(r *rand.Rand, truth []float64, information float64) *hierarchy.Likelihood {
 	d := len(truth)
 	x := mat.NewDense(2*d, d, nil)

@@ -124,7 +124,7 @@ func (s *sample) exact(points int, most float64) (mean, variance []float64) {
 			prior -= tau[e] * tau[e] / (2 * effect.Scale * effect.Scale)
 		}
 		log, m, cov := s.density(tau)
-		if log += prior; log > largest { // the sums have weights relative to the largest
+		if log += prior; log > largest { // weights are relative to the largest density so far, so that they cannot overflow
 			shrink := math.Exp(largest - log)
 			total, largest = shrink*total, log
 			floats.Scale(shrink, mean)
@@ -197,7 +197,8 @@ func TestPosteriorIsExact(t *testing.T) {
 	}
 }
 
-// Averages over several shifts of a few points agree with averages over many points.
+// A posterior computed from 16 quasi-random points and averaged over many shifts of these points
+// agrees with a posterior computed from 4000 points.
 func TestFewPoints(t *testing.T) {
 	s := draw(40, 5, []float64{0.5, 0.5}, 2)
 	l := s.likelihood()

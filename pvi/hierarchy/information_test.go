@@ -7,8 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestDiagonalInformation compares the short way to WᵀKW for a diagonal W with products of whole
-// matrices, to the bit. Posteriors of released studies depend on every bit.
+// For a diagonal W, information computes WᵀKW without matrix products. TestDiagonalInformation
+// checks that the result has the same bits as matrix products give. The posteriors of finished
+// studies depend on every bit.
 func TestDiagonalInformation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	for n := 1; n < 60; n++ {

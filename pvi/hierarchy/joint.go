@@ -20,7 +20,7 @@ type Joint struct {
 	single   []*Single
 	given    func(u []float64) *Normals
 
-	before Region // region of u under the prior, with normal factors that have the moments of the densities in single
+	before Region // region of u under the prior; its normal factors have the moments of the densities in single
 	mean   []float64
 	cov    *mat.SymDense
 }
@@ -29,16 +29,17 @@ type Joint struct {
 type Normals struct {
 	// Log is the log density of u, up to a constant.
 	Log float64
-	// Mean and Root have an element and a row for each coordinate that is not in u. With standard
-	// normal z the coordinates are Mean + Root·z. Rows of coordinates with a density of their own
-	// ([Single]) are not read.
+	// Mean has an element and Root a row for each coordinate that is not in u. With a standard
+	// normal vector z, these coordinates are Mean + Root·z. The rows of coordinates that have a
+	// density of their own ([Single]) are ignored.
 	Mean []float64
 	Root *mat.Dense
 }
 
-// NewJoint returns a prior with size coordinates. A likelihood depends only on the first observed
-// coordinates. start holds a guess of the mean and of the sd of each hyperparameter. singles has an
-// element for each coordinate, which is nil if the coordinate has no density of its own.
+// NewJoint returns a prior with size coordinates. Likelihoods depend only on the coordinates below
+// observed. hyper holds the indices of the hyperparameters, and start holds a guess of the mean
+// and of the sd of each hyperparameter. singles has an element for each coordinate; it is nil if
+// the coordinate has no density of its own.
 func NewJoint(size, observed int, hyper []int, start [][2]float64, singles []*Single, given func(u []float64) *Normals) (*Joint, error) {
 	p := &Joint{size: size, observed: observed, hyper: hyper, given: given}
 	is := make([]bool, size)
@@ -193,9 +194,8 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 	return out, nil
 }
 
-// information returns WᵀKW. The argument observed has the rows of W that belong to observed
-// coordinates. A diagonal W takes a time that grows with the square of its size, any other W with
-// the cube.
+// information returns WᵀKW for W = w. observed holds the rows of w that belong to observed
+// coordinates. The time is quadratic in the size of w if w is diagonal, and cubic otherwise.
 func (p *Joint) information(l *Likelihood, w, observed *mat.Dense) *mat.SymDense {
 	n := len(p.rest)
 	a := mat.NewSymDense(n, nil)
@@ -235,7 +235,7 @@ func diagonal(m *mat.Dense) bool {
 }
 
 // spread returns WL⁻ᵀ, a root of the posterior covariance WA⁻¹Wᵀ with A = LLᵀ (see
-// [Joint.condition]). The evidence does not need it, so it is computed only where it is used.
+// [Joint.condition]). condition does not compute this root, because the evidence does not need it.
 func (n *normal) spread() (*mat.Dense, error) {
 	rows, columns := n.root.Dims()
 	out := mat.NewDense(rows, columns, nil)

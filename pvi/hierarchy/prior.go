@@ -27,7 +27,7 @@ type Effect struct {
 func (e *Effect) spread(z float64) float64 {
 	above := math.Erfc(z/math.Sqrt2) / 2 // probability that the spread is larger than the quantile
 	if above < 1e-6 {
-		return -e.Scale * mathext.NormalQuantile(above/2) // math.Erfcinv subtracts its argument from 1, so a tiny argument would be lost
+		return -e.Scale * mathext.NormalQuantile(above/2) // math.Erfcinv would lose a tiny argument, because it first subtracts the argument from 1
 	}
 	return e.Scale * math.Sqrt2 * math.Erfcinv(above)
 }

@@ -61,10 +61,9 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 	}, func(*Region) error { return nil })
 }
 
-// Limits of [Region.towards]. Each turn covers the distribution r^(1−β)·posterior^β, where r is the
-// region of the previous turn. The constant mostTurns is the largest number of turns. If the power
-// β of the first turn is below leastPower, the posterior is far from the region or much narrower
-// than the region. The turns then begin at the mode of the posterior.
+// These constants belong to [Region.towards]. mostTurns is the largest number of turns. If the
+// power β of the first turn is below leastPower, the posterior is far from the region or much
+// narrower than the region, and the turns start again at the mode of the posterior.
 const (
 	mostTurns  = 12
 	leastPower = 0.1
@@ -73,12 +72,14 @@ const (
 // towards returns a region that covers the posterior with the given log density, up to a constant.
 // It approaches the posterior in several turns:
 //
-//   - Each turn covers the distribution r^(1−β)·posterior^β with n points of the region r of the
-//     turn before.
+//   - Each turn takes n points of the current region r, and makes a new region that covers the
+//
+// distribution r^(1−β)·posterior^β.
 //   - β is the largest power for which the effective number of points is at least a third of n.
-//   - While β is below 1, a region is not wider than its distribution. Otherwise regions of six or
-//     more spreads would never get smaller.
-//   - The last turn begins with a region that is wider than its distribution and has β = 1.
+//   - While β is below 1, the new region is not widened. Otherwise regions of six or more spreads
+//
+// would never get smaller.
+//   - The last turn has β = 1, and starts from a region that was widened.
 //
 // towards calls turned for each new region, and turned may change the region.
 func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error), turned func(r *Region) error) (Region, error) {

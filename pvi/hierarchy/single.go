@@ -98,11 +98,11 @@ func (s *Single) moments(f site) (mean, variance float64) {
 	return mean, variance
 }
 
-// weighted returns points and weights of the density times a normal factor. The points are the
-// points of the grid, unless the factor is so narrow that few of them would be inside it. Then the
-// points are around the mean of the factor. Let d be the distance of this mean from the centre. The
-// factor is narrow if its sd is less than half of √(scale² + d²), which is 12.5 times the spacing
-// of the grid there.
+// weighted returns points and weights that represent the density times the normal factor f. The
+// points are usually the points of the grid. If f is so narrow that it contains few of them, the
+// points lie around the mean of f instead. Let d be the distance between the mean of f and the
+// centre. The factor is narrow if its sd is less than half of √(scale² + d²), which is 12.5 times
+// the spacing of the grid there.
 func (s *Single) weighted(f site) (x, w []float64) {
 	const narrow, sds = 0.5, 8.0
 	n := singlePoints

@@ -22,17 +22,21 @@ import (
 //
 // # The release
 //
-//   - the sum over records of gradients, each clipped to the norm C of the descent;
-//   - the sum over records of information matrices w·x xᵀ, packed so that the L2 norm is the
-//     Frobenius norm. x has the regressors of the record, and w is its information about the
-//     predictor. The norm is at most the largest possible w times the public bound on ‖x‖², and
-//     each matrix is clipped to this product.
+// A release consists of two sums over the client's records:
 //
-// A record that is added or removed changes each sum by at most its clip, and a person with k rows
-// by at most k clips (see [dpmech.Config]). The clip C of the descent is then for the sum over a
-// person's rows, and the gradient of one row is clipped to C/√k. Both sums are released with
-// Gaussian noise. Both are computed at a point that is a function of earlier releases, so their
-// privacy cost composes with the cost of the rounds.
+//   - the sum of the gradients, each clipped to the norm C of the descent;
+//   - the sum of the information matrices w·x xᵀ, packed so that the L2 norm is the Frobenius
+//     norm.
+//
+// The vector x holds the regressors of the record, and w is the Fisher information of its outcome
+// about the linear predictor. Each matrix is clipped to a public bound on its norm: the largest
+// possible w times the bound on ‖x‖².
+//
+// Adding or removing a record changes each sum by at most its clip, and adding or removing a
+// person with k rows by at most k clips (see [dpmech.Config]). If the study protects persons, C is
+// the clip for the sum over a person's rows, and the gradient of one row is clipped to C/√k. Both
+// sums are released with Gaussian noise. Both are computed at a point that is a function of
+// earlier releases, so their privacy cost composes with the cost of the rounds.
 type Round struct {
 	Shares    [3]float64 // shares of the privacy budget: rounds, gradient and curvature
 	Gradient  *dpmech.GaussianSum

@@ -23,13 +23,13 @@ type Site struct {
 	digest   phase.Digest
 	point    []float64
 	exact    bool // whether all machines compute the same bits of the point
-	missed   int  // number of releases of the rounds that the client did not make
+	missed   int  // number of releases that the client did not make in the rounds
 	answered bool
 	sent     phase.Digest // hash of the release, if the study publishes releases
 }
 
 // NewSite returns the site of a client with its records. at is the state at the end of the rounds.
-// missed is the number of releases of the rounds that the client did not make.
+// missed is the number of releases that the client did not make in the rounds.
 func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed int) *Site {
 	return &Site{
 		round: r, id: id, records: r.model.Regression(records),
@@ -40,9 +40,9 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 // ID returns the name of the client.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Releases returns the number of releases that the client must be charged for because of the last
-// round. It is 0 before the answer. After the answer it is one plus the number of releases that the
-// client missed in the rounds. Missed releases count because the cost of n releases is computed as
+// Releases returns the number of releases that the last round adds to the client's charges: 0
+// before the answer, and one plus the number of releases that the client missed in the rounds
+// after it. Missed releases count for the following reason. The cost of n releases is computed as
 // the cost of the first n releases in the order of the study. The release of the last round is the
 // last in this order and costs most, so all earlier releases are charged too.
 func (s *Site) Releases() int {

@@ -52,7 +52,7 @@ type Cost struct {
 // PublishedFactors and PublishedSampling are the settings that run a published method exactly as it
 // was published, although the privacy claim of the publication does not hold.
 const (
-	PublishedFactors  = "factors"  // factors of clients contain the noise of these clients, although only a sum over clients has enough noise to hide a client; see [study.Published]
+	PublishedFactors  = "factors"  // a client's factor contains the client's own noise, although only a sum over clients has enough noise to hide a client; see [study.Published]
 	PublishedSampling = "sampling" // batches have a fixed size, and the claimed cost is that of Poisson batches; see [study.PublishedSampling]
 )
 

@@ -22,9 +22,9 @@ type Method interface {
 	Releases() int
 	ReleasesAfter(rounds int) int
 
-	// Event returns the cost of the given number of first releases of a client under an adjacency.
-	// shares is the number of noise shares of an opened sum that the observer cannot subtract. The
-	// study must have a privacy guarantee.
+	// Event returns the cost of a client's first releases under an adjacency. releases is their
+	// number, and shares is the number of noise shares in an opened sum that the observer cannot
+	// subtract. The study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
 	// Increment returns the cost of the releases after + 1 to last of a client, counted from 1. A
@@ -154,10 +154,10 @@ type Move interface {
 }
 
 // Tolerance is the largest allowed relative difference between the λ of two machines if λ is
-// computed in floating-point arithmetic. The difference of two elements of the precision is divided
-// by the precision. The difference of two elements of the precision times the mean is divided by
-// their absolute value plus the root of the precision. After a thousand steps the rounding
-// difference is about 2^-45.
+// computed in floating-point arithmetic. Let Λ be the precision. A difference in element (i, j) of
+// Λ is divided by √(Λii Λjj). A difference in element i of the precision times the mean is divided
+// by the absolute value of the element plus √Λii. After a thousand steps the rounding difference
+// is about 2^-45.
 const Tolerance = 0x1p-24
 
 // A Refining is a method in which a solver computes the clients' factors.

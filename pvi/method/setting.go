@@ -24,10 +24,10 @@ const (
 	// that large.
 	headroomBits = 6
 
-	// statisticsRoom bounds a change of a factor that is a function of released statistics,
-	// relative to the sum of the largest statistics and their noise. The elements of the factor are
-	// at most twice as large as the elements of the statistics, and a factor that is not proper
-	// does not become longer when it is made proper. A change is the difference of two factors.
+	// statisticsRoom bounds the change of a factor that is computed from released statistics. The
+	// unit is the largest possible element of the statistics plus its noise. An element of the
+	// factor is at most twice as large, making a factor proper does not make it longer, and a
+	// change is the difference of two factors.
 	statisticsRoom = 8
 
 	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has 128
@@ -123,13 +123,13 @@ func (s *Setting) Shares() int {
 	return 1
 }
 
-// Holders returns the largest number of clients with records of the same person whose releases
-// are opened in one sum. See [study.Study.Holders].
+// Holders returns the largest number of clients that may have records of the same person and whose
+// releases are opened in one sum. See [study.Study.Holders].
 func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
 
 // PerUnit returns the largest number of records in a sum that belong to one protected unit. If the
-// study protects persons, this is the largest number of rows of one person that all
-// [Setting.Holders] of the person together use. Otherwise it is 1.
+// study protects persons, this is the largest number of rows of one person that all clients
+// together use. Otherwise it is 1.
 func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
 
 // TypicalRows returns √k, where k is the largest number of rows of a person that a client uses.
@@ -173,8 +173,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns of if the study does not split the prior among clients. Otherwise it returns a
-// solver that wraps of and uses the client's share of the prior.
+// SplitPrior returns a solver that wraps the solver of and uses the client's share of the prior.
+// If the study does not split the prior among clients, SplitPrior returns the solver unchanged.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)

@@ -17,8 +17,7 @@ type Sum struct {
 	releases  int
 }
 
-// Sending is the part of a method that describes the messages. It accepts the records of every
-// client.
+// Sending is the part of a method that describes the messages. Its CheckShard accepts all records.
 type Sending struct{ messages Messages }
 
 // NewSum returns the base of a method whose mechanism has the given configuration. A client uses

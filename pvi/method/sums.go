@@ -90,8 +90,8 @@ func (s *Sums) Releases() int { return len(s.mechanisms) }
 // ReleasesAfter implements [Method].
 func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
 
-// Event implements [Method]. It returns the cost of the most expensive rounds, as many as there are
-// releases. A client that answered the same number of other rounds has spent no more.
+// Event implements [Method]. It returns the cost of the k most expensive rounds, where k is
+// releases. A client that answered k other rounds has spent no more.
 func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return s.Increment(shares, adjacency, 0, releases)
 }

@@ -22,7 +22,7 @@ type Builder struct {
 	phases  []ir.Phase
 	hidden  []bool         // whether each node depends on a latent
 	latents []string       // names of the latents
-	known   map[string]int // index of each node, by a text that describes the operation of the node; equal expressions share a node
+	known   map[string]int // index of each node, by a string that describes its operation; equal expressions share a node
 	later   bool           // whether the prior of a parameter may depend on parameters that are declared later
 	err     error
 
@@ -132,7 +132,8 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	return b.node(ir.Node{Op: ir.Param, Ref: k}, ir.Shared)
 }
 
-// Positive constrains a parameter to positive values, such as a standard deviation.
+// Positive is the constraint of a parameter whose values are positive, such as a standard
+// deviation.
 var Positive = ir.Constraint{Kind: ir.Lower}
 
 // Free is the constraint of a parameter with any real values.
@@ -176,7 +177,8 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node adds a node to the program. If the program already has an equal node, node returns that one.
+// node adds a node to the program. If the program already has an equal node, node returns that
+// node instead.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {

@@ -88,7 +88,7 @@ func column(c *ir.Column) string {
 type words struct {
 	p       *ir.Program
 	latents []string       // names of latents
-	texts   map[int]string // text of a node that [Builder.Describe] has set, by node
+	texts   map[int]string // text of each node for which [Builder.Describe] was called
 	written int
 	depth   int // number of operations that contain the current operation
 }

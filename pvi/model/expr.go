@@ -17,9 +17,9 @@ func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: op}, args)
 }
 
-// logOf returns op(e) if op(e) is the logarithm of a probability p or of 1 − p, and another
-// operation computes this logarithm even where p or 1 − p rounds to 0. It also simplifies log(1 +
-// (eˣ − 1)) to x.
+// logOf returns an expression for op(e), where op is log(x) or log(1 + x), if a more accurate
+// operation computes it. The operation is accurate for log p and log(1 − p) even where the
+// probability p or 1 − p rounds to 0. logOf also simplifies log(1 + (eˣ − 1)) to x.
 func (b *Builder) logOf(op ir.Op, e Expr) (log Expr, ok bool) {
 	if !b.has(e) {
 		return e, false
@@ -137,9 +137,9 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node and derives its phase from the phases of its arguments ([ir.Join]). If an
-// argument depends on a row, a record reads the arguments that depend only on parameters through
-// the operation Global, which apply inserts.
+// apply adds a node and derives its phase from the phases of its arguments ([ir.Join]). If one
+// argument depends on a row, apply inserts the operation Global before each argument that depends
+// on parameters only, so that a record can read it.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
 	for k, a := range args {

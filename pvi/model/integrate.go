@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// searchSteps is the number of steps from 0 to the mode, and longestStep is the longest of them.
+	// searchSteps is the number of steps from 0 to the mode, and longestStep is the largest length
+	// of a step.
 	searchSteps = 3
 	longestStep = 2.0
 	// latentStep is the step of the differences that give derivatives with respect to a latent.
@@ -23,9 +24,10 @@ const (
 // A Quadrature is a rule by which latents are integrated.
 type Quadrature struct {
 	Points int // number of points along each axis
-	// LeastPrecision is the smallest curvature of the integrand's logarithm, which is its negative
-	// second derivative, that is assumed when steps to the mode are computed and points are placed.
-	// Use 1 if the latents are standard normal: records then make their distributions narrower.
+	// LeastPrecision is the smallest precision that the rule assumes when it computes steps to the
+	// mode and places points. The precision is the negative second derivative of the integrand's
+	// logarithm. Use 1 if the latents are standard normal: records then only make their
+	// distributions narrower.
 	LeastPrecision float64
 }
 
@@ -119,7 +121,7 @@ func (l laplace) evaluations() int {
 	if l.k == 1 {
 		return len(stencil)
 	}
-	return len(stencil) + 6 // 6 further evaluations are in the plane
+	return len(stencil) + 6 // stencil is for a line; the 6 other points are in the plane
 }
 
 // A triangle is an upper triangular matrix of at most two rows.
@@ -182,7 +184,7 @@ func (l laplace) along(u, direction []Expr) (move, precision Expr) {
 	newton := l.Mul(slope, inverse)
 	factor := l.Add(l.Mul(l.Mul(third, inverse), newton), l.Number(1))
 	factor = l.atLeast(l.Apply(ir.Min, factor, l.Number(mostGrowth)), 1/mostGrowth)
-	growth, tiny := l.sub(factor, l.Number(1)), l.Number(1e-12) // with tiny, the quotient is 1 where growth is 0
+	growth, tiny := l.sub(factor, l.Number(1)), l.Number(1e-12) // tiny makes the quotient 1 where growth is 0
 	bend := l.div(l.Add(l.Mul(growth, l.Apply(ir.Log, factor)), tiny), l.Add(l.Apply(ir.Square, growth), tiny))
 	move = l.clamp(l.Mul(newton, bend), l.Number(longestStep))
 	return move, l.atLeast(l.Mul(precision, factor), l.least)

@@ -27,7 +27,7 @@ type Model struct {
 	verified  *ir.Verified
 	dim       int
 	densities map[int]int    // the marked densities, see Densities
-	texts     map[int]string // text of a node that [Builder.Describe] has set, by node
+	texts     map[int]string // text of each node for which [Builder.Describe] was called
 
 	// names and constrained return the results of Names and ConstrainedNames. The first call of
 	// each function computes a list, and later calls return the same list. Few callers need these

@@ -38,8 +38,8 @@ var (
 
 func scalar(c ir.Constraint) ir.Parameter { return ir.Parameter{Rows: 1, Cols: 1, Constraint: c} }
 
-// In the unconstrained space, the integral of a prior with the log Jacobian is the probability
-// that the prior's density gives to the set of allowed values.
+// Over the unconstrained space, the prior density with its Jacobian integrates to the probability
+// that the prior gives to the set of allowed values.
 func TestPriorsIntegrate(t *testing.T) {
 	for _, c := range []struct {
 		constraint ir.Constraint

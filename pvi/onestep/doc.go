@@ -2,11 +2,10 @@
 // covariance includes two uncertainties: the uncertainty that remains given the records, and the
 // uncertainty due to the noise.
 //
-// An [Evidence] is a noisy gradient and a noisy curvature of the log likelihood at one public point
-// An [Evidence] is a noisy gradient and a noisy curvature of the log likelihood at one public point
-// θ̃, and the prior. The one-step estimate (Le Cam, "On the asymptotic theory of estimation and
-// testing hypotheses", 1956) is a Newton step from this point. Its covariance includes the noise in
-// the gradient and in the curvature. The symbols are:
+// An [Evidence] consists of the prior, and of a noisy gradient and a noisy curvature of the log
+// likelihood at one public point θ̃. The one-step estimate (Le Cam, "On the asymptotic theory of
+// estimation and testing hypotheses", 1956) is a Newton step from this point. Its covariance
+// includes the noise in the gradient and in the curvature. The symbols are:
 //
 //   - Ĥ is the noisy curvature, and τ_H is the sd of its noise.
 //   - ĝ is the noisy gradient plus the prior's gradient, and τ is the sd of its noise.
@@ -23,15 +22,14 @@
 // H_k is Ĥ plus fresh noise of sd τ_H, with 0 in place of negative eigenvalues, plus P. V₁ is the
 // covariance of the error of θ̃.
 //
-// In A, eigenvalues of Ĥ below √2·τ_H are raised to √2·τ_H. In V₁, eigenvalues below τ_H are raised
-// to τ_H. Where an eigenvalue was raised, the step is short, and the first term of V has the error
-// of θ̃ that remains after the step.
+// In A, eigenvalues of Ĥ below √2·τ_H are raised to √2·τ_H. In V₁, eigenvalues below τ_H are
+// raised to τ_H. Where an eigenvalue was raised, the step is short, and the first term of V has
+// the error of θ̃ that remains after the step.
 //
 // If the curvature has no noise, then
 //
 //	V = (Ĥ + P)⁻¹ + τ²(Ĥ + P)⁻².
 //
-// The estimate and V are functions of released and public numbers alone. [Closed] needs only a
-// precision and the sd of the noise, and no release.
-// noise.
+// The estimate and V are functions of released and public numbers alone. [Closed] needs no
+// release, only a precision and the sd of the noise.
 package onestep

@@ -7,6 +7,7 @@ import (
 )
 
 // A sandwich computes the covariance of the error after a Newton step. The symbols are:
+//
 //   - H is the true curvature plus the prior's precision.
 //   - A is the matrix by which the step multiplies the gradient, an estimate of H⁻¹.
 //   - e is the error of the point from which the step begins.
@@ -18,7 +19,6 @@ import (
 //
 // In directions in which noise hides the curvature, A differs from H⁻¹. The step then removes only
 // a part of e, or overshoots.
-// only a part of e, or overshoots.
 type sandwich struct {
 	of      *Evidence
 	step    *mat.SymDense // A, the inverse that the step uses
@@ -47,9 +47,8 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 //
 //	h²/(h + τ₁²)
 //
-// plus the precision of the prior. A curvature below the sd of the curvature's noise is replaced by
-// this sd.
-// noise, it is replaced by this sd.
+// plus the precision of the prior. A curvature below the sd of the curvature's noise is replaced
+// by this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err

@@ -39,7 +39,7 @@ type Report struct {
 	Conditional *fit.Conditional // expected outcomes of made-up records; nil if there are none
 
 	Checks  []fit.Check // checks of the model against the records of a simulation; may be nil
-	Records string      // description of the records of the checks
+	Records string      // description of the records with which the model is compared
 
 	Simulated bool     // whether the clients were simulated
 	Clients   []string // names of the clients that took part; empty in a simulation

@@ -49,17 +49,18 @@ func New(s *method.Setting) (method.Draft, error) {
 
 // doubt is the smallest ratio of signal to noise at which a forecast is not marked as doubtful.
 //
-//   - The signal is the largest possible sum of changes, evenly spread over d directions. A sum of
-//     norm L therefore has the signal L/√d.
-//   - The noise is the amount by which noise may lower the precision in one direction. If the
-//     precision is a full d×d matrix whose elements have noise of sd s, the noise has eigenvalues
-//     down to −2s√d. If the precision is diagonal, the noise has elements down to about −2s. The sd
-//     s is that of the noise of one round or that of the noise in the final λ, whichever is larger.
+//   - The signal is the largest possible sum of changes, spread evenly over d directions. A sum of
 //
-// The constant follows from the shares of rounds that were rejected. In the demonstration, with d =
-// 7 and ratios of 1, 1.3, 1.6 and 2.3 (ε of 0.6, 0.8, 1 and 1.5), 42 %, 16 %, 4 % and 1 % of the
-// rounds are rejected. In the case study, with d = 1, no round is rejected at a ratio of 1.
-// rejected. In the case study, with d = 1, no round is rejected at a ratio of 1.
+// norm L therefore has the signal L/√d.
+//   - The noise is the amount by which noise may lower the precision in one direction. If the
+//
+// precision is a full d×d matrix whose elements have noise of sd s, the noise has eigenvalues down
+// to −2s√d. If the precision is diagonal, the noise has elements down to about −2s. Of the noise
+// of one round and the noise in the final λ, s is the larger sd.
+//
+// The constant was chosen by the shares of rounds that were rejected. In the demonstration, with d
+// = 7 and ratios of 1, 1.3, 1.6 and 2.3 (ε of 0.6, 0.8, 1 and 1.5), 42 %, 16 %, 4 % and 1 % of the
+// rounds were rejected. In the case study, with d = 1, no round was rejected at a ratio of 1.
 const doubt = 1.9
 
 // Forecast implements [method.Method].

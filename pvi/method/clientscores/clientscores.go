@@ -67,11 +67,10 @@ func New(s *method.Setting) (method.Draft, error) {
 // information of so many records differs from its expectation by about 2 %.
 const madeUpRecords = 4000
 
-// newUnits returns units for the coefficients. In these units the average information of a
-// synthetic record at the prior mean is the identity matrix. Before newUnits computes the units, it
-// adds to the average information the precision of the prior, divided by the nominal number of
-// records of a client. Without this term there would be no unit for a coefficient about which
-// synthetic records have no information.
+// newUnits returns units for the coefficients in which the matrix A + P/n is the identity. A is
+// the average information of a synthetic record at the prior mean, P is the precision of the
+// prior, and n is the nominal number of records of a client. The term P/n gives a unit to
+// coefficients about which synthetic records have no information.
 func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	prior := m.prior()
 	made, err := m.madeUp(shard.Design(s.Study, method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)), prior.mean, normals(s, "outcomes of made-up records", 0))
@@ -111,8 +110,8 @@ func (m *Method) newState() *population.State {
 	return state
 }
 
-// area returns the region in which clients vote for the places of their modes, or nil if they do
-// not vote.
+// area returns the region in which each client votes for the place of its mode, or nil if clients
+// do not vote.
 func (m *Method) area() *population.Area {
 	if !m.model.begins() {
 		return nil
@@ -165,8 +164,8 @@ type client struct {
 	vector []float64
 }
 
-// Release implements [method.Client]. The task's Walk must come from the same method. If the
-// computation of the vector panics, the vector is zero.
+// Release implements [method.Client]. The task's Walk must come from the same method. If computing
+// the vector panics, Release uses the zero vector.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	round := c.method.Round(t.Number)
 	mechanism := c.method.Mechanism(round)
@@ -192,8 +191,8 @@ func (c *client) compute(q *population.Query, round int) error {
 	return nil
 }
 
-// answer writes to dst the vector of a client that answers a query. Every record counts as if there
-// were the given number of records like it.
+// answer writes to dst the vector with which a client answers a query, given its records. It
+// counts each record more times.
 func answer(m *Method, dst []float64, of records, q *population.Query, more float64) error {
 	point := m.units.From(q.Point)
 	if q.Area != nil {

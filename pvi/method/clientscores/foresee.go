@@ -13,9 +13,9 @@ import (
 )
 
 // foreseenClients is the largest number of synthetic clients in a simulated federation, and
-// foreseenRecords is the largest number of synthetic records of one such client. Both numbers limit
-// the time of a simulation. If the roster has more clients, each synthetic client counts as several
-// clients. A formula has smaller numbers, because its records take more time.
+// foreseenRecords is the largest number of records of one such client. Both limit the time of a
+// simulation. If the roster has more clients, each synthetic client counts as several clients. The
+// limits for formulas are smaller, because a record of a formula takes more time.
 const (
 	foreseenClients = 100
 	foreseenRecords = 400
@@ -24,7 +24,8 @@ const (
 	foreseenRecordsOfFormula = 40
 )
 
-// foreseen returns the largest numbers of synthetic clients and of their records.
+// foreseen returns the largest number of synthetic clients, and the largest number of records of
+// one such client.
 func (m *Method) foreseen() (clients, records int) {
 	if m.model.begins() {
 		return foreseenClientsOfFormula, foreseenRecordsOfFormula
@@ -32,10 +33,10 @@ func (m *Method) foreseen() (clients, records int) {
 	return foreseenClients, foreseenRecords
 }
 
-// Foresee implements [method.Foreseeing]. All synthetic clients have records from the same
-// distribution, with outcomes drawn from the model. The true coefficients are drawn from the prior.
-// A client has the nominal number of records. If that is more than the largest number of synthetic
-// records, its records have larger weights.
+// Foresee implements [method.Foreseeing]. It draws true coefficients from the prior. All synthetic
+// clients have records from the same distribution, with outcomes drawn from the model at these
+// coefficients. Each client has the nominal number of records. If that is more than
+// foreseenRecords or foreseenRecordsOfFormula, it has fewer records with larger weights.
 func (m *Method) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
 	prior := m.model.prior()

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A model has what the rounds need of the study's model.
+// A model is the part of the study's model that the rounds use.
 type model interface {
 	// prior returns the prior of θ.
 	prior() *prior
@@ -24,23 +24,23 @@ type model interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (records, error)
 
-	// begins reports whether the rounds begin where the modes of clients are, in place of the prior
-	// mean.
+	// begins reports whether the first point of the rounds is computed from the modes of the
+	// clients' records. Otherwise the rounds begin at the prior mean.
 	begins() bool
 
-	// madeUp returns the records of a shard with outcomes that are drawn from the model at θ. The
-	// argument normals returns standard normal numbers.
+	// madeUp returns the records of s with outcomes drawn from the model at theta. The random
+	// numbers come from normals, which returns n standard normal numbers.
 	madeUp(s *shard.Shard, theta []float64, normals func(n int) []float64) (records, error)
 }
 
-// A prior has the moments of the prior of θ. The prior of the posterior's computation is normal with
-// these moments.
+// A prior holds the moments of the study's prior of θ. The posterior is computed from a normal
+// prior with these moments.
 type prior struct {
 	mean, sd  []float64
 	precision *mat.SymDense
 }
 
-// Records are all records of a client.
+// records gives access to all records of one client.
 type records interface {
 	// len returns the number of records.
 	len() int
@@ -61,8 +61,8 @@ func modelOf(s *method.Setting) (model, error) {
 	return newFormula(s)
 }
 
-// normals returns a function. The function returns n standard normal numbers that anyone can
-// compute from the protocol's digest, the purpose and the number.
+// normals returns a function that returns n standard normal numbers. Anyone can compute them from
+// the protocol's digest, purpose and number.
 func normals(s *method.Setting, purpose string, number int) func(n int) []float64 {
 	return func(n int) []float64 {
 		z := make([]float64, n)
@@ -71,7 +71,7 @@ func normals(s *method.Setting, purpose string, number int) func(n int) []float6
 	}
 }
 
-// A regression is a model of the catalogue.
+// regression implements model for the regression models of the catalogue.
 type regression struct{ *method.Setting }
 
 func (r regression) prior() *prior {
@@ -127,7 +127,7 @@ func (r regressionRecords) mode(*prior) []float64 {
 	panic("clientscores: a regression begins at the prior mean")
 }
 
-// A formula is a model that is given as a formula.
+// formula implements model for a study that gives its model as a formula.
 type formula struct {
 	*scoring.Totals
 	of *prior

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. Consider the Gaussian with the mean and
-// covariance of the posterior. λ is the natural parameters of this Gaussian minus the natural
-// parameters of the prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. λ is the difference between the natural
+// parameters of two Gaussians, rounded to the lattice. The first Gaussian has the mean and
+// covariance of the posterior. The second is the prior.
 type walk struct {
 	method *Method
 	state  *population.State
@@ -95,9 +95,9 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{w.moveTo(last.state, all, last.lambda)}, nil
 }
 
-// A step is the change of the state by one opened sum. It holds the state before the sum, the sum,
-// the state after the sum, and the λ of the last state. If the sum leads to no proper posterior,
-// lambda is nil.
+// A step is a change of the state by one opened sum. It holds the state before the sum, the sum,
+// the state after the sum, and the λ of the state after the sum. If there is no proper posterior
+// after the sum, lambda is nil.
 type step struct {
 	from   *population.State
 	opened opened
@@ -113,7 +113,7 @@ type memory struct {
 	steps []*step
 }
 
-// take returns the step that follows if the sum o is opened in the state from. It computes the step
+// take returns the step that the opened sum o makes from the state from. It computes the step only
 // if the memory does not contain it.
 func (t *memory) take(m *Method, from *population.State, o opened) *step {
 	t.mu.Lock()

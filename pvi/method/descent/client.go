@@ -23,17 +23,17 @@ func (m *Method) OnDevice() error {
 	if m.Study.Privacy.Unit == study.Person {
 		return errors.New("a device clips the gradient of each row, and the study clips the sum over the rows of a person")
 	}
-	// The checks below use an empty shard. OnDevice of the client makes the checks that need
-	// records.
+	// The checks below use an empty shard. The checks that need records are made by OnDevice of the
+	// client.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
-		// The study cannot be checked without records here. OnDevice of the client then checks the
-		// solver of the client's records.
+		// This study cannot be checked without records. The client's OnDevice checks the solver that
+		// it makes for its own records.
 		return nil
 	}
 	refine, err := m.NewSolver(none)
 	if err != nil {
-		return nil // OnDevice of the client checks the study with the client's records
+		return nil // the client's OnDevice checks the study with the client's records
 	}
 	c := &client{steps.NewClient(m, m.Base, refine), m}
 	return c.OnDevice(none, solver.Accelerator{})

@@ -16,7 +16,7 @@ import (
 // as large as 2^66.
 const exponent = 60
 
-// A Method is gradient descent with sums of gradients over all clients.
+// A Method is gradient descent in which each step uses a sum of gradients over all clients.
 type Method struct {
 	*steps.Base
 	gradients *steps.Gradients

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The Propose method of a diverging solver returns ErrDiverged. For a still solver it proposes no
+// diverging is a solver whose Propose returns ErrDiverged. still is a solver that proposes no
 // change.
 type (
 	diverging struct{ solver.Solver }

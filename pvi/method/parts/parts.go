@@ -25,8 +25,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is the method in which a client releases the sum of the clipped changes of the parts of
-// its records.
+// A Method is the method in which a client divides its records into parts, and releases the sum of
+// the parts' clipped changes.
 type Method struct {
 	*method.Sum
 	method.Moves
@@ -123,8 +123,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal assigns every record to a part at random, and makes the solvers of the parts. Only the first
-// call does so.
+// deal assigns every record to a part at random, and makes the solvers of the parts. Calling it
+// again changes nothing.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {

@@ -12,40 +12,42 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A holding is a client of a study with [compare]. It holds records out of the fit by lot, and in
-// the last round it releases the sum of the vectors of their log predictive densities.
+// A holding is a client of a study with the table [compare]. The client holds random records out
+// of the fit. In the last round it releases a sum of vectors that contain the log predictive
+// densities of these records.
 //
 // # Privacy
 //
-// A coin decides for each record whether the record is held out. If the study protects persons, a
-// coin decides for all records of a person together. The coins are drawn once for the whole study,
+// For each record, a coin decides whether the record is held out. If the study protects persons,
+// one coin decides for all records of a person. The coins are drawn once for the whole study,
 // independently of each other and of all records, and they are secret.
 //
-// The coins are independent and have the same distribution, so that the releases have the distribution
-// that they would have if every record brought a coin of its own. For any fixed coins, two neighbouring
-// files then differ in one record and its coin alone. If the releases are private for any fixed coins,
-// they are private for random ones, because a mixture of pairs of distributions is no easier to tell
-// apart than the worst pair. In round t a record adds a vector of norm at most w_t, the clip of the
-// round, whatever its coin:
+// Because the coins are independent and have the same distribution, each coin can be regarded as a
+// part of its record. For fixed coins, two neighbouring files then differ in one record and its
+// coin only. If the releases are private for all fixed coins, they are also private for random
+// coins, because a mixture of pairs of distributions is no easier to tell apart than the worst
+// pair. In round t, a record adds a vector of norm at most w_t, the clip of the round, whether or
+// not it is held out:
 //
 //   - A record in the fit adds its vector of package scoring, and zero in the last round.
-//   - A held-out record adds zero in the rounds of the fit, except for its tables. In the last round it
-//     adds the vector of [describe.Scores] for its log predictive density. The norm of this vector is
-//     at most 1, and is scaled to w_t. The density depends on the record itself, and on the posterior
-//     that everybody knows.
+//   - A held-out record adds zero in the rounds of the fit, except for its tables. In the last
+//     round it
 //
-// The sum of a round therefore changes by at most w_t under add-remove, by 2w_t under replace-one,
-// and by k times as much for a person with at most k records. This is the sensitivity of the round's
-// mechanism, which clips each vector again, adds the noise and states the cost. The last round is one
-// more release of the same composition. Both uses of a record are charged, although a record has only
-// one of them.
+// adds the vector of [describe.Scores] for its log predictive density, scaled from a norm of at
+// most 1 to w_t. The density depends on the record itself and on the public posterior.
 //
-// The coins must be secret, and must not follow from the numbers of the rows. If everybody knew which
-// rows are held out, removing one row would move the coins of all rows after it.
+// The sum of a round therefore changes by at most w_t under add-remove, by at most 2w_t under
+// replace-one, and by at most k times as much for a person with up to k records. The mechanism of
+// the round clips each vector again, and its noise and its stated cost are for this sensitivity.
+// The last round is one more release of the same composition. A record is charged for both uses,
+// although it has only one of them.
+//
+// The coins must be secret, and must not be computed from the numbers of the rows. If everybody
+// knew which rows are held out, removing one row would move the coins of all rows after it.
 type holding struct {
 	*client
 	shard *shard.Shard
-	out   []bool // whether each record or person is held out; nil before the coins were drawn
+	out   []bool // whether each record or person is held out; nil until the coins are drawn
 }
 
 // Release implements [method.Client]. Before the first release it draws the coins.
@@ -68,7 +70,7 @@ func toss(src *dpmech.Stream, probability float64) bool {
 	return float64(src.Uint64()>>(64-digits)) < probability*(1<<digits)
 }
 
-// hold sets the records and persons that are held out.
+// hold stores the coins, and excludes the held-out records from the fit.
 func (h *holding) hold(out []bool) {
 	h.out = out
 	h.client.records = scoring.HoldOut(h.client.records, h.rows())
@@ -85,10 +87,10 @@ func (h *holding) rows() []bool {
 	return rows
 }
 
-// A coins is the saved form of the coins. It must not leave the client.
+// coins is the saved form of the coins. It must not leave the client.
 type coins struct {
 	Units   int    // number of records or persons
-	HeldOut []byte // one bit for each of them, the lowest bit of a byte first
+	HeldOut []byte // one bit for each record or person, from the lowest bit of each byte
 }
 
 // Save implements [method.Client].

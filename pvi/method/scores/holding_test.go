@@ -85,8 +85,8 @@ func newHolding(t *testing.T, m *Method, persons int) *holding {
 	return c.(*holding)
 }
 
-// answer makes the client's release in a round, and returns the elements of the release. It opens
-// the sum of the release of two such clients.
+// answer makes h release its vector in a round, and returns the elements of the release. It passes
+// the walk the sum that would be opened if two such clients answered.
 func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []int64 {
 	t.Helper()
 	dst := make([]int64, m.Messages().Size)
@@ -103,8 +103,9 @@ func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []
 	return dst[:m.Mechanism(round).Dim()]
 }
 
-// A coin decides for all rows of a person. Coins have the probability of the study, and are drawn once:
-// they are the same in all rounds, and of a client that starts again from its saved state.
+// One coin decides for all rows of a person. A coin holds a person out with the probability that
+// the study gives. Coins are drawn once: they are the same in all rounds, even for a client that
+// was restored from its saved state.
 func TestCoinsAreDrawnOnce(t *testing.T) {
 	const persons = 2000
 	m := newMethod(t)
@@ -151,8 +152,8 @@ func TestCoinsAreDrawnOnce(t *testing.T) {
 	}
 }
 
-// A client does not go on without its coins, or with those of other records: a record of the fit
-// would be scored.
+// Restore returns an error if the coins are missing or invalid, or belong to other records.
+// Otherwise a record of the fit could be scored.
 func TestCoinsAreRestored(t *testing.T) {
 	m := newMethod(t)
 	h := newHolding(t, m, 20)
@@ -177,8 +178,8 @@ func TestCoinsAreRestored(t *testing.T) {
 	}
 }
 
-// No two releases have the same noise, and all of them are charged. A person may move a sum by three
-// times the clip.
+// No two releases have the same noise, and all of them are charged. The charges are for persons
+// with three rows, who can change a sum by three times the clip.
 func TestScoresAreChargedAndHidden(t *testing.T) {
 	m := newMethod(t)
 	h, walk := newHolding(t, m, 0), m.NewWalk()

@@ -29,11 +29,11 @@ type Method struct {
 
 	mu     sync.Mutex
 	latest *scoring.State // latest state whose λ was computed
-	lambda []lambda.Wide  // λ of this state
+	lambda []lambda.Wide  // λ of the state latest
 }
 
-// New returns a function that makes the method of a study from its noise multiplier, which is for a
-// single release that uses the whole budget.
+// New returns a function that makes the method of a study. The function takes the noise multiplier
+// that a single release would have if it used the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {
@@ -68,9 +68,10 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 // clients answer. It returns 0 if the study asks for no tables.
 func (m *Method) TablesSD() float64 { return m.problem.TablesSD() }
 
-// ScoresSD returns the sd of the noise of the number of held-out records, and of the mean of the
-// log predictive densities of n records in the middle of their range, if all clients answer. The
-// study must score held-out records.
+// ScoresSD returns two sds, for the case that all clients answer: the sd of the noise in the
+// number of held-out records, and the sd of the noise in the mean of n log predictive densities.
+// The second sd is for densities near the middle of their range. The study must score held-out
+// records.
 func (m *Method) ScoresSD(n float64) (count, mean float64) { return m.problem.ScoresSD(n) }
 
 // NewClient implements [method.Method].

@@ -151,7 +151,8 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap returns the bound that [Method.Overlap] returns for the method of a study.
+// overlap returns an upper bound on the number of coordinates of θ on which one record depends.
+// See [Method.Overlap].
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1

@@ -1,5 +1,5 @@
-// Package statistics implements the method for conjugate models whose privacy unit is the record. A
-// client releases the sum of its records' clipped statistics with noise once
+// Package statistics implements the method for conjugate models whose privacy unit is the record.
+// A client releases the noisy sum of its records' clipped statistics, once in a study
 // (solver.ClippedAnalytical). The client computes every factor that it sends from this release, so
 // anyone may read its messages. If [study.Published] is set, the client releases new statistics in
 // every round.
@@ -50,7 +50,7 @@ func New(s *method.Setting) (method.Draft, error) {
 
 // clip returns the clip of a record's statistics. If the study gives no clip, clip returns half of
 // the public bound on the norm of the statistics. If the study protects persons with up to k rows,
-// the given clip is for the sum over the rows of a person, and each row is clipped to 1/k of it.
+// the given clip C is for the sum over the rows of a person, and each row is clipped to C/k.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c / float64(s.Study.Privacy.Rows())

@@ -12,8 +12,8 @@ import (
 // Most is the largest number of noisy sums that a client may release.
 const Most = 10_000_000
 
-// LeastClip and MostClip are the limits of the clip. For every clip between them and every noise
-// multiplier there is a lattice.
+// LeastClip and MostClip are the limits of the clip. Within these limits, there is a lattice for
+// every noise multiplier.
 const LeastClip, MostClip = 1e-50, 1e50
 
 // SampledRate is the default sampling rate of batches that do not contain all records.
@@ -134,8 +134,9 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first releases of m, releases in number. If batches are drawn for
-// a whole epoch at once, the first step of an epoch is charged for the whole epoch.
+// EventOf returns the cost of the first releases of m. The argument releases is their number. If
+// batches are drawn for a whole epoch at once, the first step of an epoch is charged for the whole
+// epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)

@@ -162,9 +162,9 @@ func (g *Gradients) pace() pace {
 //
 //	N μ / √(d M).
 //
-// μ is the Gaussian-DP parameter of the study's ε. Noise of sd C/μ in the sum over the whole study
-// has this ε, for any number of steps. For sampled batches with much noise, this follows from Dong,
-// Roth and Su 2022, theorem 11.
+// μ is the Gaussian-DP parameter of the study's ε. For any number of steps, noise of sd C/μ in the
+// sum over the whole study costs this ε. For sampled batches with much noise, this follows from
+// Dong, Roth and Su 2022, theorem 11.
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier

@@ -25,7 +25,7 @@ type Method struct {
 	layout *describe.Layout
 }
 
-// level is the probability with which an interval in the tables holds.
+// level is the coverage probability of the intervals in the tables.
 const level = 0.95
 
 // New returns a function that makes the method of a study from its noise multiplier. The study must

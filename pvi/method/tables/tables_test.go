@@ -87,9 +87,9 @@ func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64)
 	return out
 }
 
-// Without a record, and under the same noise, a release differs only by the vector of that record,
-// up to rounding to the lattice. The charge is for the largest norm of a vector divided by the sd
-// of the noise.
+// If the noise stays the same, leaving out a record changes a release by the vector of that
+// record, up to rounding to the lattice. The charge is for the largest norm of a vector divided by
+// the sd of the noise.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, m := newMethod(t, accountant.AddRemove)
 	layout := describe.New(st)
@@ -126,7 +126,8 @@ func TestTablesOfNeighbours(t *testing.T) {
 	}
 }
 
-// Under replace-one, a row that does not fit still counts as a row, and adds nothing.
+// Under replace-one, a row with a value outside the bounds is left out, and adds nothing to the
+// release.
 func TestRowThatIsLeftOut(t *testing.T) {
 	st, m := newMethod(t, accountant.ReplaceOne)
 	records, _, err := shard.Read("r.csv", strings.NewReader("x,g,y\n1,a,no\n999,a,no\n"), st)

@@ -51,8 +51,8 @@ func TestIntervalsContainTheirValues(t *testing.T) {
 	}
 }
 
-// A level counted from 1 is a valid index once 1 is subtracted. Verify refuses other computed
-// indices, and values outside the range that a program declares.
+// A column of levels counted from 1 is a valid index after the program subtracts 1. Verify refuses
+// other computed indices, and values outside the range that a program declares.
 func TestVerifyComputedIndices(t *testing.T) {
 	with := func(change func(p *Program)) error {
 		p := good()

@@ -11,13 +11,13 @@ import (
 
 // Names are the names of the elements of a column or of a parameter, in order. They are immutable.
 // A program may have a million names. To save memory, parameters whose elements have similar names
-// share one list. Each name of a parameter consists of the prefix front and a text of the list.
+// share one list. Each name is the prefix front followed by a string of the list.
 type Names struct {
 	front string
 	list  *list // names without the prefix; nil if there are no names
 }
 
-// A list holds the concatenation of all texts, and the position at which each text ends.
+// A list holds the concatenation of all its strings, and the position at which each string ends.
 type list struct {
 	text string
 	ends []int
@@ -41,7 +41,7 @@ func CollectNames(names iter.Seq[string]) Names {
 	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}}
 }
 
-// After returns the names with front before each of them. The result shares its list with n.
+// After returns the names of n with front before each name. The result shares its list with n.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
 // Len returns the number of names.
@@ -75,9 +75,9 @@ func (l *list) at(i int) string {
 }
 
 // check returns an error if a name is empty, invalid or repeated. differ is the set of lists in
-// which an earlier call found no repetition. check does not search these lists again: all texts of
-// a list get the same prefix, so the names differ too. owner describes the column or parameter that
-// has the names.
+// which an earlier call found no repetition. check does not search these lists again: all strings
+// of a list get the same prefix, so the names differ too. owner describes the column or parameter
+// that has the names.
 func (n Names) check(owner string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
@@ -98,11 +98,11 @@ func (n Names) check(owner string, differ map[*list]bool) error {
 	return nil
 }
 
-// An index finds a text in a list. Unlike a map, it stores no copies of the texts.
+// An index finds a string in a list. Unlike a map, it does not copy the strings.
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // hash table: number of a text, counted from 1, or 0 for an empty slot
+	slot []int32 // hash table: number of a string, counted from 1, or 0 for an empty slot
 }
 
 func newIndex(l *list) *index {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The test compares Names with a plain list of strings that begin with its prefix. The names must be
-// the same, and check must find the same repeated names as a map of the strings.
+// The test compares Names that have a prefix with a plain list of the full names. The names must
+// be the same, and check must return the same error as naive, which keeps the names in a map.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}

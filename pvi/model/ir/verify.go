@@ -223,8 +223,8 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// detach returns the type of a Detach, which is the type of a value of the record even if the
-// argument of the Detach is constant.
+// detach returns the type of a Detach. Its value counts as a value of the record even if its
+// argument is constant.
 func (v *Verified) detach(n *Node) (typed, error) {
 	a := n.Args[0]
 	if v.phases[a] == Shared {

@@ -104,8 +104,8 @@ func (r *Records) addShift() {
 	add(r.Value[r.shift.node][r.shift.element*r.lanes:][:len(r.shift.amounts)], r.shift.amounts)
 }
 
-// Forward computes the target for the rows with the given numbers, of which there must be at most
-// as many as lanes. It returns one value for each row: the first element if the target is a vector.
+// Forward computes the target for the rows with the given numbers. There must be no more rows than
+// lanes. Forward returns one value for each row: the first element if the target is a vector.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
