@@ -143,8 +143,8 @@ func (c *cast) holdOutOfEach(st *study.Study) error {
 	return nil
 }
 
-// readTest reads the held-out records from the files that the study names for them, if there are
-// any.
+// readTest reads the held-out records from the files that the study names for them. It does nothing
+// if the study names no files.
 func (c *cast) readTest(st *study.Study, studyFile string) error {
 	if len(st.Simulation.TestData) == 0 {
 		return nil
@@ -180,8 +180,8 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 }
 
 // readFiles reads files of records into one table. If own is true, the user gave the paths, and
-// they are used unchanged. Otherwise the study gave the paths, and readFiles looks for them with
-// [FindData].
+// readFiles uses them unchanged. Otherwise the study gave the paths, and readFiles looks for the
+// files with [FindData].
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records
 	report := shard.NewReport()

@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Partition divides n records among clients. It returns the row numbers of each client. Each row
-// belongs to at most one client.
+// A Partition divides records among the given number of clients. It returns the row numbers of each
+// client. Each row belongs to at most one client.
 type Partition func(records *shard.Records, clients int, seed uint64) ([][]int, error)
 
 // A Client describes a client to the solver of an extension.

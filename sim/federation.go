@@ -50,8 +50,8 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	return newFederation(st, holders, seed, workers, nil)
 }
 
-// newFederation is like [New]. If clock is not nil, the federation also uses secure sums in all
-// phases.
+// newFederation is like [New]. If clock is not nil, the study must have secure sums, and the
+// federation uses them in all phases.
 func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, clock func() float64) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -163,7 +163,7 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 }
 
 // collect passes answers to the server until the next outcome. It returns nil if no more answers
-// are on their way.
+// are on their way and there was no outcome.
 func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	for outcome == nil && err == nil {
 		m, ok := f.post.next()

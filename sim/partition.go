@@ -58,7 +58,8 @@ func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
 
-// balanced deals n records to clients at random. Two clients differ by at most one record.
+// balanced deals n records, or n persons, to clients at random. The numbers of any two clients
+// differ by at most one.
 func balanced(n, clients int, seed uint64) [][]int {
 	rows := make([][]int, clients)
 	spread(rows, shuffled(n, variates(seed, purposePartition)))
@@ -72,8 +73,8 @@ func smallSize(n, clients int, skew float64) int {
 	return int((1 - skew) * float64(n) / float64(clients))
 }
 
-// bySize deals records at random. The first half of the clients are small, with sizes from
-// [smallSize]. The last clients also get the records left over from rounding.
+// bySize deals n records, or n persons, at random. The first half of the clients are small, with
+// sizes from [smallSize]. The last clients also get the records left over from rounding.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {

@@ -38,9 +38,9 @@ type Play struct {
 	// or when values were clamped to the standardised range.
 	Report shard.Report
 
-	// Truth is the θ from which the records were generated, on the model's scale. It is nil if
-	// the records come from a file, if clients differ in θ, or if the study standardises its
-	// columns.
+	// Truth is the θ from which the records were generated, on the model's scale. It is nil if the
+	// records come from a file, if clients differ in θ, if the study standardises its columns, or
+	// if the model is not a regression.
 	Truth   []float64
 	adopted []float64 // natural parameters of another method's posterior; nil for the federation's posterior
 
@@ -181,8 +181,8 @@ func (p *Play) PooledTest() (*Predictions, error) {
 }
 
 // odometer returns a function that computes the proven ε of a client's releases so far, against an
-// observer of the public messages. That function returns nil if the study has no privacy. It
-// computes ε again only after a new release.
+// observer of the public messages. The returned function computes ε again only after a new release.
+// If the study has no privacy, it returns nil.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {

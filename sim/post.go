@@ -47,8 +47,8 @@ func (q *queue) next() (int, bool) {
 	return client, true
 }
 
-// A clock is a post that gives every answer a random duration. Answers arrive in the order of
-// virtual time. Clients have different mean durations.
+// A clock is a [post] that simulates the time that clients need. Every answer takes a random time,
+// whose mean differs between clients. Answers arrive in the order in which they are ready.
 type clock struct {
 	r     *rand.Rand
 	speed []float64 // mean duration of each client's answers

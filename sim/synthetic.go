@@ -36,7 +36,8 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 }
 
 // truthOf returns the θ that generated all records of a study. It returns nil if the records come
-// from a file, if clients differ in θ, or if the study standardises its columns.
+// from a file, if clients differ in θ, if the study standardises its columns, or if the model is
+// not a regression.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {

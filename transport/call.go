@@ -170,7 +170,7 @@ func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
 	})}
 }
 
-// moved records progress. The time limit begins again.
+// moved records progress. It restarts the time limit.
 func (w *watch) moved() { w.timer.Reset(w.limit) }
 
 // stop suspends the time limit until the next call of moved.

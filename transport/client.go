@@ -48,12 +48,17 @@ type Config struct {
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Client calls the coordinator of one study. If a call fails, the client tries again with the
-// same bytes, until the context is done, or until there was no progress for a fifth of the round
-// deadline. The error of a method has one of these types: a [*Refusal] if the coordinator refuses
-// the call, an [*Unreachable] if the coordinator cannot be reached, an [*Impostor] if another party
-// answers, and a [*Breach] if the coordinator violates the protocol. The methods can be called
-// concurrently.
+// A Client calls the coordinator of one study. If a call fails for a reason that may pass, the
+// client tries again with the same bytes. It gives up when the context is done or, except in Entry,
+// when there was no progress for a fifth of the round deadline. The methods can be called
+// concurrently. They return errors of these types:
+//
+//   - a [*Refusal] if the coordinator refuses the call
+//   - an [*Unreachable] if the coordinator cannot be reached
+//   - an [*Impostor] if another party answers
+//   - a [*Breach] if the coordinator violates the protocol
+//
+// Any other error means that the call ended or that the coordinator has an internal error.
 type Client struct {
 	config   Config
 	timing   timing
@@ -63,8 +68,8 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	// contains the only follower, which receives entries, or nil if there is none; the channel is
-	// empty while Entry runs
+	// contains the only follower, which receives entries, or nil if there is no follower; while
+	// Entry runs, the channel is empty
 	reader chan *follower
 	sender chan struct{} // contains a value while an answer is being sent
 	life   context.Context

@@ -19,7 +19,8 @@ const (
 )
 
 // timing contains the time limits and intervals of a connection. They are fractions of the round
-// deadline. With these fractions a round can end in time even if each kind of failure happens once.
+// deadline, and the intervals of pings also have fixed bounds. With these fractions a round can end
+// in time even if each kind of failure happens once.
 type timing struct {
 	call      time.Duration // time limit of a short call
 	stall     time.Duration // time limit of a long call without progress

@@ -38,7 +38,7 @@ func (s Setting) String() string {
 	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
 }
 
-// These are the names of the candidates that every search tries.
+// These are the names of the candidates that are not drawn.
 const (
 	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
