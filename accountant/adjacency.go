@@ -19,8 +19,8 @@ const (
 	// client still takes part and sends its noise. The roster is public.
 	//
 	// Adding or removing a client is not an adjacency here, because it would change the number of
-	// noise shares. ZeroOut does not cover a client without records, because its contribution need
-	// not be zero. ReplaceOne covers this client.
+	// noise shares. ZeroOut does not relate a client to the same client without records, because
+	// the contribution of a client without records need not be zero. ReplaceOne relates the two.
 	ZeroOut Adjacency = "zero-out"
 )
 

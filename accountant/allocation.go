@@ -93,7 +93,7 @@ type allocation struct {
 // It raises the Fourier transform of the distribution of one Y_i to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // upper bound on Y_i, exceeded with probability at most allocationTail even if the sample is from N(1, σ²)
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // Y_i exceeds this bound with probability at most allocationTail, even for a sample from N(1, σ²)
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid

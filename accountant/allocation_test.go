@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// twoSteps returns the exact δ(ε) for one pick of two steps. Given Y₁, the expectation over Y₂
-// is a lognormal option price in closed form. The integral over Y₁ is numerical.
+// twoSteps returns the exact δ(ε) of an epoch of two steps in which every record takes part in one
+// step. Given Y₁, the expectation over Y₂ is a lognormal option price in closed form. The integral
+// over Y₁ is numerical.
 func twoSteps(sigma, epsilon float64) (remove, add float64) {
 	call := func(strike float64) (call, put float64) { // returns E(Y − strike)₊ and E(strike − Y)₊
 		if strike <= 0 {
@@ -53,8 +54,9 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 }
 
 // The test compares δ(ε) = E[(1 − e^(ε−L))₊], where L is the privacy loss, with a simulation, for
-// one pick of many steps. With 4·10⁵ draws the standard error is below δ/√(4·10⁵·δ). An error above
-// five standard errors has a probability of one in a million.
+// an epoch of many steps in which every record takes part in one step. With 4·10⁵ draws the
+// standard error is below δ/√(4·10⁵·δ). An error above five standard errors has a probability of
+// one in a million.
 func TestAllocationBySimulation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector")

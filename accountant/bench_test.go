@@ -13,7 +13,7 @@ func headline(b *testing.B) Profile {
 	return p
 }
 
-// The benchmark measures ε by the contour integral. It should take at most 2 ms per operation.
+// The benchmark computes ε by the contour integral. It should take at most 2 ms per operation.
 func BenchmarkEpsilonByContour(b *testing.B) {
 	p := headline(b)
 	for b.Loop() {
@@ -23,7 +23,7 @@ func BenchmarkEpsilonByContour(b *testing.B) {
 	}
 }
 
-// The benchmark measures certified bounds on ε. It should take at most 20 ms per operation.
+// The benchmark computes certified bounds on ε. It should take at most 20 ms per operation.
 func BenchmarkEpsilonCertified(b *testing.B) {
 	p := headline(b)
 	b.ReportAllocs()
@@ -34,7 +34,7 @@ func BenchmarkEpsilonCertified(b *testing.B) {
 	}
 }
 
-// The benchmark measures the calibration of noise. It should take at most 200 ms per operation.
+// The benchmark calibrates the noise multiplier. It should take at most 200 ms per operation.
 func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	for b.Loop() {
 		if _, err := CalibrateNoise(Target{1, 1e-5}, func(sigma float64) (Event, error) {
@@ -45,7 +45,7 @@ func BenchmarkCalibrateNoiseCertified(b *testing.B) {
 	}
 }
 
-// The benchmark measures the Rényi divergences at all orders that dp_accounting uses. It should
+// The benchmark computes the Rényi divergences at all orders that dp_accounting uses. It should
 // take at most 1 ms per operation.
 func BenchmarkRenyiCurve(b *testing.B) {
 	p := headline(b)
@@ -62,7 +62,7 @@ func BenchmarkRenyiCurve(b *testing.B) {
 	}
 }
 
-// The benchmark measures certified bounds on ε for 100 000 steps at rate .001.
+// The benchmark computes certified bounds on ε for 100 000 steps at rate .001.
 func BenchmarkEpsilonCertifiedLong(b *testing.B) {
 	p, err := Account(Repeated{Poisson{0.001, 4, AddRemove}, 100_000})
 	if err != nil {

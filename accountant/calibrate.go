@@ -106,11 +106,11 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	// from the last two points.
 	//
 	// A mechanism may round σ to steps of its lattice. The cost is then constant over distances
-	// much longer than Newton's steps. A step that follows a value above the target is therefore at
-	// least twice as long as the previous step of this kind.
+	// much longer than Newton's steps. Whenever the cost at x exceeds the target, the next step is
+	// therefore at least twice as long as the previous step of this kind.
 	var best, last Calibration
 	found := false
-	met, missed := high, low // smallest x that was found to meet the target, and largest x that was found to miss the target
+	met, missed := high, low // smallest x that is known to meet the target, and largest x that is known to miss it
 	at := x
 	var previous, previousExcess, least float64
 	for try := range 60 {

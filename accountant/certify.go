@@ -2,8 +2,8 @@ package accountant
 
 import "math"
 
-// tolerance and deltaTolerance are the relative distances between the certified lower and upper
-// bounds on ε and on δ at which [side.refine] stops.
+// [side.refine] stops when the relative distance between the certified lower and upper bounds is
+// at most tolerance for ε, or deltaTolerance for δ.
 const (
 	tolerance      = 3e-4
 	deltaTolerance = 8e-4
@@ -82,8 +82,8 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 
 // narrowed returns bounds on ε that are at least as close as the bounds in b. It computes them on
 // finer grids that are aligned with the losses. A grid that is not aligned gives no lower bound if
-// the sampling probability is smaller than the width of the grid. low is the δ for the upper bound,
-// and high is the δ for the lower bound.
+// the sampling probability is smaller than the width of the grid. The upper bound holds for δ =
+// low, and the lower bound for δ = high.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b

@@ -5,8 +5,8 @@ import "math"
 // The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. Their
 // bounds are looser than the bounds of [Account]. Use these functions for mechanisms without an
 // event, and for comparison with older work. The functions do not check their arguments. They
-// expect ε ≥ 0, 0 ≤ δ < 1, k ≥ 1 releases, and every other delta in (0, 1). Every result is raised
-// by more than its rounding error.
+// expect ε ≥ 0 and k ≥ 1. The δ of a given guarantee must be in [0, 1), and any other δ in (0, 1).
+// Every result is raised by more than its rounding error.
 
 // raised is a factor that multiplies results. It covers the rounding errors of a closed form with a
 // few operations.
@@ -48,7 +48,7 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	if epsilon < 700 {
 		return min(epsilon, math.Log1p(q*math.Expm1(epsilon))*raised), del
 	}
-	// At an ε of 700 or more, e^ε − 1 equals e^ε up to rounding, and e^ε can overflow.
+	// For ε ≥ 700, e^ε − 1 equals e^ε up to rounding. e^ε itself could overflow.
 	x := epsilon + math.Log(q)
 	eps = max(0, x) + math.Log1p(math.Exp(-math.Abs(x)))
 	return min(epsilon, eps+epsilon*0x1p-50), del

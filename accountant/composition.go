@@ -7,9 +7,9 @@ import "math"
 // for the second input.
 type composition struct {
 	steps []step
-	// cut is the probability (under P) of the largest losses of a step, which the search for a
-	// saddle and the evaluation of a contour leave out. Without the cut, outputs that are too rare
-	// to affect δ would dominate the moments.
+	// cut is the probability (under P) of the largest losses, which are left out of each step when
+	// the program searches for a saddle or evaluates a contour. Without the cut, outputs that are
+	// too rare to affect δ would dominate the moments.
 	cut float64
 	// rules are the quadrature rules from the last call of cumulant. They are accurate for orders
 	// up to made.

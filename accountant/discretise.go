@@ -30,11 +30,11 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid holds the boundaries of the cells of losses, which are offset plus multiples of width. The
-// boundaries are one width apart where the tilted loss has most of its mass, and further apart in
-// the tails. The error of ε due to discretisation grows with the mass of a cell and with the square
-// of its width. The cells therefore double in width whenever the mass beyond them has fallen by a
-// factor of 2^2.5.
+// A grid divides the losses into cells. Each boundary of a cell is offset plus a multiple of
+// width. The boundaries are one width apart where the tilted loss has most of its mass, and
+// further apart in the tails. The error of ε due to discretisation grows with the mass of a cell
+// and with the square of its width. The cells therefore double in width whenever the mass beyond
+// them has fallen by a factor of 2^2.5.
 type grid struct {
 	width       float64
 	offset      float64   // loss of the grid point 0
@@ -47,10 +47,10 @@ func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 // below returns the largest grid point whose loss is at most loss.
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
-// newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). Among the
-// intervals of the given width, one has the largest tilted mass. An aligned grid has a point at the
-// mean of this interval. Alignment helps if the sampling probability is less than this width,
-// because almost all mass would otherwise be between two grid points.
+// newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). If aligned is
+// true, newGrid finds the interval of length width with the largest tilted mass, and places a grid
+// point at the mean loss in this interval. This helps if the sampling probability is less than
+// width, because almost all mass would otherwise lie between two grid points.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
@@ -124,7 +124,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, 
 	return mean
 }
 
-// after returns the index of the grid point that ends the cell that begins at grid point index.
+// after returns the grid point at the upper end of the cell that begins at the grid point index.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -137,8 +137,8 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the index of the grid point that begins the cell that ends at grid point index. It
-// is used if cells are made from the largest loss downwards.
+// before returns the grid point at the lower end of the cell that ends at the grid point index. It
+// is used where cells are made from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -259,7 +259,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // a measure of the position at which the grid point of the last cell divides the cell: (length of the upper part)/(length of the lower part) − 1
+	var shift float64 // (length of the last cell above its grid point)/(length below it) − 1; it predicts the end of the next cell
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)

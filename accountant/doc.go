@@ -36,12 +36,12 @@
 //     It is accurate to a dozen digits within a millisecond, but its result is not
 //     certified.
 //   - [RenyiDP] converts Rényi divergences at real orders (rdp.go, moments.go).
-//   - [FixedSize], [Moments], [Advanced] and [Basic] are theorems from older papers
+//   - [FixedSize], [Moments], [Advanced] and [Basic] apply theorems from older papers
 //     (fixedsize.go, classical.go).
 //
 // # Adding an event
 //
-// A new kind of release is a new file and a line:
+// To add a new kind of release, write a file and add a line:
 //
 //  1. a file such as sampled.go: a struct with fields of the types float64 and int, and an
 //     Adjacency at the end. Its methods are addTo and laws. addTo checks the fields and calls
@@ -50,6 +50,6 @@
 //     usual laws;
 //  2. a line in kinds, in encoding.go. Ledgers keep the number of a kind for ever.
 //
-// Tests: an entry in the table of encoding_test.go, reference values or a closed form as in
-// sampled_test.go, and the extremes of soundness_test.go.
+// To test it, add an entry to the table in encoding_test.go, compare it with reference values or a
+// closed form as in sampled_test.go, and add it to the extreme cases in soundness_test.go.
 package accountant

@@ -6,8 +6,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// This example computes the cost of 1,000 steps of DP-SGD, with Poisson batches of rate
-// 0.01 and noise of the size of the clip norm.
+// This example computes the cost of 1,000 steps of DP-SGD, with Poisson batches of rate 0.01 and
+// noise whose standard deviation is the clip norm.
 func ExampleAccount() {
 	steps := accountant.Repeated{
 		Event: accountant.Poisson{Rate: 0.01, Sigma: 1, Adjacency: accountant.AddRemove},
@@ -29,7 +29,7 @@ func ExampleAccount() {
 // This example composes different releases under one adjacency.
 func ExampleComposed() {
 	profile, err := accountant.Account(accountant.Composed{
-		accountant.Gaussian{Sensitivity: 1, Sigma: 20, Adjacency: accountant.AddRemove}, // one release of the scale
+		accountant.Gaussian{Sensitivity: 1, Sigma: 20, Adjacency: accountant.AddRemove}, // one release of the scale of the columns
 		accountant.Repeated{
 			Event: accountant.Poisson{Rate: 0.01, Sigma: 1, Adjacency: accountant.AddRemove},
 			Times: 1000,

@@ -129,7 +129,7 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 // Charge admits the event e and adds its cost to the spending, or returns an error and adds
 // nothing. Before the caller releases any result of e, it must call Charge and store the new state
 // durably. Charge returns a [*BudgetError] if the cost of e exceeds the remaining budget. It
-// returns another error if e is malformed, if the adjacency of e is not that of the filter, or if e
+// returns another error if e is malformed, if e and the filter have different adjacencies, or if e
 // has no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)

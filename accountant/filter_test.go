@@ -253,9 +253,9 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// The test checks the errors of a Gaussian filter. If the noise is on a lattice that is too coarse,
-// the unit in the error is the unit of the divergence. A charge to a filter without a budget
-// returns an error that says so. An empty event costs nothing.
+// The test checks the errors of a Gaussian filter. Noise on a lattice that is too coarse exceeds
+// the reserve for the max divergence, and the error must state the cost as a max divergence. When
+// the budget is spent, the error must say so, but an event without a cost is still admitted.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError

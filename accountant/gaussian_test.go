@@ -85,8 +85,8 @@ func TestGaussianGuess(t *testing.T) {
 	}
 }
 
-// The test checks that the privacy loss exceeds the result with exactly the given probability.
-// The result must also be at least the ε whose δ is that probability.
+// The test checks that the privacy loss exceeds the result with exactly the given probability. The
+// result must also be at least the ε at which δ(ε) equals this probability.
 func TestGaussianOdds(t *testing.T) {
 	for _, mu := range []float64{.01, .5, 2, 10} {
 		for _, probability := range []float64{1e-12, 1e-5, .1} {

@@ -105,9 +105,9 @@ func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish returns the distribution with the masses half of the integers 0, 1, 2, ... missing bounds
-// the mass that half already lacks. finish cuts off masses below leastMass at the end of half and
-// adds a bound on their sum to missing. If half ends at the largest integer that is stored (see
+// finish returns the distribution in which the integer k has the mass half[k]. missing bounds the
+// mass that half already lacks. finish cuts off masses below leastMass at the end of half and adds
+// a bound on their sum to missing. If half ends at the largest integer that is stored (see
 // sumReach), finish also adds a bound on the mass beyond this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))

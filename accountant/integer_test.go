@@ -173,8 +173,8 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 	}
 }
 
-// The test checks that the listed masses add up to one. If the computation were slow, the cases
-// with many shares or with wide shares would take long.
+// The test checks that the listed masses add up to one. Some cases have many shares or a large
+// variance, so that a slow computation would be noticed.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64

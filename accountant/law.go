@@ -17,7 +17,7 @@ type law struct {
 	most     float64 // μ of a Gaussian release whose Rényi divergences are at least as large as the divergences of this law; 0 if no such μ is known
 }
 
-// A part is the densities of two distributions P and Q on an interval of the line.
+// A part holds the densities of two distributions P and Q on an interval of the line.
 type part struct {
 	pair
 	lo, hi float64
@@ -74,8 +74,9 @@ func replacedLaw(rate, sigma float64) law {
 	}
 }
 
-// single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, where p and q are its densities. The relative
-// error is below singleError. The integrand is non-negative, so there is no cancellation.
+// single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, where p and q are the densities of the
+// output under P and Q. The relative error is below singleError. The integrand is non-negative, so
+// there is no cancellation.
 func (l law) single(epsilon float64) float64 {
 	sum := l.infinite
 	for _, a := range l.atoms {

@@ -46,9 +46,9 @@ func Methods() []Method {
 }
 
 // answers contains the two functions with which a method computes bounds: one bounds ε for a given
-// δ, and the other bounds δ for a given ε. The upper bound is for the value low, and the lower
-// bound is for the value high. The two values differ only for discrete noise, because discrete
-// noise has a max divergence from Gaussian noise.
+// δ, and the other bounds δ for a given ε. Each function takes the given number twice, as low and
+// as high: the upper bound holds for low, and the lower bound for high. low and high differ only
+// for discrete noise, whose distribution differs slightly from a Gaussian.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -147,8 +147,8 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound is for the
-// value low, and the lower bound is for the value high.
+// certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound holds for
+// the given number low, and the lower bound for high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
@@ -223,8 +223,9 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the arguments of the classical theorems, which need a composition with one
-// kind of step: μ of the step without sampling, the sampling rate, and the number of steps.
+// sampledAlike returns the arguments of the classical theorems: μ of one step without sampling,
+// the sampling rate, and the number of steps. It returns an error unless all steps are of one
+// kind, to which the theorems apply.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing

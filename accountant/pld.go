@@ -22,7 +22,7 @@ type tilting struct {
 	laws   []tilted
 	logM   float64 // sum over the steps of the logarithm of the total tilted mass before normalisation
 	mean   float64 // mean of the composed loss, as a grid index
-	shift  float64 // sum of moved over all steps
+	shift  float64 // sum of the field moved over all steps
 	added  float64 // upper bound on the mass at infinity
 	steps  float64
 }
@@ -83,7 +83,7 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 	return t, nil
 }
 
-// at returns the loss of a point of the grid of the composed loss.
+// at returns the composed loss at the grid point index.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
 // outside returns Chernoff bounds on two tilted masses: above is the mass of the losses that exceed
@@ -227,7 +227,7 @@ func (t *tilting) window(n int) *window {
 const block = 64
 
 // sum returns two sums over the entries first, first+1, ... to the last. sums holds the same sums
-// over the entries next, next+1, ... to the last. They are
+// over the entries next, next+1, ... to the last. The two sums are
 //
 //	Σ mass·e^(−θ(l−centre))
 //	Σ mass·e^(−θ(l−centre))·e^(l₀−l)
@@ -364,9 +364,10 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds the effect on δ(ε) of the mass outside the window. For an upper bound, δ(ε) lacks the
-// mass above the window. For a lower bound, mass that wraps around the ends of the window adds at
-// most as much to δ(ε) as the same mass at the loss ε.
+// blur bounds the effect on δ(ε) of the mass outside the window. In an upper bound, δ(ε) lacks the
+// mass above the window, and blur bounds this amount. In a lower bound, mass that wraps around the
+// ends of the window appears at wrong losses. It adds at most as much to δ(ε) as if all of it were
+// at the loss ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost

@@ -10,7 +10,7 @@ import (
 // A Profile is the privacy profile δ(ε) of a composition. [Account] returns it.
 type Profile struct {
 	tally
-	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases
+	mu float64 // μ of the one Gaussian release that is equivalent to all Gaussian releases of the composition
 
 	above, below [][]step // compositions for the upper and the lower bound on the profile, one for each direction
 	different    bool     // whether above and below contain different compositions
@@ -91,9 +91,9 @@ func compositions(sides [][]step) []*composition {
 	return all
 }
 
-// worst returns the compositions of [Profile.upper] that can have the largest Rényi divergences. If
-// the divergences for removal are known to be larger than those for addition, worst returns only
-// the composition for removal.
+// worst returns the compositions of [Profile.upper] that can have the largest Rényi divergences.
+// If the divergences for removal are known to be larger than the divergences for addition, worst
+// returns only the composition for removal.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -103,7 +103,7 @@ func (p Profile) worst() []*composition {
 }
 
 // oneLaw reports whether the upper and the lower bounds are computed from the same distribution of
-// the privacy loss. If they are, that distribution is exact in the worst case.
+// the privacy loss. If they are, this distribution is the exact one of the worst pair of inputs.
 func (p Profile) oneLaw() bool { return !p.different }
 
 // Mu returns the parameter μ of the single Gaussian release that is equivalent to all Gaussian
@@ -180,7 +180,8 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by returns the bounds that compute derives from the functions of the method m.
+// by passes the two functions of the method m to compute, and returns the bounds that compute
+// returns.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

@@ -57,7 +57,7 @@ func drawSetting(r *rand.Rand) setting {
 	q, sigma, times := log(1e-5, .9), log(.3, 10), math.Round(log(1, 1e4))
 	s := setting{delta: log(1e-10, 1e-2), times: times}
 	adjacency := []Adjacency{AddRemove, ReplaceOne, ZeroOut}[r.IntN(3)]
-	sums := 1.0 // how far one record can move a sum, in units of the clip
+	sums := 1.0 // largest change of a sum by one record, in units of the clip
 	if adjacency == ReplaceOne {
 		sums = 2
 	}

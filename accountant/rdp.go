@@ -5,10 +5,12 @@ import (
 	"math"
 )
 
-// Renyi returns the Rényi divergence of e at an order above 1, for the order of two adjacent inputs
-// that has the larger divergence. The result is an upper bound, up to the rounding of a quadrature
-// that is exact to 12 digits. Renyi returns +Inf for orders too large to be useful, and if e has a
-// mass at infinity and no Gaussian release is known to cost more ([RandomAllocation]).
+// Renyi returns the Rényi divergence of e at an order above 1. It is the larger of the divergences
+// of P from Q and of Q from P, where P and Q are the distributions of the output for two adjacent
+// inputs. The result is an upper bound, up to the rounding of a quadrature that is exact to 12
+// digits. Renyi returns +Inf for orders too large to be useful. It also returns +Inf if the
+// privacy loss of e can be infinite, unless a Gaussian release is known to cost more than e (see
+// [RandomAllocation]).
 //
 // For sampled Gaussians Renyi computes the moments accountant (Abadi et al., "Deep Learning with
 // Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled
@@ -87,8 +89,9 @@ func (c *composition) finiteRenyi(order float64) float64 {
 //
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
-// (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. If the sum has more
-// terms than a quadrature or would lose digits, ok is false.
+// (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. ok is false if order
+// is not an integer from 64 to 2¹⁶, if a step is not such a mixture, or if the sum would lose
+// digits.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false

@@ -96,7 +96,7 @@ func TestOneStepTrueRate(t *testing.T) {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
 		best := max(mix, 0)
-		for y := -4.0; y < 5; y += 1e-3 { // all thresholds y with a false-positive rate of at most null in the other direction
+		for y := -4.0; y < 5; y += 1e-3 { // tries thresholds y of the test for the other direction, of which those with a false-positive rate of at most null count
 			if 1-((1-q)*normalCDF(-y/sigma)+q*normalCDF((1-y)/sigma)) <= null {
 				best = max(best, normalCDF(y/sigma))
 			}
@@ -107,9 +107,9 @@ func TestOneStepTrueRate(t *testing.T) {
 	}
 }
 
-// The test checks that the true-positive rate is concave in the false-positive rate, at least as
-// large as it, and at most one. More noise must lower the rate. The bounds that follow from a
-// single (ε, δ) must be at least as large.
+// The test checks that the true-positive rate is a concave function of the false-positive rate,
+// and lies between the false-positive rate and one. More noise must lower the rate. The bounds
+// that follow from a single (ε, δ) must be at least as large.
 func TestTrueRateShape(t *testing.T) {
 	ok := must(t)
 	fprs := []float64{1e-9, 1e-5, 1e-3, 0.1, 0.5, 0.9}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checkUpper fails the test if got is below the exact value want, or exceeds it by a relative
-// amount of more than above.
+// checkUpper fails the test if got is below the exact value want, or if the relative error of got
+// is larger than above.
 func checkUpper(t *testing.T, what string, got, want, above float64) {
 	t.Helper()
 	if got < want*(1-1e-12) || got > want*(1+above) {

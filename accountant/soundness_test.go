@@ -339,9 +339,9 @@ func TestExtremes(t *testing.T) {
 	for i, q := range []float64{1e-6, 1e-3, .3, 1} {
 		for j, sigma := range []float64{.2, 1, 1000} {
 			for k, times := range []int{1, 300, 10_000_000} {
-				// Without FEDPVI_LONG the test makes at most one of the two calls for each setting.
-				// Each of the calls is still made with every pair of a q and a σ, of a q and times,
-				// and of a σ and times.
+				// Without FEDPVI_LONG the test makes at most one of the two calls for each
+				// setting. Each call is still made for every pair (q, σ), (q, times) and (σ,
+				// times).
 				third := (i + j + k) % 3
 				if all || third == 0 {
 					extremes(t, q, sigma, times, 1e-15, 1e-4, AddRemove, false)

@@ -79,8 +79,8 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the fraction by which B (see [test]) at the two outer points of atLeast must exceed its
-// minimum. It is a little more than the relative distance between certified lower and upper bounds.
+// atLeast uses two outer points at which B (see [test]) exceeds its minimum by the fraction rise.
+// rise is a little more than the relative distance between certified lower and upper bounds.
 const rise = 3 * tolerance
 
 // atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. t is
