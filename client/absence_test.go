@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A pausing is a coordinator that publishes the entries up to number until. It holds back calls for
-// later entries.
+// A pausing publishes only the entries of a coordinator up to the number until. A call for a later
+// entry must wait.
 type pausing struct {
 	transport.Coordinator
 	until atomic.Uint64
@@ -35,7 +35,7 @@ func (p *pausing) Entry(ctx context.Context, peer channel.Party, number uint64) 
 	return p.Coordinator.Entry(ctx, peer, number)
 }
 
-// with opens client m and calls f with it.
+// with opens client m, calls f with the client and its study, and closes the client.
 func (n *realNetwork) with(m int, f func(c *client.Client, member *client.Member) error) error {
 	n.t.Helper()
 	c := n.open(m)

@@ -23,8 +23,9 @@ func (c *Client) noteKeys(m *Member, e roster.Entry) {
 	c.note(m, audit.Keys, slog.LevelWarn, slog.String("party", string(e.Name)), slog.String("fingerprint", e.Key.Fingerprint().String()))
 }
 
-// handshakes returns a function that writes an attempt to connect to an address to the audit log.
-// coordinator is the fingerprint of the coordinator that is expected at the address.
+// handshakes returns a function that records in the audit log that this client has tried to
+// connect to an address. coordinator is the fingerprint of the coordinator that is expected at the
+// address.
 func (c *Client) handshakes(coordinator string) func(address string, err error) {
 	if c.audit == nil {
 		return nil

@@ -13,9 +13,10 @@ import (
 	"fedpvi/transport"
 )
 
-// checkAnswers returns the message of the study's phase in the body of a plan or an outcome. In a
-// study with commitments it checks that the clients have signed the releases in an outcome.
-// Releases that are too long for the outcome are fetched one by one and added up.
+// checkAnswers takes the body of a plan or an outcome, and returns the part without the clients'
+// signatures, which the state machine of the study processes. In a study with commitments it
+// checks that the clients have signed the releases in an outcome. Releases that are too long for
+// the outcome are fetched one by one and added up.
 //
 // checkAnswers also looks up the ledger entry that this client named when it signed its own
 // release. If the ledger lacks this entry, the state directory was restored from an earlier copy,

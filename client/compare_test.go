@@ -35,8 +35,9 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// The simulator and the daemons, given the same noise, find the same scores of held-out records, also
-// with secure sums. The scores are of about as many records as the study holds out.
+// The test checks that the daemons compute the same scores of held-out records as the simulator if
+// they draw the same noise, also with secure sums. The interval for the number of held-out records
+// must be close to 120, which is 40 % of all records.
 func TestHeldOutScoresOfDaemons(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,

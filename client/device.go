@@ -6,12 +6,12 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// useDevice selects a device that computes the private gradient steps of the site, if the run allows
-// a device and the device can compute these steps. If the user has not chosen a device, useDevice
-// selects one only if it is likely to be faster than the CPU. Without a device, the CPU computes the
-// steps, or useDevice returns an error if the user requires a device. In both cases the CPU draws
-// the batches, with the selection Exact of package dpmech. The site must exist. The log contains no
-// values that depend on records.
+// useDevice selects a device that computes the private gradient steps of the site, if the run
+// allows a device and the device can compute these steps. If the user has not chosen a device,
+// useDevice selects one only if it is likely to be faster than the CPU. Without a device, the CPU
+// computes the steps, or useDevice returns an error if the user requires a device. In both cases
+// the CPU draws the batches, with the selection Exact of package dpmech. Before the site exists,
+// useDevice does nothing. The log contains no values that depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
@@ -38,7 +38,7 @@ func (a *participant) useDevice() error {
 	return nil
 }
 
-// withoutDevice logs why, the reason that the CPU computes the steps. If the user requires a device,
+// withoutDevice logs the reason why the CPU computes the steps. If the user requires a device,
 // withoutDevice returns an error.
 func (a *participant) withoutDevice(why error) error {
 	if a.wanted.Demanded() {

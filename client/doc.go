@@ -1,7 +1,7 @@
 // Package client is the daemon of a data holder. The daemon joins studies, shows their content and
 // cost, and takes part in the approved studies.
 //
-// The data holder controls the client by three means. The [Policy] is a file that lists the allowed
+// The data holder controls the client in three ways. The [Policy] is a file that lists the allowed
 // actions; the client refuses all others. An approval covers the exact bytes of a study and of the
 // policy. The ledger of package [fedpvi/client/ledger] is charged for an answer before the first
 // byte of the answer is sent. The client also checks each entry of the coordinator's transcript

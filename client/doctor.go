@@ -159,7 +159,7 @@ func (c *Client) examineLink(ctx context.Context, m *Member, connect func(contex
 	if err != nil {
 		return []Finding{failed("coordinator", err, "check the address, and whether this machine may connect to it; ask the coordinator's people whether it is running")}
 	}
-	defer func() { _ = closed() }() // an error of the close is ignored because the connection carried no changes
+	defer func() { _ = closed() }() // the error is ignored, because nothing was changed over this connection
 	all := []Finding{passed("coordinator", "reached, with the key in the invitation and a certificate of the study")}
 	standing, err := link.Standing(ctx)
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 
 // A falsifier is a coordinator that adds one step of the lattice to the sum of one plan, after the
 // clients have opened this sum. In a study that opens messages, it adds a constant to the sum. If
-// victim is set, it adds the constant to the release of this client too. If withholds is set, it
-// changes nothing, but does not deliver the victim's release. A falsifier signs with the
+// victim is set, it also adds the constant to the release of the client victim. If withholds is
+// set, it changes nothing and does not deliver this release. A falsifier signs with the
 // coordinator's key. Its other entries are the true ones, or follow from the false sum.
 type falsifier struct {
 	*coordinator.Study
@@ -69,7 +69,7 @@ func (l *falsifier) Pieces(ctx context.Context, peer channel.Party, of transport
 	return changedPieces{p}, nil
 }
 
-// changedPieces is a release whose first element is falseStep larger.
+// changedPieces is a release whose first element is larger by falseStep.
 type changedPieces struct{ transport.Pieces }
 
 func (p changedPieces) Read(b []byte, from int64) error {
@@ -316,7 +316,7 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 //abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 //abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan
 func TestFalsifiedReleasesStopEverybody(t *testing.T) {
-	st := fetchedStudy(t) // plan 1 is falsified, because in plan 2 all releases are the same: no factor changes
+	st := fetchedStudy(t) // the tests falsify plan 1, because in plan 2 no factor changes and all releases are equal
 	for name, c := range map[string]struct {
 		victim      pvi.ClientID
 		withholds   bool

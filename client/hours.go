@@ -17,7 +17,7 @@ import (
 // The estimate depends on the study and on the speed of this machine on made-up records. It does
 // not depend on the client's own records.
 type Duration struct {
-	Hours   float64 `json:"hours"`             // computing time in hours of a client with as many records as Records states; 0 if it is unknown
+	Hours   float64 `json:"hours"`             // computing time in hours of a client with Records records; 0 if it is unknown
 	Records int     `json:"records"`           // federation.max_records
 	Answers int     `json:"answers"`           // number of answers of one client
 	Unknown string  `json:"unknown,omitempty"` // reason why there is no estimate; empty if there is an estimate
@@ -26,8 +26,8 @@ type Duration struct {
 const (
 	fewRecords  = 256            // number of made-up records of the client with fewer records
 	someRecords = 8 * fewRecords // number of made-up records of the client with more records
-	// time after which a rehearsal (a simulation of two clients) ends, if each client has answered
-	// a plan of the rounds
+	// A rehearsal (a simulation of two clients) ends after this time if each client has answered a
+	// plan of the rounds phase.
 	rehearse = 300 * time.Millisecond
 	longest  = 30 * time.Second // time limit of a rehearsal
 )

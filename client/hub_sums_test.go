@@ -21,7 +21,7 @@ type hubSums struct {
 	federation *sums.Federation
 	keys       map[int]transport.Item // by place
 	deals      map[int][]byte         // bodies of the deals for the open plan, by place
-	said       map[string][]byte      // confirmations and shares by client and kind, to compare them
+	said       map[string][]byte      // confirmations and shares received so far; a client that repeats one must send the same bytes
 	complaints []int                  // places of dealers whose deals could not be read
 	// spoil, if set, changes the parts of deals for a client.
 	spoil func(name identity.Name, pieces []byte)

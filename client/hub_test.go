@@ -95,8 +95,8 @@ type hub struct {
 	renewals [][]byte
 	revoked  []roster.Revocation
 	succeeds func()             // puts the new keys of the hub into use
-	stolen   *identity.Identity // identity of a client
-	swallow  bool               // whether the next version is left out of the transcript
+	stolen   *identity.Identity // identity that a thief has stolen from a client
+	swallow  bool               // whether the next version of the roster is left out of the transcript
 	forged   *roster.Roster     // roster on which the next version is based, instead of the true roster
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)

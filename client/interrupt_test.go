@@ -25,7 +25,7 @@ func TestSignalEndsAComputation(t *testing.T) {
 	computes, release := make(chan struct{}), make(chan struct{})
 	c.SeedNoise(func(int) *dpmech.Stream {
 		close(computes)
-		<-release // the computation takes as long as the test wants
+		<-release // the computation ends when the test closes release
 		return seeded.Stream(1, "client")
 	})
 	m, err := c.Member("")

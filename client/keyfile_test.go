@@ -9,9 +9,10 @@ import (
 	"fedpvi/client"
 )
 
-// The test damages each key file of a client that has joined a study: one character of the key is
-// changed, the file is cut or lost, or another kind of key is in it. The client must stop with the
-// code for a damaged state each time, and continue when the file is back.
+// The test damages each key file of a client that has joined a study: it changes a character, cuts
+// the file short, replaces the kind of the key, or removes the file. Each time the client must
+// stop with the exit code for a damaged state. Once the file is restored, the client must
+// continue.
 func TestDamagedKeyFileHasItsCode(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()

@@ -59,8 +59,8 @@ func newEntry(t testing.TB, h *hub, name identity.Name, role identity.Role) (*id
 	return i, key, sealing, e
 }
 
-// rotate gives the hub new keys. If the study has begun, they are valid from the next version of the
-// roster.
+// rotate gives the hub new keys. In a study that has begun, the new keys are valid from the next
+// version of the roster.
 func (h *hub) rotate() {
 	h.t.Helper()
 	who, key, sealing, e := newEntry(h.t, h, "hub", identity.Coordinator)

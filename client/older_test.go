@@ -61,9 +61,9 @@ func unpack(t *testing.T, name string) string {
 // test continues the study, and checks that no answer is charged twice, that no charge is lost,
 // and that the result verifies. testdata/older/README.md describes how the files were made.
 //
-// The older program computed the cost for an outsider, who knows none of the noise. The other
-// participant knows half of the noise, so every answer costs twice as much. One entry must charge
-// the difference for the answers of the older program.
+// The older program computed the cost for an outsider, who knows none of the noise. For the other
+// participant, who knows half of the noise, every answer costs twice as much. One entry must
+// charge the difference for the answers of the older program.
 func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("played in full without -short")

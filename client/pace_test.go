@@ -15,8 +15,8 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer must leave at a multiple of the study's pace after its plan, no matter how long it took
-// to compute. The clock of the test moves only when a client computes or waits.
+// The time between a plan and its answer must be a multiple of the study's pace, no matter how
+// long the client computed. The clock of the test moves only when a client computes or waits.
 func TestAnswersLeaveAtThePace(t *testing.T) {
 	for _, c := range []struct {
 		federation string
@@ -70,10 +70,10 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 	}
 }
 
-// A client that returns to a study reads its file and prepares its records again. The time for this
-// depends on the number of records. The clock of the test runs until the client waits or connects.
-// The test checks that the client connects at a multiple of the pace after it was started, and that
-// the answer to the pending plan leaves at a multiple of the pace after that.
+// A client that returns to a study reads its file and prepares its records again. The time for
+// this depends on the number of records. The clock of the test runs until the client waits or
+// connects. The test checks that the time from the start of the client to its connection is a
+// multiple of the pace, and so is the time from the connection to the answer to the pending plan.
 func TestReturningClientKeepsThePace(t *testing.T) {
 	for _, reading := range []time.Duration{time.Millisecond, 70 * time.Millisecond, time.Second} {
 		h, all := federation(t, planeStudy(recordPrivacy, "", "pace = 2.5"), "north")
@@ -144,8 +144,9 @@ func (l *pacedLine) Submit(ctx context.Context, item transport.Item) error {
 }
 
 // An audit log contains the times of the approval and of the first line of a run. Their difference
-// would reveal how long the client read its records. The test checks that a client with an audit log
-// connects at a multiple of the pace after it was started, even before its study has begun.
+// would reveal how long the client took to read its records. The test checks that a client with an
+// audit log connects only when a multiple of the pace has passed since it was started, even before
+// its study has begun.
 func TestAuditedClientKeepsThePace(t *testing.T) {
 	for _, reading := range []time.Duration{time.Millisecond, time.Second} {
 		p := newHolder(t, newHub(t, planeStudy(recordPrivacy, "", "pace = 2.5")), "north", 0)

@@ -177,7 +177,7 @@ func (a *participant) witness(s transport.Standing) error {
 
 // owns checks that the ledger contains the entry that an earlier message of this client named. If
 // the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack.
-// message describes that message.
+// message describes the earlier message in the text of the error.
 func (c *Client) owns(sequence uint64, head ledger.Hash, message string) error {
 	if c.store.Contains(sequence, head) {
 		return nil

@@ -227,8 +227,8 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 }
 
 // WritePolicy writes a policy with explanations if the state directory has no policy. The result
-// written reports whether it has done so. The policy allows one coordinator, and contains a data set
-// named "records" with the privacy limit promise.
+// written reports whether it wrote the policy. The policy allows one coordinator, and contains a
+// data set named "records" with the privacy limit promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	text := fmt.Sprintf(policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
 	err = private.Create(filepath.Join(dir, PolicyFile), []byte(text))

@@ -53,7 +53,7 @@ func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	}
 }
 
-// ReadNew reads records for predictions. The records need not be those of the study, and columns can
+// ReadNew reads records for predictions. The records need not belong to the study, and columns can
 // be missing.
 func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard.New, report shard.Report, err error) {
 	err = data.Read(ctx, shard.Format(m.Study), shard.Wanted(m.Study), io.Discard, func(rows table.Reader) (err error) {

@@ -183,8 +183,8 @@ func TestALoweredCapStopsAStudy(t *testing.T) {
 	}
 }
 
-// The test changes the roster. The client must refuse a roster without this client, with another
-// key for it, or with another coordinator.
+// The test changes the roster. The client must refuse a roster that lacks this client, has another
+// key for this client, or names another coordinator.
 //
 //abuse:case A08 a roster with another key under the client's name is refused
 //abuse:case A09 a roster with another entry of the coordinator is refused

@@ -138,9 +138,9 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 	return send()
 }
 
-// learn checks all renewals of the coordinator's roster entry since the study was created, and adds
-// those that this client does not know. If they contradict the renewals that this client knows,
-// learn returns a Refusal.
+// learn checks all renewals of the coordinator's roster entry since the study was created, and
+// adds the renewals that are new to this client. If a renewal in all contradicts one that this
+// client knows, learn returns a Refusal.
 func (m *Member) learn(all [][]byte) error {
 	for i, b := range all { // m.Entry already includes the renewals from the time before this client joined, so skip them
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {

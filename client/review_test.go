@@ -78,8 +78,9 @@ func ids(names []identity.Name) (all []pvi.ClientID) {
 	return all
 }
 
-// The policy does not trust the coordinator to open only sums. The test checks that the charge
-// then counts against a coordinator that opens every message.
+// The test checks for which observer a study is charged. If the study opens only sums and the
+// policy does not trust the coordinator to do so, this must be a coordinator that opens every
+// message.
 //
 //abuse:case A22 unless the policy trusts the coordinator the charge counts only the client's own noise
 func TestObserverOfTheCharge(t *testing.T) {

@@ -31,20 +31,20 @@ type Link interface {
 	// Submit sends a message with a body. The body is an answer or, in a study with secure
 	// aggregation, the keys for the other clients, a deal or a share.
 	Submit(ctx context.Context, item transport.Item) error
-	// PairKeys returns the parts for this client of the dealers' key messages. The parts follow each
-	// other without separators and have size bytes in all. dealers contains the dealers' places in
-	// the roster.
+	// PairKeys returns the parts of the dealers' key messages that are meant for this client. The
+	// parts follow each other without separators, and their total length is size bytes. dealers
+	// contains the dealers' places in the roster.
 	PairKeys(ctx context.Context, dealers []int, size int64) ([]byte, error)
 	// Columns returns this client's columns of all deals in the cut of a plan. The columns follow
-	// each other without separators and have size bytes in all.
+	// each other without separators, and their total length is size bytes.
 	Columns(ctx context.Context, ask uint64, size int64) ([]byte, error)
 	// Release writes a release to w. The release has the given hash and size in bytes. It is a part
 	// of an answer to the plan with the number ask. Release does not compare the bytes with the
 	// hash.
 	Release(ctx context.Context, ask uint64, hash [32]byte, size int64, w io.Writer) error
 	Confirm(ctx context.Context, envelope []byte) error
-	// Complain reports to the coordinator that a deal cannot be read. dealer is the place of the
-	// deal's client in the roster.
+	// Complain reports to the coordinator that a deal cannot be read. dealer is the dealer's place
+	// in the roster.
 	Complain(ctx context.Context, ask uint64, dealer int) error
 	Renewer
 }
@@ -227,9 +227,9 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if _, asked := a.pending(); !asked && !a.adds() {
 			continue
 		}
-		// A new entry can have closed the plan since the last request. An answer to a closed plan
-		// would be charged and not be used. The number of entries is therefore requested again
-		// before an answer.
+		// A new entry may have closed the plan since the last request. An answer to a closed plan
+		// would be charged but not used. The client therefore requests the number of entries again
+		// before it answers.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}

@@ -81,8 +81,8 @@ func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 // mayDeal reports whether an answer to the open plan can still be added up.
 func (a *participant) mayDeal() bool { return a.sums == nil || a.sums.Step() == sums.Dealing }
 
-// adds reports whether the sum of the open plan needs a message of this client that the client has
-// not written yet.
+// adds reports whether the sum of the open plan needs a message that this client has not written
+// yet.
 func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }

@@ -117,15 +117,15 @@ func TestClientsAwayInEachStep(t *testing.T) {
 			check(t, err)
 		}
 	}
-	step(0, 1, 2, 3) // keys; the last one deals
+	step(0, 1, 2, 3) // all clients send their keys, and the last client also deals
 	step(0, 1)
 	if got := len(h.sums.Missing()); got != 1 {
 		t.Fatalf("%d deals are missing", got)
 	}
-	h.cut()       // at the deadline
-	step(2)       // follows the plan and the cut, does not deal, confirms
-	step(0, 1, 2) // the third confirmation makes the certificate
-	step(3)       // was away while the others confirmed: shares
+	h.cut()       // the deadline passes without the deal of south
+	step(2)       // south returns, finds that it is too late to deal, and confirms the cut
+	step(0, 1, 2) // the third confirmation completes the certificate
+	step(3)       // west did not confirm the cut, and now sends its share
 	step(2, 1)
 	if plans, _ := h.server.Plans(); plans != 2 {
 		t.Fatalf("%d plans", plans)

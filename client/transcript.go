@@ -17,7 +17,7 @@ func entryPart(number uint64) string { return fmt.Sprintf("entry %d", number) }
 type Head struct {
 	Study string `json:"study"`
 	Entry uint64 `json:"entry"` // number of the entry; 0 before the study began
-	Head  string `json:"head"`  // SHA-256 of its envelope
+	Head  string `json:"head"`  // SHA-256 of the envelope of this entry
 }
 
 // Head returns the number and the hash of the last entry of the transcript that this client has

@@ -67,7 +67,8 @@ func TestForksAreFound(t *testing.T) {
 	check(t, err)
 	check(t, c.Store().Save(ledger.Change{Study: member.Hash, Parts: map[string][]byte{client.EntryPart(uint64(at + 1)): forged}}))
 	check(t, c.Close())
-	// The export of the second client ends with the forged entry, because no later one follows it.
+	// The export of the second client ends with the forged entry, because no later entry follows
+	// from it.
 	other.Envelopes = append(other.Envelopes[:at:at], forged)
 	for what, err := range map[string]error{
 		"exports": second(transcript.Compare(entries(one), entries(other))),
@@ -97,8 +98,8 @@ func TestForksAreFound(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// forge returns an outcome that differs from e and also follows the entry before. The outcome has
-// the coordinator's signature.
+// forge returns an outcome that the coordinator has signed. It follows the same entry, before, as
+// e does, but differs from e.
 func forge(t *testing.T, n *realNetwork, before, e transcript.Entry) []byte {
 	t.Helper()
 	key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))

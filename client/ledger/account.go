@@ -28,8 +28,7 @@ type Account struct {
 	Studies []StudySpent `json:"studies"`
 }
 
-// Counted returns a text with the unit of the numbers of the account, and with the ε of all
-// releases so far.
+// Counted describes in words the unit of the account's numbers, and the ε of all releases so far.
 func (a *Account) Counted() string {
 	return fmt.Sprintf("Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.", a.Unit, a.Epsilon)
 }
@@ -97,8 +96,8 @@ type Quote struct {
 	Cost  float64 `json:"cost"`
 	Left  float64 `json:"left"`  // remaining budget before the release
 	Total float64 `json:"total"` // whole budget of the data set
-	// EpsilonBefore is [Account].Epsilon before the release, and EpsilonAfter is [Account].Epsilon
-	// after the release.
+	// EpsilonBefore and EpsilonAfter are the values of [Account].Epsilon before and after the
+	// release.
 	EpsilonBefore float64 `json:"epsilon_before"`
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }

@@ -158,7 +158,7 @@ func compare(path string, holder identity.PublicKey, db mark, head, previous Has
 	return nil
 }
 
-// append makes a mark durable.
+// append writes a mark to the file and syncs the file to disk.
 func (a *anchor) append(m mark) error {
 	if _, err := a.file.Write(m.encode(a.holder)); err != nil {
 		return err

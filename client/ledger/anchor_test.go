@@ -23,7 +23,8 @@ type past struct {
 	anchors [][]byte
 }
 
-// newPast makes a store, charges n answers, and returns its files after each of them.
+// newPast makes a store, charges n answers, and returns copies of the store's files after each
+// charge.
 func newPast(t testing.TB, n uint64) past {
 	t.Helper()
 	s := newStore(t)
@@ -287,8 +288,9 @@ func FuzzAnchor(f *testing.F) {
 	})
 }
 
-// The test flips bits of the names of the parts of the file. Without the name of its first part, the
-// file looks new. Open must nevertheless report it as damaged.
+// The test flips each bit of the bucket names in the database file. A file without the name of the
+// first bucket looks like a new file. Open must nevertheless report the damage, or find all
+// entries.
 func TestFlippedNamesOfParts(t *testing.T) {
 	p := newPast(t, 2)
 	file, anchor := p.files[1], p.anchors[1]

@@ -68,8 +68,8 @@ func (s *Store) Lose(c Change, r Release, now time.Time) error {
 //
 // Charge calls the function wrap with the number and hash of the new entry. The message that wrap
 // returns must name this entry in its envelope. If the commit fails, it is unknown whether the
-// transaction was written, and the store accepts no further changes. When the store is opened
-// again, it is known whether the transaction was written.
+// transaction is on disk, and the store accepts no further changes. The next call of [Open] reads
+// the state that is on disk.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {

@@ -189,8 +189,8 @@ func TestChangedFileIsNotOpened(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
-// The test makes the directory, the file or a key readable for other users. Open must refuse each of
-// them.
+// The test makes the directory, the file or a key readable for other users. Open must return an
+// error each time.
 //
 //abuse:case P06 files and directories open to others are refused
 func TestOthersMayNotRead(t *testing.T) {

@@ -40,10 +40,10 @@ func fromHex(dst, text []byte) error {
 // key, and nobody sees this signature.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords returns a keyed hash of some bytes, such as a file of records. The function read
-// writes these bytes to its argument. Equal bytes have equal hashes. Only the holder of the private
-// key can compute the hash. If the hash had no key, a reader of an exported ledger could test
-// guesses of the records.
+// NameRecords returns a keyed hash of the bytes that read writes to named, for example a file of
+// records. Equal bytes have equal hashes. Only the holder of the private key can compute the hash.
+// With a hash that needs no key, a reader of an exported ledger could guess the records and test
+// the guess.
 func NameRecords(holder *identity.Identity, read func(named io.Writer) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

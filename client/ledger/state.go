@@ -101,7 +101,7 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 	return item, ok, err
 }
 
-// Outbox returns the plans of a study whose answers are stored, by their numbers in increasing
+// Outbox returns the numbers of the plans of a study whose answers are stored, in increasing
 // order.
 func (s *Store) Outbox(study Hash) ([]uint64, error) {
 	var asks []uint64

@@ -79,8 +79,8 @@ type Options struct {
 	Command string         // command line, shown to a process that finds the store in use
 	Now     time.Time      // start time, shown to a process that finds the store in use
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// Existing states that the store must exist. If the store then does not exist, Open returns an
-	// error. Without Existing, Open creates the store.
+	// If Existing is set and there is no store, Open returns an error. If Existing is not set,
+	// Open creates a missing store.
 	Existing bool
 	// Boundary, if set, is called before and after every commit. If Boundary returns an error, the
 	// transaction returns this error. Tests use Boundary to simulate a crash.
@@ -280,8 +280,9 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f. If f returns an error, whole wraps the error in a [*Damaged]. Exceptions are errors
-// about a full disk or a lack of permissions.
+// whole runs f. If f returns an error, whole wraps the error in a [*Damaged]. It returns errors
+// about a full disk or missing permissions unchanged, because they do not mean that the file is
+// damaged.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, fs.ErrPermission) {

@@ -29,8 +29,8 @@ import (
 // writes the command's lines to the audit log.
 type Config struct {
 	Client *client.Client
-	// Members are the studies that the client has joined. A run changes its own Member values, so it
-	// must not use these.
+	// Members are the studies that the client has joined. A run changes the Member values that it
+	// uses, so a run must not use the values in this list.
 	Members []*client.Member
 	Policy  func() (*client.Policy, error)
 	Approve func(m *client.Member, p *client.Policy, dataset, digest string) error
@@ -49,9 +49,8 @@ type Pages struct {
 	*web.Site
 	c Config
 
-	// busy is locked while a form is carried out, while records are examined, and while a review or
-	// a report is made. A run begins only when busy is unlocked, so that no other task slows the
-	// run.
+	// busy is locked while the server processes a form, examines records, or makes a review or a
+	// report. A run begins only when busy is unlocked, so that no other task slows the run.
 	busy    sync.Mutex
 	reviews map[string]*client.Review // cached reviews; the key is the state from which a review was made
 	reports map[ledger.Hash]*page.Report
@@ -60,7 +59,7 @@ type Pages struct {
 	running bool          // whether a run has begun
 	status  client.Status // progress of the run
 	awaited ledger.Hash   // study for which a run waits until the data holder decides; zero if no run waits
-	changed chan struct{} // closed when a form was carried out
+	changed chan struct{} // closed when the next form has been processed
 }
 
 //go:embed study.html ledger.html
@@ -110,8 +109,8 @@ func (p *Pages) End() {
 	p.running = false
 }
 
-// Begin waits until all forms and examinations have been carried out. From then on it refuses
-// further forms and examinations. The caller then begins a run.
+// Begin waits until the server has finished all forms and examinations. From then on the pages
+// refuse further forms and examinations. The caller then begins a run.
 func (p *Pages) Begin() {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -211,8 +210,8 @@ func (p *Pages) rows() ([]row, error) {
 	return all, nil
 }
 
-// state returns a string that changes whenever a part of the pages' content changes. The pages must
-// then be shown again.
+// state returns a string that changes whenever the content of a page changes. A browser must then
+// load the page again.
 func (p *Pages) state(context.Context) (string, error) {
 	rows, err := p.rows()
 	if err != nil {

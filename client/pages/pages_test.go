@@ -48,9 +48,9 @@ type holder struct {
 	dir    string // state directory
 	study  *coordinator.Study
 	client *client.Client
-	member *client.Member // for a run
+	member *client.Member // value that a run uses
 	pages  *Pages
-	other  invitation.Invitation // for the other client
+	other  invitation.Invitation // invitation of the other client
 	cut    bool                  // whether the connection to the coordinator breaks before an answer
 }
 
@@ -167,8 +167,8 @@ func (h *holder) serve() {
 	})
 }
 
-// want checks that a response has the given status and that its body contains all of texts. It
-// returns the body.
+// want checks that a response has the given status and that its body contains every string in
+// texts. It returns the body.
 func (h *holder) want(a *http.Response, err error, status int, texts ...string) string {
 	h.t.Helper()
 	check(h.t, err)
@@ -204,8 +204,8 @@ func (h *holder) path(of string) string { return "/studies/" + h.study.Digest() 
 
 var hidden = regexp.MustCompile(`name="(token|policy|digest)" (?:value="([^"]*)")`)
 
-// post sends a form of the study's page. The form contains the hidden fields of the page, changed
-// and extended by fields. A field whose value in fields is "" is left out.
+// post sends a form of the study's page, with the hidden fields of the page. The values in fields
+// are added or replace hidden fields. An empty value removes the field.
 func (h *holder) post(form string, fields map[string]string, status int, texts ...string) {
 	h.t.Helper()
 	values := url.Values{}

@@ -132,7 +132,7 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided carries out a form, and wakes up callers that wait in the method Decision.
+// decided calls f, which processes a form, and wakes up callers that wait in the method Decision.
 func (p *Pages) decided(f func() error) (next string, err error) {
 	err = p.exclusively(f)
 	p.mu.Lock()

@@ -17,8 +17,9 @@ type connection struct {
 	Proxy    string        `help:"Connect through this proxy, which knows CONNECT or SOCKS5, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, else in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
 }
 
-// network returns the configuration of connections. The proxy comes from the flag, else from the
-// policy, and else from the environment variables. p is nil if there is no policy yet.
+// network returns the configuration of connections. It takes the proxy from the flag if the flag
+// is set, then from the policy, and then from the environment variables. p is nil if there is no
+// policy yet.
 func (f connection) network(p *client.Policy) (client.Network, error) {
 	n := client.Network{RoundDeadline: f.Deadline}
 	switch {

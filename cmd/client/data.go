@@ -48,9 +48,9 @@ func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	return s, nil
 }
 
-// waiting returns a function to call when the client begins to wait for a program that writes to
-// pipe. Unless the wait is short, that function prints that the client is waiting. over ends the
-// wait.
+// waiting returns a function that the client calls when it begins to wait for a program that
+// writes to pipe. If the wait lasts longer than quick, a message says so. The client calls over
+// when the wait is over.
 func waiting(to io.Writer, pipe string) func() (over func()) {
 	return func() func() {
 		message := time.AfterFunc(quick, func() {
@@ -63,8 +63,9 @@ func waiting(to io.Writer, pipe string) func() (over func()) {
 // quick is the time after which progress is first shown while records are read.
 const quick = 2 * time.Second
 
-// progress returns a function that shows the progress of reading on the terminal once a second. If
-// the total is not known, it counts in the given unit.
+// progress returns a function that shows on the terminal, at most once a second, how much of the
+// file has been read. It shows a percentage if the total all is known. Otherwise it shows the
+// number read, in the given unit.
 func progress(line *cli.Line, began time.Time, unit string) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {

@@ -71,7 +71,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 		}
 	}
 	if !d.Offline {
-		policy, _ := c.policy() // an error of the policy is ignored, because another finding reports it
+		policy, _ := c.policy() // an error in the policy is ignored, because another finding reports it
 		network, err := d.network(policy)
 		if err != nil {
 			return nil, err

@@ -17,8 +17,9 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// states lets several clients join a study, each with a state directory of its name. It returns the
-// ports of the coordinator, of another coordinator, and of one that has stopped.
+// states lets several clients join a study, each with a state directory named after the client. It
+// returns the ports of three coordinators: the coordinator of the study, another one, and one that
+// has stopped.
 func states(t *testing.T) (ports []string) {
 	t.Helper()
 	h, other, gone := startHub(t, "hub"), startHub(t, "other"), startHub(t, "gone")

@@ -66,7 +66,7 @@ nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
-	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // checked before the study, because afterwards it would be too late
+	if _, err := os.Lstat(r.Result); r.Result != "" && err == nil { // checked before the run, so that the run does not end with a result that cannot be written
 		return &client.UsageError{Err: fmt.Errorf("--result: the file %s exists: choose another name, or move it away", r.Result)}
 	}
 	with := c.with

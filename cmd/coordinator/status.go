@@ -159,7 +159,7 @@ func (c *watchCommand) Run(e *environment) error {
 }
 
 type watcher struct {
-	line  *cli.Line // line of the terminal; nil to print one line below the other
+	line  *cli.Line // line of the terminal to redraw; nil to print each status on a new line
 	json  bool
 	quiet bool // whether only the last status is printed
 	last  string
