@@ -50,8 +50,8 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer of p that contains the numbers n, n+1, and so on, after change has
-// altered them.
+// says returns an answer of p. The answer contains the numbers n, n+1, n+2, ..., which change may
+// alter first.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {

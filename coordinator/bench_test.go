@@ -69,7 +69,7 @@ func newCrowd(t testing.TB, clients int, document []byte) *crowd {
 	return c
 }
 
-// all calls do for every client. The calls run concurrently.
+// all calls do for every client, concurrently.
 func (c *crowd) all(do func(p *party) error) {
 	var group sync.WaitGroup
 	for _, p := range c.parties {
@@ -82,8 +82,8 @@ func (c *crowd) all(do func(p *party) error) {
 	group.Wait()
 }
 
-// round makes all clients answer the open plan. It returns the time from the first byte of a
-// client until the coordinator publishes the outcome.
+// round makes all clients answer the open plan. It returns the time that passes from the first
+// byte that a client sends until the coordinator publishes the outcome.
 func (c *crowd) round(protocol Hash) time.Duration {
 	standing, err := c.parties[0].link.Standing(c.t.Context())
 	check(c.t, err)

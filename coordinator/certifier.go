@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// A certifier contains the authority of a study and the coordinator's own certificate. Before the
-// certificates of the two expire, the certifier renews them. Renewed certificates are not stored,
+// A certifier contains the authority of a study and the coordinator's own certificate. The
+// certifier renews both certificates before they expire. Renewed certificates are not stored,
 // because a restarted coordinator can make new ones with the same keys.
 type certifier struct {
 	study *Study

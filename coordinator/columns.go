@@ -113,9 +113,9 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err, the error of a read of messages. If the function over returns true, the
-// study no longer needs the messages, and the read has failed because the messages were removed.
-// unlessOver then returns a refusal with this reason.
+// unlessOver returns err, an error that occurred while messages were read. If the function over
+// returns true, the study no longer needs the messages and has removed them, which explains the
+// error. unlessOver then returns a refusal that says so.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil

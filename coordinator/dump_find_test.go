@@ -13,7 +13,7 @@ import (
 type finder struct {
 	rows  [][]uint64
 	at    map[uint64]spot
-	short [1 << 16]bool // low bits of the words, because most bytes are in no row
+	short [1 << 16]bool // whether a word of a row has these low 16 bits; excludes most positions quickly
 }
 
 type spot struct {

@@ -50,9 +50,9 @@ type vault struct {
 	dealt   map[store.ReleaseKey]dealt
 	rows    map[[32]byte][]uint64 // rows that the vault knows, by their hash
 	clear   *finder
-	shared  map[uint64]bool // number of transcript entries that the vault has read
+	shared  map[uint64]bool // plans that have a certificate, by number
 	dumps   int
-	entries uint64   // number of entries of the transcript that it has read
+	entries uint64   // number of transcript entries that the vault has read
 	found   []string // descriptions of combinations, other than sums, that the vault could compute
 }
 
@@ -204,7 +204,8 @@ func (v *vault) message(k store.ReleaseKey, envelope, body []byte) {
 	}
 }
 
-// pairKeys decrypts the keys that a client has sent to others, as far as the vault has the keys.
+// pairKeys collects the keys that a client has drawn for other clients: the keys that the vault
+// can decrypt, or all of them if the client is corrupt.
 func (v *vault) pairKeys(dealer int, body []byte) {
 	header := v.honest[0].chain.Header("fedpvi/v1/pair-key", 0, Hash{}).Bytes()
 	for holder := 1; holder <= v.f.Clients(); holder++ {
@@ -250,7 +251,8 @@ func (d dealt) derive(pair [32]byte, use string, dealer, holder int) cipher.Bloc
 	return block
 }
 
-// columns adds the columns of a deal that are unencrypted or that one of the vault's keys decrypts.
+// columns adds those columns of a deal that are unencrypted, and those that a key of the vault
+// decrypts.
 func (v *vault) columns(dealer int, d dealt) {
 	for holder := 1; holder <= v.f.Clients(); holder++ {
 		at, size := v.f.Column(dealer, holder)
@@ -315,9 +317,9 @@ func (d dealt) stream(key [32]byte, dealer, holder, words int) []uint64 {
 	return column
 }
 
-// know adds the rows of a deal. If the dealer is honest, the finder gets the rows of its vector and
-// its columns, so that it finds them in unencrypted data. If the dealer is corrupt, the vault gets
-// the rows of its vector.
+// know adds the rows of a deal. If the dealer is honest, the finder gets the rows of the dealer's
+// vector and columns, and can then find these rows in unencrypted data. If the dealer is corrupt,
+// the vault gets the rows of the dealer's vector.
 func (v *vault) know(ask uint64, place int, d dealt) {
 	for _, p := range v.corrupt {
 		if v.f.Place(p.peer.Name) == place {

@@ -78,7 +78,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// with returns north's answer with a header that change has altered.
+// with returns north's answer after change has altered its header.
 func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	s.t.Helper()
 	i, err := s.north.sealed(s.ask, s.north.models[s.ask], s.release, change)
@@ -86,8 +86,8 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed returns an answer of north with a valid header and the given payload as its body. The
-// body is encrypted for the recipient to.
+// resealed returns an answer of north with a valid header. The body is the given payload,
+// encrypted for the recipient to.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
@@ -431,7 +431,7 @@ func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 	} {
 		for method, call := range methods {
 			if method == "renew" && peer == (channel.Party{}) {
-				continue // a guest may renew the certificate for which the client has signed the request
+				continue // a guest may send this request, because the client has signed it
 			}
 			if got := reasonOf(t, call(peer)); got != transport.Denied {
 				t.Errorf("%s to %s: %q", method, name, got)
@@ -515,7 +515,7 @@ func TestHostileGuests(t *testing.T) {
 	check(t, err)
 	_, err = channel.NewCredentials(north.peer, north.tls, second.Authority, second.Certificate, h.hub.options.Now())
 	check(t, err)
-	second.Certificate = first.Certificate // every reply has a new one
+	second.Certificate = first.Certificate // every reply contains a new certificate
 	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(before, h.content()) {
 		t.Error("joining again gets another reply")
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // certified is the validity period of a client's certificate. If the certificate of the study's
-// authority expires earlier, the period ends there.
+// authority expires earlier, the client's certificate expires at the same time.
 const certified = 90 * 24 * time.Hour
 
 // Join redeems an invitation. It returns the study document and the certificate for the client.

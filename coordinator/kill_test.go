@@ -19,12 +19,12 @@ import (
 var errKilled = errors.New("killed")
 
 // A guillotine simulates a kill of the coordinator. It counts commits and changes of files, and
-// makes a chosen one fail, either before or after it has reached the disk. All later ones fail
-// too, unless once is true.
+// makes one of them fail, either before or after the change has reached the disk. Unless once is
+// true, all later commits and changes fail too.
 type guillotine struct {
 	at    int // number of the commit or change that fails; 0 for none
 	after bool
-	once  bool // only this one fails, and the coordinator continues
+	once  bool // whether only this commit or change fails, and the coordinator continues
 	seen  int
 	fell  bool
 
@@ -187,11 +187,11 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 }
 
 // The test kills a coordinator at every commit, before or after the commit reaches the disk. A
-// restarted coordinator must continue with the same round. The transcript must equal the transcript
-// of an undisturbed run bit for bit. The test also makes a commit fail, or appear to fail, while
-// the coordinator keeps running. With FEDPVI_LONG it tries all four ways at each commit, and with
-// -short at every eighth commit. Otherwise the ways alternate: the two before the commit reaches
-// the disk at one commit, and the two after it at the next.
+// restarted coordinator must continue with the same round. The transcript must equal the
+// transcript of an undisturbed run bit for bit. The test also makes a commit fail, or appear to
+// fail, while the coordinator keeps running. With FEDPVI_LONG it tries all four kinds of failure
+// at each commit, and with -short at every eighth commit. Otherwise it alternates between failures
+// before and after the commit reaches the disk.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
@@ -216,9 +216,10 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 	}
 }
 
-// killedEverywhere kills the coordinator of a study at every commit and every change of a file. The
-// store keeps values of more than long bytes in files. If the sum of turn and the number of a
-// commit is even, the commit fails after it has reached the disk, and otherwise before.
+// killedEverywhere kills the coordinator of a study at every commit and every change of a file.
+// The store keeps values of more than long bytes in files. A commit fails after it has reached the
+// disk if the sum of turn and the number of the commit is even, and before otherwise. With
+// FEDPVI_LONG or -short, both are tried.
 func killedEverywhere(t *testing.T, document []byte, rounds int, long int64, turn int) {
 	var undisturbed playedStudy
 	t.Run("undisturbed", func(t *testing.T) {

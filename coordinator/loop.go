@@ -113,8 +113,8 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command the result of the command. If errs has an error for the command, this
-// error is the result. Otherwise the result is err.
+// answer sends each command its result. The result is the command's own error in errs if there is
+// one, and otherwise err.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {

@@ -21,8 +21,8 @@ import (
 	"fedpvi/transport"
 )
 
-// keyChanges contains the changes of the keys of a study's members. The store keeps it as a note, a
-// small value under a name of its own. A transaction that changes the keys also writes the note.
+// keyChanges records how the keys of a study's members have changed. The store keeps it as a note,
+// which is a small named value. A transaction that changes the keys also writes the note.
 //
 // Before the study begins, new keys are valid at once. Later, new keys wait for the end of the open
 // rounds, and one entry of the transcript then makes the next version of the roster. A client's new
@@ -391,8 +391,8 @@ func (b *batch) remove(name identity.Name, c *client) error {
 	return nil
 }
 
-// due returns the change of the roster that makes its next version. The change is empty if there
-// are no new and no revoked keys.
+// due returns the change that turns the present roster into the next version. The change is empty
+// if there are no new and no revoked keys.
 func (st *state) due(s *Study) (roster.Change, error) {
 	var change roster.Change
 	for _, name := range slices.Sorted(maps.Keys(st.changes.Waiting)) {

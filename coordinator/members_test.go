@@ -153,9 +153,9 @@ func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte,
 }
 
 // The test changes the roster while a study runs, and kills the coordinator at every commit. The
-// rounds must equal those of an undisturbed run bit for bit. The transcript must contain every
-// version of the roster, and Verify must accept its bundle. The coordinator must refuse the revoked
-// client, even after a restart.
+// rounds must equal the rounds of an undisturbed run bit for bit. The transcript must contain
+// every version of the roster, and Verify must accept its bundle. The coordinator must refuse the
+// revoked client, even after a restart.
 //
 //abuse:case A01 new keys and revocations survive a kill at every commit, and the rounds are the same to the last bit
 //abuse:case P10 keys change between rounds, in a transcript that verify accepts
@@ -219,7 +219,7 @@ func checkRotated(t *testing.T, h *house, parties []*party) {
 	for i, p := range parties[:3] {
 		before, _ := first.Named(p.peer.Name)
 		want := before.Key.Fingerprint()
-		if i == 2 { // its keys have not changed
+		if i == 2 { // this party has kept its keys
 			want = identity.Fingerprint{}
 		}
 		if got := h.study.st.clients[p.peer.Name].former; got != want {
@@ -363,13 +363,13 @@ func TestStolenIdentityAfterRotation(t *testing.T) {
 	parties := h.invite(two...)
 	admit(t, parties...)
 	north := parties[0]
-	thief := *north // has the earlier keys
+	thief := *north // the thief has the keys that north has before the rotation
 	for _, p := range parties {
 		_, err := p.step(t.Context())
 		check(t, err)
 	}
 	check(t, north.rotate(t.Context()))
-	check(t, north.rotate(t.Context())) // a request can be repeated
+	check(t, north.rotate(t.Context())) // the same request may be sent again
 	refused := func(what string, r transport.RenewRequest) {
 		t.Helper()
 		if _, err := h.study.Renew(t.Context(), channel.Party{}, r); err == nil {

@@ -56,9 +56,9 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns the client's offer if all bytes of its body are stored, and nil otherwise. This
-// happens if the coordinator was stopped after the last piece arrived and before it accepted the
-// answer.
+// whole returns the client's offer if all bytes of its body are stored, and nil otherwise. There
+// is a complete offer if the coordinator was stopped after the last piece had arrived and before
+// it accepted the answer.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {

@@ -31,9 +31,9 @@ type sharer struct {
 	*sums.Client
 	federation *sums.Federation
 	confirmed  []byte    // unsent confirmation
-	said       [2]uint64 // plans of the last confirmation and of the last share
+	said       [2]uint64 // numbers of the plans of this client's last confirmation and last share
 	gone       func(step sums.Step, ask uint64) bool
-	dealt      map[uint64][]int64               // vectors that it has dealt, by plan
+	dealt      map[uint64][]int64               // vectors that this client has dealt, by plan
 	spoil      func(ask uint64, vector []int64) // if set, changes the vectors before they are dealt
 }
 
@@ -257,8 +257,8 @@ func (d direct) wake(ctx context.Context) error {
 	return err
 }
 
-// The test kills the coordinator at every commit of a study with secure aggregation. The plans, the
-// outcomes and the result must equal those of an undisturbed run, bit for bit.
+// The test kills the coordinator at every commit of a study with secure aggregation. The plans,
+// the outcomes and the result must equal the results of an undisturbed run, bit for bit.
 //
 //abuse:case A01 also with secure aggregation, whose steps are one transaction each
 func TestSecureKilledAtEveryTransaction(t *testing.T) {

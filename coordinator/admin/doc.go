@@ -34,7 +34,7 @@ type API interface {
 	Rotate(ctx context.Context, study string) error
 	// Abort ends a study for all clients.
 	Abort(ctx context.Context, study, reason string) error
-	// Posterior returns the posterior of a study that has ended with one.
+	// Posterior returns the posterior of a study that has ended with a posterior.
 	Posterior(ctx context.Context, study string) (*session.Posterior, error)
 	// Bundle writes the study's bundle (see package bundle) to w.
 	Bundle(ctx context.Context, study string, w io.Writer) error

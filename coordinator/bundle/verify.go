@@ -364,9 +364,10 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// answered returns the message of the study's phase in the body of an outcome. In a study with
-// commitments it checks each release in the outcome. The hash of the release must be the one that
-// the client has signed in the envelope of its answer. The bundle contains these envelopes.
+// answered takes the body of an outcome, and returns the part without the clients' signatures,
+// which the state machine of the study processes. In a study with commitments it checks each
+// release in the outcome: the client must have signed the hash of the release in the envelope of
+// its answer. The bundle contains these envelopes.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil

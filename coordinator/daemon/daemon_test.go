@@ -229,8 +229,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The test compares the coordinator's own metrics, after one event of each kind, with a list that was
-// reviewed, and checks that the health check fails if the store cannot be used.
+// The test counts events of each kind, and compares the coordinator's own metrics with a reviewed
+// list. It also checks that the health check fails if the store cannot be used.
 func TestMetricsAndHealth(t *testing.T) {
 	m := newMetrics()
 	m.Began()

@@ -100,8 +100,8 @@ func open(t *testing.T, change func(admin.API) admin.API) *operator {
 	return b
 }
 
-// want requests a page. It checks the status of the response, and that the page contains all of
-// texts.
+// want requests a page. It checks the status of the response, and that the page contains every
+// string in texts.
 func (b *operator) want(path string, status int, texts ...string) {
 	b.t.Helper()
 	a, err := b.Get(b.base + path)
