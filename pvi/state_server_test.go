@@ -70,8 +70,8 @@ func stateOf(t *rapid.T, s *Server) []byte {
 	return b
 }
 
-// A server with more coefficients than one block can be restored from its own state at any time. It
-// then continues like a server that is never restored.
+// A server whose λ has more elements than a block of computations can be restored from its own
+// state at any time. It then continues like a server that is never restored.
 func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	for _, c := range []struct {
 		levels             int
@@ -150,7 +150,7 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	// size is the number of lattice steps of a change by 4 in a natural parameter.
+	// A change of size lattice steps changes a natural parameter by 4, unless the limit is smaller.
 	size := min(p.messages.Limit(), int64(4)<<p.messages.Lattice.Exponent())
 	change := make([]int64, p.messages.Size)
 	for i := range change {

@@ -19,9 +19,10 @@ type sample struct {
 	weights []float64     // see [population]
 }
 
-// sampleAt returns the scores of made-up records at θ, with outcomes that depend on cov as in
-// [population]. The units of the scores are defined by the mean curvature of a made-up record plus
-// ridge·P/N, where P is the precision of the prior and N is the number of real records.
+// sampleAt returns the scores of made-up records at θ. cov determines the points at which outcomes
+// are drawn, as [population] describes. The units of the scores are defined by the mean curvature
+// of a made-up record plus ridge·P/N, where P is the precision of the prior and N is the number of
+// real records.
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{
 		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
@@ -67,9 +68,9 @@ func (s *sample) lost(clip, records float64) []float64 {
 	return sum
 }
 
-// loose returns the sum of the lengths of the parts that a clip removes from scores. The sum is
-// over real records with an outcome that is not drawn from the model. The model does not determine
-// the directions of these parts.
+// loose adds up the lengths of the parts that a clip removes from the scores of real records. It
+// counts only records with an outcome that is not drawn from the model, because the model does not
+// determine the directions of their parts.
 func (s *sample) loose(clip, records float64) (sum float64) {
 	for i, u := range s.undrawn {
 		if u {

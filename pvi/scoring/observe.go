@@ -134,7 +134,6 @@ const heldMargins = 0.8
 // draws of the margins overstate the information about the coefficient of the column. The errors of
 // the elements of the curvature, in contrast, are many and average out within a study. Draws of the
 // curvature with the same margins therefore count together.
-// the same margins therefore count together.
 func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	factor := make([]float64, len(squares))
 	for i, s := range squares {

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A widened sd is at least as large as the errors of four fifths of the draws of the margins,
-// unless this would exceed the prior's sd. It is not larger than the prior's sd, unless it was
-// larger before. Correlations do not change.
+// widen raises an sd until it is at least as large as the error in four fifths of the draws of the
+// margins, or as large as the prior's sd. It never lowers an sd, and it does not change
+// correlations.
 func TestWiden(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const d, draws = 4, 30

@@ -90,9 +90,10 @@ func (r *program) takeNumbers(st *study.Study) {
 	}
 }
 
-// addColumns adds the columns for one number of the record, from which margins are computed:
+// addColumns adds the columns of the margins for one number of a record:
 //   - A numeric value has one column.
-//   - A categorical value has one column for each level, which is 1 for the value's level and otherwise 0.
+//   - A categorical value has one column for each level, which is 1 for the value's level and
+//     otherwise 0.
 //   - An indicator has one column.
 //
 // Indicators of different levels of one categorical column exclude each other. They are marked as

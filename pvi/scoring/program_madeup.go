@@ -94,7 +94,7 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	return sum
 }
 
-// unsurePoints is the number of points from a normal distribution at which outcomes are drawn.
+// unsurePoints is the number of draws of an uncertain θ at which outcomes are drawn.
 const unsurePoints = 40
 
 // scores implements [population]. If cov is not nil, records share unsurePoints points from N(θ,

@@ -38,10 +38,10 @@ type variates struct {
 // record has more outcomes, all of them are drawn from the margins.
 const mostOutcomes = 16
 
-// kinks reports whether the program has an absolute value, a maximum or a minimum that depends on
-// an outcome, and through which derivatives of the log likelihood with respect to parameters pass.
-// outcomes states, for each column, whether the column has outcomes. If outcomes is nil, every
-// column may have outcomes.
+// kinks reports whether the slope of the log likelihood may jump at some value of an outcome. This
+// is possible if the program has an absolute value, a maximum or a minimum that depends on an
+// outcome and on a parameter. outcomes states, for each column, whether the column has outcomes. If
+// outcomes is nil, every column may have outcomes.
 func kinks(m *model.Model, outcomes []bool) bool {
 	p := m.Verified().Program()
 	passes, reads := m.Verified().Differentiated(p.Likelihood), make([]bool, len(p.Nodes))

@@ -240,8 +240,8 @@ func (s *workspace) score(dst, x []float64, y float64) {
 	s.spread(dst, x, s.g)
 }
 
-// information computes the information matrix of a record about its predictors. It writes this
-// matrix to s.w and its Cholesky root to s.root. s.eta must hold the predictors.
+// information computes the information matrix of a record with respect to its predictors. It writes
+// this matrix to s.w and its Cholesky root to s.root. s.eta must hold the predictors.
 func (s *workspace) information() {
 	s.response.Information(s.eta, s.w)
 	rootOf(s.root, s.w, len(s.eta))
@@ -268,8 +268,8 @@ func rootOf(root, w []float64, k int) {
 	}
 }
 
-// factor writes column c of the matrix A to dst, where A Aᵀ is the information of the record about
-// θ.
+// factor writes column c of the matrix A to dst, where A Aᵀ is the information of the record with
+// respect to θ.
 func (s *workspace) factor(dst, x []float64, c int) {
 	k := len(s.eta)
 	for a := range k {

@@ -194,8 +194,8 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	return math.Sqrt(squares)
 }
 
-// weights has the Fisher information of a record about its predictors at one point, averaged over
-// made-up records.
+// weights has the Fisher information of a record with respect to its predictors, at one point and
+// averaged over made-up records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
 	levels [][]float64 // for each level of each factor, the baseline last: mean over the first someRecords records, as if all of them had this level; nil if only the field all is set
@@ -223,10 +223,10 @@ func (l *latest[T]) at(theta []float64, compute func() T) T {
 // someRecords is the number of made-up records over which the information at a level is averaged.
 const someRecords = 500
 
-// weights returns the information of a record about its predictors at θ, averaged over made-up
-// records. If the model has only one predictor of the location, weights also computes an average
-// for each level of each factor, because the information depends mostly on the level. It computes
-// no such averages if the information is the same at every θ.
+// weights returns the information of a record with respect to its predictors at θ, averaged over
+// made-up records. If the model has only one predictor of the location, weights also computes an
+// average for each level of each factor, because the information depends mostly on the level. It
+// computes no such averages if the information is the same at every θ.
 func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	w, k := m.workspace(), m.predictors()
 	out := &weights{all: make([]float64, k*k)}
@@ -268,8 +268,8 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	return out
 }
 
-// guess implements [population]. It computes the information of each made-up record about its
-// predictors at θ, and uses the mean of these matrices for the curvature.
+// guess implements [population]. It computes the information of each made-up record with respect to
+// its predictors at θ, and uses the mean of these matrices for the curvature.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.known.at(theta, func() *weights { return m.weights(theta, of.factors) })
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
@@ -277,7 +277,7 @@ func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat
 
 // curvature returns the information matrix at θ that all records together would have if their
 // regressors were independent and followed the given margins. weights holds the information of a
-// record about its predictors. random is passed to [margins.moments].
+// record with respect to its predictors. random is passed to [margins.moments].
 func (r *regression) curvature(m *margins, weights *weights, random []float64) *mat.SymDense {
 	share, mean, square := m.moments(random)
 	k, n := r.predictors(), len(m.columns)

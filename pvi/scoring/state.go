@@ -318,8 +318,8 @@ func (s *State) step(o *opened) *State {
 // recordsSD is the sd of the number of records before a release, divided by the nominal number.
 const recordsSD = 0.5
 
-// count estimates the number of records from the counts of records in each interval of the norms of
-// their scores. These counts add up to the number of records.
+// count estimates the number of records. counts holds noisy counts of the records whose scores have
+// a norm in each of several intervals, so that the true counts add up to the number of records.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64
@@ -376,8 +376,8 @@ func (s *State) takeScores(o *opened) {
 	for _, n := range o.values[lengthBlock][2:] {
 		s.clipped += n
 	}
-	// unnoticed is the number of records that, clipped in one direction, have the same effect as
-	// the noise.
+	// If unnoticed records are clipped and their scores have the same direction, the clip changes
+	// the sum by as much as the noise.
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
 	slack := min(stretchSlack*s.Records, unnoticed)
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)

@@ -88,8 +88,8 @@ func (c *Contributor) writeTables(tables []float64, i int) {
 	}
 }
 
-// writePredictive writes the vector of record i in the round that scores held-out records. It
-// writes zero for a record that was not held out, and for one whose density is not a number.
+// writePredictive writes the vector of record i in the round that scores held-out records. The
+// vector is zero if the record was not held out or if its density is not a number.
 func (c *Contributor) writePredictive(predictive []float64, i int) {
 	clear(predictive)
 	log, ok := c.scored[i]

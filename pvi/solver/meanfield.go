@@ -50,8 +50,8 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 // solution each Newton step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
-// A newtonStep computes Newton steps of the mean of a diagonal q. q and e are the approximation,
-// and the expectations under it, that the last call of evaluate set.
+// A newtonStep computes Newton steps of the mean of a diagonal q. Its field q is the approximation
+// that the last call of evaluate set, and e holds the expectations under q.
 type newtonStep struct {
 	f     *energy
 	prior []float64

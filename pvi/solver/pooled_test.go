@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ordinary returns a linear regression with learned noise of the given sd.
+// ordinary returns a linear regression that learns the sd of its noise. The true sd is noise.
 func ordinary(n, columns int, noise, location float64, random *rand.Rand) *Regression {
 	d := columns + 2
 	l := NewRegression(d, Outcome{Family: study.Linear})

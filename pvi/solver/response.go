@@ -80,8 +80,8 @@ type Source interface {
 	NormFloat64() float64 // standard normal
 }
 
-// regressions maps each family that is a regression to a function that returns the response of an
-// outcome without effects that vary between groups.
+// regressions has, for each family that is a regression, a function that returns the response of an
+// outcome. The response does not include effects of groups, which [varying] adds.
 var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Linear:           newNormal,
 	study.Logistic:         func(*Outcome) Response { return logit{} },

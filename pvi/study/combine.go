@@ -35,8 +35,9 @@ func (c Combination) Loss() float64 {
 	return 1
 }
 
-// readCombine reads how releases are combined. A robust combination is possible only if a release is
-// the difference between a client's own factor, which does not depend on the round, and a share of λ.
+// readCombine reads how releases are combined. A robust combination needs releases that are the
+// difference between a client's own factor and a share of λ, and the factor must not depend on the
+// round.
 func readCombine(s *Study, federation *document.Table) {
 	f := &s.Federation
 	f.Combine = BySum

@@ -7,9 +7,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Compare has the options of the release by which studies are compared. Each client holds records
-// out by lot. After the other rounds it releases a noisy sum of the log predictive densities of
-// these records.
+// A Compare has the options of a release that serves to compare studies. Each client holds out
+// randomly chosen records. After the other rounds it releases a noisy sum of the log predictive
+// densities of these records.
 type Compare struct {
 	HeldOut float64 // probability with which a record or a person is held out
 	Share   float64 // share of the privacy budget
@@ -18,8 +18,9 @@ type Compare struct {
 	Low, High float64
 }
 
-// OutcomeScale describes the outcome and the scale of its density. Log predictive densities can be
-// compared if this text is the same. It is empty for a model without an outcome.
+// OutcomeScale describes the outcome and the scale of its density. If the description is the same
+// for two studies, their log predictive densities can be compared. It is empty for a model without
+// an outcome.
 func (s *Study) OutcomeScale() string {
 	c, ok := s.Column(s.Model.Outcome)
 	switch {
@@ -50,11 +51,11 @@ const (
 	belowUniform, aboveUniform = 4, 3
 
 	mostNats  = 1000 // largest absolute value of an end of the range
-	leastNats = 0.01 // smallest width of the range; a narrower one says nothing about a model, and rounds to a width of 0 at last
+	leastNats = 0.01 // smallest width of the range; a narrower range would say nothing about a model, and could be rounded to zero
 )
 
-// readCompare reads the table [compare]. The argument private reports whether the study finds the
-// scale of its columns under noise.
+// readCompare reads the table [compare]. private reports whether the study finds the scale of its
+// columns under noise.
 func readCompare(s *Study, root, inference *document.Table, private bool) {
 	if !root.Has("compare") {
 		return
@@ -93,9 +94,9 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 	}
 }
 
-// readScoreRange reads the range of log predictive densities. The default lies around the log
-// density of a uniform outcome. It ends at 0 for discrete outcomes, whose densities are
-// probabilities. The scale of the density of a program is not known, so a program needs a range.
+// readScoreRange reads the range of log predictive densities. The default range contains the log
+// density of a uniform outcome. For discrete outcomes, whose densities are probabilities, it ends
+// at 0. There is no default for a program, because the scale of its density is not known.
 func readScoreRange(s *Study, c *Compare, t *document.Table) {
 	if ends, ok := t.Floats("clip"); ok {
 		if len(ends) != 2 || !(ends[1]-ends[0] >= leastNats) || !(math.Abs(ends[0]) <= mostNats && math.Abs(ends[1]) <= mostNats) {

@@ -37,7 +37,7 @@ clients = 3
 synthetic.records_per_client = 100
 `
 
-// The comparison adds a round, and its range follows from the outcome.
+// The table [compare] adds a round to the study. The default range follows from the outcome.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		overrides []study.Override

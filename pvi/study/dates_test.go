@@ -57,7 +57,8 @@ func TestYears(t *testing.T) {
 	}
 }
 
-// A whole number of years between the bounds does not make a date a count.
+// A column of dates cannot be the outcome of a count model, even if its bounds are a whole number
+// of years apart.
 func TestDatesAreNoCounts(t *testing.T) {
 	text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"poisson", outcome = "enrolled"`, `terms = ["enrolled"]`, `terms = ["y"]`,
 		"1582-10-15", "2020-01-01", "2399-12-31", "2024-01-01").Replace(datesSource)
@@ -89,7 +90,7 @@ func TestWrongDates(t *testing.T) {
 	}
 }
 
-// A comparison with a day divides a column of dates in two.
+// An event on a column of dates is a comparison with a day.
 func TestEventOfDates(t *testing.T) {
 	for positive, want := range map[string]string{
 		">= 2021-01-01": "", "< 2021-01-01": "", "> 3": "has dates, write", ">= 2500-01-01": "is the same for every value",

@@ -41,8 +41,8 @@ const (
 	// by a public factor before clip and noise, and divided by the same factor afterwards. With the
 	// factor, this gradient has the scale of the gradient with respect to the mean.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients is like Joint, with one addition to each record's gradient before the
-	// clip: the gradient of the divergence from the cavity, divided by the number of records.
+	// PublishedGradients is like Joint, except that before the clip each record adds to its
+	// gradient the gradient of the divergence from the cavity, divided by the number of records.
 	// Jälkö, Dikmen and Honkela (2017) do the same.
 	PublishedGradients Gradients = "published"
 )
@@ -162,7 +162,7 @@ func readStart(s *Study, t *document.Table) {
 }
 
 // checkSummed refuses keys that apply only to clients that take their own steps. It is called for
-// studies whose q is moved by sums of the gradients of all clients.
+// studies in which q moves by sums of the gradients of all clients.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string

@@ -126,7 +126,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	if len(read) < 70 {
 		t.Errorf("only %d keys were found in the sources: the pattern no longer fits them", len(read))
 	}
-	// The page describes these keys inside the rows of the priors that have them.
+	// The page describes these keys in the rows of the priors to which they belong.
 	inRows := map[string]bool{"median": true, "factor": true}
 	for key := range read {
 		if !described[key] && !inRows[key] {

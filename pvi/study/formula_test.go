@@ -66,8 +66,8 @@ func TestNumbersOfAFormula(t *testing.T) {
 	}
 }
 
-// Keys that have no meaning for a formula, and formulas that cannot be used, are refused with a
-// remedy.
+// Parse refuses formulas that cannot be used, and keys that have no meaning for a formula. The
+// error gives a remedy.
 func TestKeysOfFormulas(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"age + dose", "age + height", "1:15: E601 height is no column"},
@@ -92,8 +92,9 @@ func TestKeysOfFormulas(t *testing.T) {
 	}
 }
 
-// Formulas without effects of groups, curves and monotonic effects have intervals by default if whole
-// clients are protected. Others are refused unless they ask for point estimates.
+// If whole clients are protected, formulas without effects of groups, curves and monotonic effects
+// have intervals by default. A study with any other formula is refused unless it asks for point
+// estimates.
 func TestFormulasOfClients(t *testing.T) {
 	clients := strings.Replace(formulaStudy, `unit = "record"`, `unit = "client"`, 1) + "[federation]\nnominal_records = 40\n"
 	st, err := study.Parse("study.toml", []byte(clients))

@@ -182,7 +182,8 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p.Variables = append(p.Variables, v)
 }
 
-// partOf returns the number of a variable ([ProgramPart]) that a value of the study describes.
+// partOf returns the [ProgramPart] that a value in the study document describes, such as the name
+// of a column.
 func (s *Study) partOf(value any) (part ProgramPart, problem string) {
 	name, ok := value.(string)
 	is := ""

@@ -8,7 +8,7 @@ import (
 // Propagation has the options of the solver DPSEP, except for steps and batches, which are in
 // [Descent].
 type Propagation struct {
-	StepSize float64 // largest share of the way to the sum of sites by which one pass over the records moves the factor; default 1
+	StepSize float64 // largest share of its distance to the sum of the sites by which one pass over the records moves the factor; default 1
 	Recency  float64 // exponent r: the weight of pass p in the factor is proportional to p^r; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 

@@ -129,7 +129,7 @@ func readTest(s *Study, t *document.Table) {
 	}
 }
 
-// Own is the beginning of the name of an extension. An extension is a partition, a solver or a clip
+// Own is the prefix of the names of extensions. An extension is a partition, a solver or a clip
 // that a program registers in package sim. The program sim has no extensions. Coordinators and
 // clients do not read these names.
 const Own = "own:"

@@ -35,7 +35,7 @@ func fitting(m *Model, unit Unit) []Solver {
 	case len(m.Groups) > 0 && m.Family == Poisson:
 		return []Solver{SVI, NaturalGradient} // the expected rate is infinite if the log rate contains an effect that is multiplied by the exponential of a Gaussian
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and the sds of the effects; this mode does not exist if groups hardly differ
+		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and of the sds of the effects, which does not exist if groups hardly differ
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -91,7 +91,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers lists the keys about steps, each with the solvers that use it.
+// steppers lists the keys that control steps, each with the solvers that use it.
 var steppers = []struct {
 	key  string
 	used []Solver

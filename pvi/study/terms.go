@@ -46,7 +46,7 @@ func expandTerms(entries []string) ([]Term, error) {
 		if strings.Count(entry, "*") >= maxInteraction {
 			return nil, fmt.Errorf("%.60q crosses too many columns, at most %d are possible", entry, maxInteraction)
 		}
-		var sets [][]string // products of the columns of the factors that came before
+		var sets [][]string // products of the columns of all earlier factors
 		for _, factor := range strings.Split(entry, "*") {
 			columns := strings.Split(factor, ":")
 			for i, c := range columns {

@@ -26,9 +26,9 @@ bounds = [0, 1]
 `
 
 // The headline names the strongest observer that the study does not trust. New studies that open
-// only sums meet their target against one other participant. If the target of 4 counts the noise of
-// all three clients, the cost to a participant is 5.06, because it can subtract its own third of
-// the noise.
+// only sums meet their target against one other participant. A study of three clients can instead
+// count the noise of all three toward its target of 4. The cost to a participant is then 5.06,
+// because it can subtract its own third of the noise.
 func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b", "c"}
 	none := study.Override{Key: "federation.colluders", Value: "0"}

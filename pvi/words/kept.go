@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// narrow is a limit on the width of a column's bounds, relative to the larger of their absolute
-// values, or in years if the column holds dates. Below this width, the text calls the records
-// within the bounds a narrow slice.
+// narrow is the relative width below which the bounds of a column select a narrow slice of records.
+// The width is relative to the larger absolute value of the two bounds. For a column of dates,
+// narrow is in years.
 const narrow = 0.1
 
 // recordsKept describes the records of a file that a study uses. If a study leaves out records

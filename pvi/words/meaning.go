@@ -22,7 +22,8 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
 }
 
-// Coin ends a text that contains the result of [Guess]. It gives a probability for comparison.
+// Coin is the last sentence of a text that contains the result of [Guess]. It gives a probability
+// for comparison.
 const Coin = "Tossing a coin is right with probability 0.5."
 
 // Meaning explains in sentences the costs of a study for the strongest observer. costs comes from

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// For randomised response, which answers correctly with probability e^ε/(1 + e^ε), the bound on
-// guesses is that probability.
+// Randomised response at ε is right with probability e^ε/(1 + e^ε). Meaning must state the same
+// bound.
 func TestMeaningIsTheBoundOfRandomisedResponse(t *testing.T) {
 	view := method.View{Name: method.Coordinator, Who: "the coordinator"}
 	for _, epsilon := range []float64{.1, 1, 4} {

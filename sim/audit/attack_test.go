@@ -13,8 +13,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted returns an attack on Gaussian releases. The two worlds differ by actual, and the claim is
-// computed for a difference of claimed.
+// shifted returns an attack on Gaussian releases with sd 1. The means in the two worlds differ by
+// actual, and the claim is the privacy bound for means that differ by claimed.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{

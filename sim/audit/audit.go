@@ -28,8 +28,8 @@ type Options struct {
 // The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// pilotShare is the number of runs for each pilot run. An attack learns its statistics from the
-// pilot runs.
+// pilotShare is the number of runs divided by the number of pilot runs. An attack learns its
+// statistics from the pilot runs.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.

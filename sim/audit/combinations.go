@@ -30,10 +30,10 @@ type mode struct {
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	// whether the accounted sensitivity does not bound the difference of two messages: a message is
-	// computed from several releases, or the study has a scale phase
+	// whether two messages may differ by more than the accounted sensitivity, because a message is
+	// computed from several releases or because the study has a scale phase
 	derived   bool
-	allocated bool // whether the cost of the sampling has no known bound under replace-one adjacency
+	allocated bool // whether the state that a client saves depends on the rows of its file, so that the state cannot be used with another file
 	// whether the state that a client saves depends on its rows, so that another file does not fit
 	// the state
 	keepsRows bool
@@ -199,8 +199,9 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows of a file: rows with values at the ends of the declared bounds, and a row
-// with each string in notNumbers.
+// corners returns rows with unusual values: numbers at the ends of the declared bounds, numbers
+// that are infinite or tiny, each string in notNumbers, a long level, an undeclared level, and
+// missing values.
 func (c combination) corners() []string {
 	highest := "1"
 	switch c.kind() {

@@ -14,9 +14,9 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A substitute is a device on which chosen vectors replace the gradients of a network before the
+// A substitute is a device that replaces the gradients of a network by chosen vectors before the
 // clip. The audit then tests the clip, the product of matrices, the noise and the release. The
-// fields can add faults.
+// fields tamper and clips can add faults.
 type substitute struct {
 	*emulator.Device
 	vector func(v []float64, record uint32)
@@ -25,8 +25,8 @@ type substitute struct {
 	of     descent // the mechanism under audit
 }
 
-// These are offsets and sizes for a network with one pixel, one hidden unit and one latent
-// dimension. Tests of package cuda check the offsets of the words.
+// These are offsets of words in the memory of the device, and sizes, for a network with one pixel,
+// one hidden unit and one latent dimension. Tests of package cuda check the offsets.
 const (
 	headBatches  = 8
 	headIn       = 13
@@ -34,12 +34,12 @@ const (
 	headCurrent  = 32
 	headWords    = 34
 	together     = 2  // smaller than some batches
-	mostInBatch  = 13 // a number for which the list of a step fills whole words
+	mostInBatch  = 13 // with its length, the list of a batch of this size fills whole 64-bit words
 	productSlots = 2 * 8 * 4
 )
 
-// slots describes the elements of a vector: for each one, the weight through which it is released,
-// and the layer and column of the derivatives that produce it.
+// slots describes each element of a vector: slot is the weight of the network through which the
+// element is released, and layer and column locate the derivative that produces it.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
 func (s *substitute) Write(memory uint64, words []uint64) error {

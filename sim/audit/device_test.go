@@ -16,7 +16,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// deviceCases are samplings that a device draws itself or receives as lists.
+// deviceCases are cases whose batches a device draws itself or receives as lists.
 var deviceCases = []descent{
 	{"a device, poisson, add-remove", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, nil},
 	{"a device, poisson, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, nil},
@@ -31,8 +31,8 @@ type tamperer struct {
 	tamper func(t *tamperer, plan []uint64)
 }
 
-// These are the offsets of the words of a plan that tests alter, and the number of words for the
-// layers of the noise.
+// The constants whose names end in Word are offsets of words in a plan that tests change.
+// layerWords is the number of words for the layers of the noise.
 const (
 	kindWord     = 0
 	recordsWord  = 1
@@ -122,7 +122,7 @@ func (m deviceSteps) visit(table *cuda.Table, streams *dpmech.Streams) (*cuda.Vi
 	return &cuda.Visit{Table: table, Plan: plan, Run: run, Options: o, Releases: make([]int64, m.Steps()*descentDim)}, nil
 }
 
-// deviceBatches returns a function that returns the batches that a device draws.
+// deviceBatches makes a device draw batches. next returns one batch after another.
 func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uint32, err error) {
 	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: d.sampling, Records: d.records, Steps: epochs, Dim: descentDim, Clip: descentClip, NoiseMultiplier: d.noise, Adjacency: d.adjacency,

@@ -62,7 +62,7 @@ func TestRecordsOfTheWholeDomain(t *testing.T) {
 // of that client's records times the number of its answers.
 func (c combination) answers(rows int, seed uint64) (int, error) {
 	if c.mode.keepsRows && !c.mode.scores() {
-		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // parts differ in their releases, and other modes play the other solvers
+		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // test the release of parts with one solver only, because other modes test the other solvers
 	}
 	st, err := study.Parse("domain.toml", []byte(c.source()), set("federation.max_records", rows))
 	if err != nil {

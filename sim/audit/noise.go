@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises holds the noise of releases, which is the release minus the number that the noise hides,
-// in units of the claimed standard deviation. The indices are the run, the release within the run,
-// the sender and the coordinate.
+// noises holds the noise of releases, in units of the claimed standard deviation. The noise is the
+// release minus the number that the noise hides. The indices are the run, the release within the
+// run, the sender and the coordinate.
 type noises [][][][]float64
 
 // variances tests whether the noise has the claimed variance, for every sender, coordinate and

@@ -43,8 +43,8 @@ func (f noisy) questions() []question {
 // in the middle of the slice.
 type cells []float64
 
-// cellsOf returns the probabilities of n cells under the law. It takes the mass at the midpoint of
-// a cell for the whole cell, so jumps of the mass should be between cells.
+// cellsOf returns the probabilities of n cells under the law. It uses the mass at the midpoint of a
+// cell for the whole cell, so the mass should jump only between cells.
 func cellsOf(law dpmech.Law, width float64, n int) cells {
 	p := make(cells, n)
 	for i := range p {
@@ -53,8 +53,8 @@ func cellsOf(law dpmech.Law, width float64, n int) cells {
 	return p
 }
 
-// shared returns the probabilities for the sum of the given number of samples. The cells must be
-// wide enough for the sum.
+// shared returns the probabilities for a sum of shares samples. The cells must be wide enough for
+// the sum.
 func (p cells) shared(shares int) cells {
 	fft := fourier.NewFFT(len(p))
 	c := fft.Coefficients(nil, p)
@@ -149,7 +149,7 @@ func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 // inputs returns the probabilities of an element for two inputs of a sum. The inputs differ by
 // factor times the clip, in one element or by equal parts in two elements.
 func inputs(m *dpmech.Sum, factor int) (p, q cells) {
-	distance, n := 512, 1<<15 // of one element, in cells
+	distance, n := 512, 1<<15 // distance is the difference of one element, in cells
 	if m.Dim() == 2 {
 		distance, n = 32, 1<<11
 	}

@@ -313,7 +313,7 @@ func outcomes() question {
 			corners := c.corners()
 			one := corners[(int(t.seed)+n)%len(corners)]
 			if n%2 == 0 {
-				one = corners[2+n/2%2] // a lower bound
+				one = corners[2+n/2%2] // a row with x at its lower bound
 			}
 			for _, rows := range [][]string{{one}, corners} {
 				found, err := c.compare(st, rows, t.seed)

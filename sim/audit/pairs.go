@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Pair is a study of two clients, with two neighbouring files of the first client. Running the
+// A Pair is a study of two clients and two neighbouring files for the first client. Running the
 // programs as processes shows whether the outcomes for the two files differ.
 type Pair struct {
 	Name   string
@@ -21,10 +21,10 @@ type Pair struct {
 	of combination
 }
 
-// Pairs returns pairs whose files differ by records with values at the ends of the declared bounds.
-// There is a pair for each mode, which is a kind of release. Each pair's likelihood and other
-// options are chosen to cover as many new options as possible. If all is true, there is a pair for
-// each combination that an audit simulates.
+// Pairs returns pairs whose files differ by records with unusual values, such as the ends of the
+// declared bounds. There is a pair for each mode, which is a kind of release. Each pair has the
+// likelihood and other options that cover most options not covered by the pairs before it. If all
+// is true, there is a pair for each combination that an audit simulates.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {

@@ -112,9 +112,9 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 }
 
 // binaryRecords returns records of a study with a binary outcome. others is the number of records
-// without a gradient. The last record is the protected record in the other world. In the null
-// world, it is the replacement with the opposite outcome under replace-one, and otherwise there is
-// none.
+// without a gradient. In the other world, the protected record is appended to them. In the null
+// world, its replacement with the opposite outcome is appended under replace-one, and no record
+// under the other adjacencies.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }

@@ -115,8 +115,9 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	}
 	sd := spread(null)
 	if without != d.crowd {
-		// The measured variance contains the noise and the random draws of the record. A record
-		// that changes the sum by d and is drawn with probability q adds q(1−q)d² to the variance.
+		// The measured variance is due to the noise and to the random draws of the protected
+		// record. A record that changes the sum by d and is drawn with probability q adds q(1−q)d²
+		// to the variance.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd
