@@ -141,7 +141,7 @@ func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site,
 	return pvi.NewSolverSite(p, id, use)
 }
 
-// extensionNotes returns the notes for a result that extensions have influenced.
+// extensionNotes returns notes about the extensions that influenced a result.
 func extensionNotes(st *study.Study) (notes []string) {
 	for _, name := range []string{st.Simulation.Solver, st.Simulation.Clip} {
 		if name != "" {

@@ -72,8 +72,8 @@ func cohort(t *testing.T) []patient {
 	return all
 }
 
-// relapse is the log posterior density of relapse.toml, written by hand. The intercept of a log
-// hazard has the prior normal(−middle of the log days, 2.5).
+// relapse is the log posterior density of relapse.toml, written by hand. The first three parameters
+// are log hazards. Their prior mean is minus the middle of the log days, and their prior sd is 2.5.
 func relapse(all []patient) func(theta []float64) float64 {
 	return func(theta []float64) float64 {
 		lp := 0.

@@ -14,9 +14,9 @@ import (
 
 // Options configures a Play.
 type Options struct {
-	StudyFile string // path of the study file; relative paths of data files start in its folder
+	StudyFile string // path of the study file; data files are looked for in its folder first
 	DataFile  string // file of records to use instead of the files that the study names
-	Seed      uint64 // seed; the study's simulation.seed by default
+	Seed      uint64 // seed of the simulation
 	Workers   int    // number of goroutines; 1 if 0
 
 	// Secure, if not nil, makes the clients add up with secure sums in all phases, as the daemons

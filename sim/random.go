@@ -25,8 +25,8 @@ const (
 	purposeScore     = "score"     // noise of the scores that compare settings, by client
 )
 
-// variates returns a generator of random numbers for a purpose. They follow from the seed, so they
-// do not protect records.
+// variates returns a generator of random numbers for a purpose. The numbers are a function of the
+// seed, so they do not protect records.
 func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 	return rand.New(seeded.Stream(seed, purpose, index...))
 }

@@ -21,7 +21,7 @@ import (
 // are within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
-	// in a skewed partition, outcomes above threshold have label 1; 0 for an even partition
+	// in a skewed partition, outcomes of at least threshold have label 1; 0 for an even partition
 	threshold float64
 	truth     string
 }{

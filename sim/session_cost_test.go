@@ -14,9 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test adds up the charges for the single releases of a client, for every study in the
-// repository. The sum must not be less than the stated cost of the whole study, and may exceed it
-// only by rounding.
+// The test adds up the charges for each release of a client, for every study in the repository. The
+// sum must not be less than the stated cost of the whole study, and may exceed it only by rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -36,7 +35,7 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !doc.Root().Has("study") {
-			continue // a sweep over studies that this test reads directly
+			continue // skips a sweep, because the test reads the study of the sweep directly
 		}
 		// The noise multiplier is given, because its calibration is slow.
 		st, err := study.Parse(path, source, givenNoise(doc.Root())...)

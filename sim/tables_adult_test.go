@@ -16,7 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// adultRows reads the files of Adult without package shard. Each row has its fields by column name.
+// adultRows reads the files of the Adult data set, independently of package shard. Each row has its
+// fields by column name.
 func adultRows(t *testing.T, path string, files []string) (rows []map[string]string) {
 	t.Helper()
 	for _, name := range files {
@@ -44,7 +45,7 @@ func adultRows(t *testing.T, path string, files []string) (rows []map[string]str
 	return rows
 }
 
-// An adultTruth is a number computed from the records, and the place of its estimate.
+// An adultTruth is a number computed from the records, and a function that returns its estimate.
 type adultTruth struct {
 	of  float64
 	get func(*describe.Summary) describe.Value

@@ -96,8 +96,8 @@ func (p *piecePart) read(b []byte) error {
 
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
-// eachField calls f for each field of an encoded message, from the first to the last. The argument
-// of f named value is the encoding of the field.
+// eachField calls f for each field of an encoded message, from the first to the last. value is the
+// encoding of the field.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -25,12 +25,12 @@ type timing struct {
 	call      time.Duration // time limit of a short call
 	stall     time.Duration // time limit of a long call without progress
 	patience  time.Duration // time limit of a call without progress, over all of its tries
-	wait      time.Duration // longest wait for an entry when a client polls
+	wait      time.Duration // longest time to wait for an entry when a client polls
 	handshake time.Duration
 	ping      time.Duration // time without data from the other side after which a ping is sent
 	pong      time.Duration // time limit for the answer to a ping
-	first     time.Duration // wait before the second try
-	longest   time.Duration // longest wait between two tries
+	first     time.Duration // time to wait before the second try
+	longest   time.Duration // longest time to wait between two tries
 }
 
 func deriveTiming(round time.Duration) (timing, error) {

@@ -77,10 +77,10 @@ func (d descent) law() law {
 	case dpmech.WithoutReplacement:
 		q := float64(s.Batch) / float64(n)
 		return law{q, together(s.Batch), q * q, fixed(s.Batch)}
-	case dpmech.RandomAllocation: // each record is in one step of an epoch
+	case dpmech.RandomAllocation: // each record is in exactly one step of an epoch
 		q := 1 / float64(s.Steps)
 		return law{q, q, q, binomial(q)}
-	case dpmech.Permutation: // batches of equal size
+	case dpmech.Permutation: // all batches have the same size
 		size := n / s.Batches
 		return law{1 / float64(s.Batches), float64(s.Batches) * together(size), 1 / float64(s.Batches), fixed(size)}
 	}
@@ -90,8 +90,8 @@ func (d descent) law() law {
 // counts counts how often records occur in batches. [descent.frequencies] uses it.
 type counts struct {
 	records, steps int
-	record         []float64 // number of epochs in which a record was in a step, with index record·steps + step
-	pair           []float64 // number of epochs in which two given records were in the same batch
+	record         []float64 // number of epochs in which record i was in step s, at index i·steps + s
+	pair           []float64 // for each pair of records, number of epochs in which both were in the same batch
 	// number of pairs of successive epochs in which a record was in the same step, indexed by
 	// record; the pairs do not overlap
 	again []float64
@@ -146,7 +146,7 @@ func (c *counts) endEpoch(epoch int) {
 	clear(c.now)
 }
 
-// trials tests each count against its probability in l.
+// trials tests whether each count agrees with its probability in l.
 func (c *counts) trials(l law, epochs int) []trial {
 	var trials []trial
 	add := func(n int, count, p float64, format string, args ...any) {

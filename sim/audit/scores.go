@@ -317,8 +317,8 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	for world := range worlds {
 		worlds[world] = new(shard.Records)
 		if world == 1 || c.adjacency == accountant.ReplaceOne {
-			// The protected record comes first. If a solver lets a record change the contributions
-			// of later records, the test then finds out.
+			// The protected record comes first, so that the test fails for a solver that lets a
+			// record change the contributions of later records.
 			worlds[world].Append(row())
 		}
 	}
@@ -356,7 +356,7 @@ func (c scored) charged(context.Context, task) (Check, error) {
 		factor *= personRows
 	}
 	noise := p.Method().Noise()
-	var squares []float64 // squares of μ, by round
+	var squares []float64 // μ² of each round
 	for n := 1; n <= p.Plans(); n++ {
 		clip := factor * p.Method().(rounded).Mechanism(n).Clip() / noise.SD
 		squares = append(squares, clip*clip/float64(c.honest()))

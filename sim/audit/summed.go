@@ -18,7 +18,7 @@ import (
 // are zero. Only the noise shares of the other clients protect the record. There are as few other
 // clients as the study allows.
 type summed struct {
-	mode      string // kind of gradients
+	mode      string // value of the setting inference.gradients
 	rate      float64
 	adjacency accountant.Adjacency
 }
@@ -82,8 +82,8 @@ func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	return seen
 }
 
-// messages collects the real messages of clients without gradients. Such a message is only the
-// client's noise share. The accountant assumes that the shares of the honest clients add up to
+// messages collects the messages of clients whose records have no gradient. Such a message is only
+// the client's noise share. The accountant assumes that the shares of the honest clients add up to
 // noise with the study's noise multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250

@@ -163,9 +163,9 @@ func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 // Rate returns the probability that an image is in a batch.
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
-// together returns the maximum number of images of a batch whose gradients are added in one
-// floating-point sum: the mean size of a batch plus six standard deviations plus twelve. Fewer than
-// one in 10^9 batches are larger. The gradients of further images are added one by one.
+// together returns the maximum number of gradients that are added in one floating-point sum. It is
+// the mean size of a batch plus six standard deviations plus twelve, and fewer than one in 10^9
+// batches is larger. The other gradients of such a batch are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

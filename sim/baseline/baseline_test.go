@@ -69,7 +69,7 @@ func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 			x, y := s.Record(i)
 			log += w * max(-bound, -math.Log1p(math.Exp(-(2*y-1)*theta*x[0])))
 		}
-		q := math.Exp(log + 100*w) // the likelihood is at most about e^-100
+		q := math.Exp(log + 100*w) // without the factor e^(100·w) the density could underflow
 		total, first, second = total+q, first+q*theta, second+q*theta*theta
 	}
 	mean = first / total

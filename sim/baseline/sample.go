@@ -16,15 +16,15 @@ import (
 func newRand(s *dpmech.Stream) *rand.Rand { return rand.New(s) }
 
 // weight returns the power w of the likelihood for which one exact sample from the tempered
-// posterior has pure ε. With the log likelihood of each record clipped to [−B, 0], the density
-// is
+// posterior satisfies pure ε-differential privacy. The tempered posterior clips the log likelihood
+// ℓ_i of each record to [−B, 0]. Its density is
 //
 //	density(θ) ∝ prior(θ) · exp(w Σ_i max(ℓ_i(θ), −B)).
 //
-// Adding a record multiplies the density before normalisation by a number in [e^(−wB), 1], and
-// the normaliser by another such number, so that ε = wB. If a record is replaced, both numbers
-// are in [e^(−wB), e^(wB)], and ε = 2wB (Wang, Fienberg and Smola 2015, theorem 1, which has 4B
-// for |ℓ| ≤ B). The power w is at most 1, which is the likelihood itself.
+// Adding a record multiplies the density before normalisation by a number in [e^(−wB), 1], and the
+// normaliser by another such number, so that ε = wB. If a record is replaced, both numbers are in
+// [e^(−wB), e^(wB)], and ε = 2wB (Wang, Fienberg and Smola 2015, theorem 1, which has 4B for |ℓ| ≤
+// B). The power w is at most 1. With w = 1, the likelihood keeps its full weight.
 func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	if adjacency == accountant.ReplaceOne {
 		epsilon /= 2

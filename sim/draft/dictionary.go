@@ -103,8 +103,8 @@ type described struct {
 func readJSON(b []byte) (*Dictionary, error) {
 	var file struct {
 		schema
-		Schema      *schema                   // a Frictionless resource
-		Resources   []struct{ Schema schema } // a Frictionless package
+		Schema      *schema                   // schema, if the file is a Frictionless resource
+		Resources   []struct{ Schema schema } // schemas, if the file is a Frictionless package
 		TableSchema *struct{ Columns []described }
 		Tables      []struct {
 			TableSchema struct{ Columns []described }
@@ -333,7 +333,7 @@ func readREDCap(b []byte) (*Dictionary, error) {
 				c.Kind = Whole
 			case strings.HasPrefix(v, "number"):
 				c.Kind = Number
-			case strings.HasPrefix(v, "date"): // REDCap exports dates as 2020-12-31 for every validation
+			case strings.HasPrefix(v, "date"): // REDCap exports a date as 2020-12-31, whichever date format the field requires
 				c.Kind, c.First, c.Last = Date, cell(redcapLow), cell(redcapHigh)
 			default:
 				c.Note = "a text without the validation integer, number or date"

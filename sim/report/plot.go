@@ -124,7 +124,7 @@ func (f Figure) Encode(format string) ([]byte, error) {
 	return nil, fmt.Errorf("figure: unknown format %q", format)
 }
 
-// drawOn draws the figure on a whole canvas.
+// drawOn draws the figure so that it fills canvas.
 func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	area := draw.New(canvas)
 	f.draw(draw.Crop(area, vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(6)))

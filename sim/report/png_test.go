@@ -11,7 +11,7 @@ import (
 )
 
 // TestPaletted checks that an image with few colours does not change. In an image with many
-// colours, large areas must stay exact, and every pixel nearly so.
+// colours, large areas must stay exact, and every other pixel must stay close to its colour.
 func TestPaletted(t *testing.T) {
 	few, many := image.NewRGBA(image.Rect(0, 0, 40, 25)), image.NewRGBA(image.Rect(0, 0, 200, 100))
 	for i := range 1000 {
@@ -30,7 +30,7 @@ func TestPaletted(t *testing.T) {
 		name  string
 		image *image.RGBA
 		exact int // number of rows that must not change
-		most  int // largest change of a shade elsewhere
+		most  int // largest allowed change of a shade in the other rows
 	}{{"few colours", few, 25, 0}, {"many colours", many, 50, 31}} {
 		got := paletted(c.image)
 		if len(got.Palette) > 256 {

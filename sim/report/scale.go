@@ -35,7 +35,8 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks returns gonum's ticks for a linear axis, with large and small numbers in the form 1e5.
+// tidyTicks returns gonum's ticks for a linear axis. It writes very large and very small numbers in
+// the form 1e5.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -46,7 +47,7 @@ func (tidyTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tidy returns a label, with a large or small number in the form 1e5.
+// tidy returns a label. It writes a very large or very small number in the form 1e5.
 func tidy(label string) string {
 	x, err := strconv.ParseFloat(label, 64)
 	if size := math.Abs(x); err != nil || x == 0 || 1e-4 <= size && size < 1e5 {

@@ -74,7 +74,7 @@ func (c Command) New(of sim.Client) (solver.Solver, error) {
 	return p, nil
 }
 
-// An ending holds the resources of a process that are released when no simulation uses the solver
+// An ending holds the resources of a process. They are released when no simulation uses the solver
 // any more.
 type ending struct {
 	input io.Closer

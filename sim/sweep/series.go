@@ -135,7 +135,7 @@ func (r *Results) shows(cell int, p Plot) bool {
 	return true
 }
 
-// pooled returns the mean metric of the fits of the pooled records, over all runs in a plot.
+// pooled returns the metric of the pooled fit, averaged over all runs in a plot.
 func (r *Results) pooled(p Plot) float64 {
 	var values []float64
 	for cell := range r.spec.cells() {

@@ -80,7 +80,7 @@ var testStatistics = func() (all []statistic) {
 	return all
 }()
 
-// over returns a statistic that is a function of the values of one metric.
+// over returns a statistic that applies f to the values of one metric.
 func over(name, metric string, f func(values []float64) float64) statistic {
 	return statistic{name, func(r *Results, cell int) float64 { return f(r.column(cell, metric)) }}
 }

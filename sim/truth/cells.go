@@ -306,7 +306,7 @@ func each(factors []factor, r row, do func(row)) {
 	}
 }
 
-// combinations calls do for every choice of n levels of the cell. key is a string that identifies
+// combinations calls do for every choice of n of the levels in r. key is a string that identifies
 // the choice.
 func (r row) combinations(n int, do func(key string)) {
 	key := make([]byte, 0, 2*n)

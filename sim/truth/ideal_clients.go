@@ -135,8 +135,8 @@ func (c *contributor) measure(lower *mat.TriDense) error {
 	return err
 }
 
-// afterClips returns the posterior variances after a release with the given clip, whose noise has
-// the given sd, in units of the precision with the Cholesky root lower.
+// afterClips returns the posterior variances after a release with the given clip and with noise of
+// the given sd. Both are in units of the precision whose Cholesky root is lower.
 func afterClips(all []*contributor, clip, sd float64, prior *mat.SymDense, lower *mat.TriDense) ([]float64, error) {
 	d := prior.SymmetricDim()
 	h, variance, bias := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil), mat.NewVecDense(d, nil)

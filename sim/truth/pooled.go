@@ -53,7 +53,7 @@ func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, erro
 
 const (
 	mostScorings = 200
-	arrived      = 1e-10 // the search for the mode ends when the squared length of a step, in posterior sds, is below this
+	arrived      = 1e-10 // squared length of a step, in posterior sds, below which the search for the mode ends
 )
 
 // newPooled finds the mode by Fisher scoring from the prior mean. It halves a step until the step

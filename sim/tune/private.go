@@ -20,8 +20,7 @@ type SelectionOptions struct {
 	Study    string   // path of the study file
 	Settings []string // settings key=value that replace values in the study
 	Data     string   // file of records that replaces the study's records
-	// list of key=value pairs for each candidate, separated by blanks; if empty, candidates are
-	// drawn
+	// the key=value pairs of each candidate, separated by blanks; if empty, candidates are drawn
 	Candidates []string
 	Draw       int // number of drawn candidates, including the default settings
 	Score      Score

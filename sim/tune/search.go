@@ -71,8 +71,8 @@ type Search struct {
 	candidates []Candidate
 	fixed      int // number of candidates that are not drawn: the default settings, and the study as written
 
-	// calibrated returns the settings of each candidate with the calibrated noise multiplier.
-	// Each calibration runs only once.
+	// calibrated has a function for each candidate that returns the candidate's settings and the
+	// calibrated noise multiplier. Each calibration runs only once.
 	calibrated []func() ([]string, error)
 }
 

@@ -152,7 +152,8 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	clip := space.rule.Method().Noise().Clip
-	// The first two numbers bound the smallest value, and the last two bound the largest value.
+	// For each key, the first two limits bound the smallest value of all candidates, and the last
+	// two limits bound the largest value.
 	for key, limits := range map[string][4]float64{
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
 		keySteps:   {25, 32, 170, 200}, // with two rounds, from a quarter to twice the default of 100 steps
@@ -179,8 +180,8 @@ func TestCandidatesOfOpenedSums(t *testing.T) {
 	}
 }
 
-// The test checks that the search measures a clip on generated records if the model has no
-// default clip. The clip must cut a fifth of the gradients.
+// The test checks that the search measures a clip on generated records if the model has no default
+// clip. A fifth of the gradients must be longer than this clip.
 func TestSearchMeasuresAClip(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	s, err := New(Options{Study: path, Score: LogLikelihood, Budget: LeastBudget, Seed: 1, Settings: []string{

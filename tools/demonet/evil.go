@@ -56,7 +56,7 @@ var attacks = []attack{
 	},
 }
 
-// attackEdits returns the edits that make the programs of attackers.
+// attackEdits returns the edits that turn copies of the programs into programs of attackers.
 func attackEdits() []overlay.Edit {
 	return []overlay.Edit{
 		{File: "pvi/server.go", Anchor: "\t\toutcome.Sum, outcome.Releases = r.Sum, r.Releases\n", Before: `
@@ -176,8 +176,8 @@ func (a attack) over(n *network) error {
 	return nil
 }
 
-// again starts a client and restarts it whenever it ends, as a service manager does. Once the
-// returned function stop was called, the client is not restarted any more.
+// again starts a client and, like a service manager, restarts it whenever it ends, until the
+// returned function stop is called.
 func (n *network) again(ctx context.Context, id string) (stop func()) {
 	alone := *n
 	alone.running = map[string]*exec.Cmd{}
@@ -205,10 +205,10 @@ func (n *network) again(ctx context.Context, id string) (stop func()) {
 	}
 }
 
-// cost returns the number of rounds that an attack has cost the others. They are the rounds that
-// were charged to another client. If the attacker was excluded, they are the rounds in which an
-// answer of the attacker was accepted. If there are more than mostRounds rounds, or if the log of
-// the finder does not name the attack, cost returns an error.
+// cost returns the number of rounds that an attack has cost the others. These are the rounds that
+// were charged to another client or, if the attacker was excluded, the rounds in which an answer of
+// the attacker was accepted. cost returns an error if there are more than mostRounds such rounds,
+// or if the log of the finder does not name the attack.
 func (a attack) cost(n *network) (rounds int, err error) {
 	payer, says := "client-2", "an answer was charged"
 	if a.excluded {

@@ -141,7 +141,7 @@ func dealHospitals(ctx context.Context) (clients []string, err error) {
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }
 
-// A posterior is the posterior of a run, both as bytes for comparison and as a table for people.
+// A posterior holds the posterior of a run as bytes, for comparison, and as a table for people.
 type posterior struct {
 	exact []byte
 	table string

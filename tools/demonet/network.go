@@ -25,7 +25,7 @@ type network struct {
 	dir, records, address string
 	clients               []string
 	running               map[string]*exec.Cmd
-	programs              map[string]string // folder with the programs, by party
+	programs              map[string]string // folder of the programs that each party runs, by name of the party
 
 	// environment, if not nil, returns further environment variables of a party. In this case the
 	// processes write nothing but their logs.

@@ -226,7 +226,8 @@ func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error
 	return w, nil
 }
 
-// copyState copies a state directory, or a folder with several. Other users may not read the copy.
+// copyState copies a state directory, or a folder that contains several state directories. Other
+// users may not read the copy.
 func copyState(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
@@ -257,7 +258,7 @@ func (n *network) exit(id string, most time.Duration) (int, error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-// A world contains everything that others can observe in a study with one of the files.
+// A world contains everything that others can observe in one run of a study.
 type world struct {
 	exits   map[string]int
 	logs    map[string][]string

@@ -12,13 +12,13 @@ import (
 )
 
 // protectedStudies are studies of three clients in which all records of a client are protected
-// together: one whose model is a formula, with secure sums, one whose model is a program, and one
-// whose model is a formula with the default solver. The last has intervals, and the other two have
-// estimates alone.
+// together. The first has a formula as its model and uses secure sums. The second has a program as
+// its model. The third has a formula and the default solver. The third has intervals, and the other
+// two have only estimates.
 var protectedStudies = []struct {
 	name, file string
 	settings   []string
-	released   []string // columns of the table of the run that must equal the simulation's
+	released   []string // columns of the run's result that must equal the columns of the simulation
 }{
 	{"formula", "experiments/programs/infections.toml", append([]string{"federation.aggregation=secure", "federation.colluders=1"}, estimatesAlone...), estimates},
 	{"program", "experiments/programs/visits.toml", estimatesAlone, estimates},

@@ -225,8 +225,8 @@ func TestCloneHasOnlyTheCommit(t *testing.T) {
 	}
 }
 
-// The test reads the licence of every module that the programs contain. It fails for a module
-// without a licence that dist knows, because dist could not make a release.
+// The test reads the licence of every module that the programs contain. It fails if dist does not
+// recognise a licence, because dist could then not make a release.
 func TestLicences(t *testing.T) {
 	all, err := modules(t.Context(), "../..")
 	check(t, err)

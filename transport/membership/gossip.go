@@ -96,8 +96,8 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close informs the other nodes that this node leaves, and stops the node. An error of the message
-// to the other nodes is ignored.
+// Close informs the other nodes that this node leaves, and stops the node. Close ignores an error
+// of the message to the other nodes.
 func (n *Node) Close() error {
 	_ = n.list.Leave(farewell) // this message only saves time: without it the other nodes would notice later that this node has stopped
 	return n.list.Shutdown()

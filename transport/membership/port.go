@@ -215,8 +215,8 @@ func (o *outlet) Shutdown() error {
 	return nil
 }
 
-// A stream is a connection from which only a limited number of bytes can still be read. The field
-// left is this number. The function end is called when the stream is closed.
+// A stream is a connection from which at most left more bytes can be read. The function end is
+// called when the stream is closed.
 type stream struct {
 	net.Conn
 	first []byte // bytes that were already read from the connection

@@ -60,7 +60,7 @@ func NoiseOf(client string) func(plan int) *dpmech.Stream {
 // Answered writes the numbers of an answer.
 func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: release}) }
 
-// Sent writes the size of a message.
+// Sent writes the sizes of the messages that carry an answer.
 func Sent(plan uint64, sizes ...int) { write(Deed{Plan: int(plan), Sizes: sizes}) }
 
 // Figures writes the metrics of a daemon that do not depend on the clock. The number of bytes of

@@ -64,7 +64,7 @@ func With(batch []uint32, record uint32) []uint32 {
 	return append(batch, record)
 }
 
-// Doubled returns batch after the first record of batch has replaced the last.
+// Doubled replaces the last record of batch by the first, and returns batch.
 func Doubled(batch []uint32) []uint32 {
 	if n := len(batch); n > 1 {
 		batch[n-1] = batch[0]
