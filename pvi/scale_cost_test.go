@@ -6,70 +6,15 @@ import (
 	"testing"
 
 	"fedpvi/accountant"
+	"fedpvi/internal/testing/scalestudy"
 	"fedpvi/pvi/method/change"
 	"fedpvi/pvi/study"
 )
 
-// scaleSource is a study with a private scale. The public bounds of x and y are a hundred times
-// wider than [-1, 1], in which most values lie. The column level cannot be standardised.
-const scaleSource = `
-[study]
-version = 1
-name = "scales"
-[[column]]
-name = "x"
-
-type = "numeric"
-bounds = [-100, 100]
-[[column]]
-name = "level"
-
-type = "ordered"
-levels = ["a", "b", "c"]
-[[column]]
-name = "y"
-
-type = "numeric"
-bounds = [-100, 100]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x", "level"]
-standardise = "private"
-noise_sd = 0.5
-[inference]
-rounds = 2
-#inference
-[privacy]
-#privacy
-[standardise]
-#standardise
-[federation]
-max_records = 100000
-nominal_records = 50
-#federation
-`
-
-// These are privacy settings for the study scaleSource.
-const (
-	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
-	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
-)
-
-func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.Study {
-	t.Helper()
-	source := strings.NewReplacer("#privacy", privacy, "#standardise", standardise, "#federation", federation, "#inference", "").Replace(scaleSource)
-	st, err := study.Parse("scales.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st
-}
-
 // NewProtocol refuses a study whose scale is not known, and the digest of the protocol depends
 // on the scale.
 func TestProtocolBindsScale(t *testing.T) {
-	st := scaleStudy(t, recordTarget, "", "")
+	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	roster := []ClientID{"a", "b"}
 	if _, err := NewProtocol(st, roster); err == nil || !strings.Contains(err.Error(), "has to be found first") {
 		t.Errorf("a protocol without a scale: %v", err)
@@ -101,13 +46,13 @@ func TestProtocolBindsScale(t *testing.T) {
 // target and close to it.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
-		{recordTarget, ""},
-		{recordTarget + "\nadjacency = \"replace-one\"", ""},
-		{clientTarget, ""},
-		{clientTarget, "min_clients = 9\ncolluders = 4"},
-		{clientTarget + "\nadjacency = \"replace-one\"", "min_clients = 9"},
+		{scalestudy.Record, ""},
+		{scalestudy.Record + "\nadjacency = \"replace-one\"", ""},
+		{scalestudy.Client, ""},
+		{scalestudy.Client, "min_clients = 9\ncolluders = 4"},
+		{scalestudy.Client + "\nadjacency = \"replace-one\"", "min_clients = 9"},
 	} {
-		st := scaleStudy(t, c.privacy, "budget_share = 0.3\nrounds = 4", c.federation)
+		st := scalestudy.Parse(t, c.privacy, "budget_share = 0.3\nrounds = 4", c.federation)
 		roster := make([]ClientID, 10)
 		for m := range roster {
 			roster[m] = clientID(m)
@@ -166,12 +111,10 @@ func TestScaleIsPaidFor(t *testing.T) {
 func TestScaleWithGivenNoise(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"
-	source := strings.NewReplacer("#privacy", privacy, "#standardise", "noise_multiplier = 8", "#inference", "factors = \"published\"").Replace(scaleSource)
-	st, err := study.Parse("scales.toml", []byte(source))
+	st := scalestudy.Parse(t, privacy, "noise_multiplier = 8", "")
+	st.Inference.Factors = study.Published
+	st, err := st.WithScale(st.PublicScale())
 	if err != nil {
-		t.Fatal(err)
-	}
-	if st, err = st.WithScale(st.PublicScale()); err != nil {
 		t.Fatal(err)
 	}
 	p, err := NewProtocol(st, roster)

@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/linestudy"
+	"fedpvi/internal/testing/scalestudy"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -26,7 +27,7 @@ func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 // after clamping to the bounds.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
-	h := newScaleHouse(t, scaleStudy(t, `unit = "none"`, "", ""), 1, a, b)
+	h := newScaleHouse(t, scalestudy.Parse(t, `unit = "none"`, "", ""), 1, a, b)
 	st := h.play()
 	var sum, squares float64
 	for _, records := range []*shard.Records{a, b} {
@@ -50,7 +51,7 @@ func TestScaleExact(t *testing.T) {
 // be saved and restored after many passes.
 func TestScaleOfAConstant(t *testing.T) {
 	for _, c := range []struct{ privacy, standardise string }{
-		{`unit = "none"`, "rounds = 4"}, {`unit = "none"`, "rounds = 20"}, {recordTarget, "rounds = 4"},
+		{`unit = "none"`, "rounds = 4"}, {`unit = "none"`, "rounds = 20"}, {scalestudy.Record, "rounds = 4"},
 	} {
 		privacy := c.privacy
 		records := new(shard.Records)
@@ -58,7 +59,7 @@ func TestScaleOfAConstant(t *testing.T) {
 		for range 5000 {
 			records.Append([]float64{42, 1, 3 * r.NormFloat64()})
 		}
-		h := newScaleHouse(t, scaleStudy(t, privacy, c.standardise, ""), 1, records)
+		h := newScaleHouse(t, scalestudy.Parse(t, privacy, c.standardise, ""), 1, records)
 		st := h.play()
 		if state, err := h.server.MarshalBinary(); err != nil {
 			t.Error(err)
@@ -66,7 +67,7 @@ func TestScaleOfAConstant(t *testing.T) {
 			t.Error(err)
 		}
 		c := h.server.Columns()
-		if c[0].Finding == Found || c[1].Finding == AtMost && privacy != recordTarget {
+		if c[0].Finding == Found || c[1].Finding == AtMost && privacy != scalestudy.Record {
 			t.Errorf("%s: a constant column is %q, another %q", privacy, c[0].Finding, c[1].Finding)
 		}
 		s := st.Scales()[0]
@@ -85,7 +86,7 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		cauchy := func() float64 { return 10 + 0.2*r.NormFloat64()/r.NormFloat64() }
-		h := newScaleHouse(t, scaleStudy(t, recordTarget, "", ""), seed, spread(10_000, cauchy))
+		h := newScaleHouse(t, scalestudy.Parse(t, scalestudy.Record, "", ""), seed, spread(10_000, cauchy))
 		for _, s := range h.play().Scales() {
 			// Half of the values are within 0.2 of 10, and 98 % within 6.4.
 			if s.Low > 9 || s.High < 11 || s.High-s.Low > 60 {
@@ -99,13 +100,13 @@ func TestScaleOfHeavyTails(t *testing.T) {
 // small, noise could decide how much the bounds are narrowed. In that case the bounds do not
 // change, and the Finding gives the reason.
 func TestScaleHidden(t *testing.T) {
-	tiny := scaleStudy(t, recordTarget, "budget_share = 0.0001", "")
-	few := scaleStudy(t, recordTarget, "", "")
+	tiny := scalestudy.Parse(t, scalestudy.Record, "budget_share = 0.0001", "")
+	few := scalestudy.Parse(t, scalestudy.Record, "", "")
 	for seed := range uint64(20) {
 		for _, h := range []*scaleHouse{
 			newScaleHouse(t, tiny, seed, ball(1, 500, 5, 1)),
 			newScaleHouse(t, few, seed, ball(1, 20, 5, 1), new(shard.Records)),
-			newScaleHouse(t, scaleStudy(t, clientTarget, "", ""), seed, ball(1, 50, 5, 1), ball(2, 50, 5, 1), ball(3, 50, 5, 1)),
+			newScaleHouse(t, scalestudy.Parse(t, scalestudy.Client, "", ""), seed, ball(1, 50, 5, 1), ball(2, 50, 5, 1), ball(3, 50, 5, 1)),
 		} {
 			st := h.play()
 			for k, s := range st.Scales() {
@@ -131,7 +132,7 @@ func TestScaleOfClients(t *testing.T) {
 		}
 		clients[m] = ball(uint64(m), n, at, 0.5)
 	}
-	st := scaleStudy(t, "unit = \"client\"\nepsilon = 100\ndelta = 1e-5", "budget_share = 0.3", "min_clients = 950\ncolluders = 20")
+	st := scalestudy.Parse(t, "unit = \"client\"\nepsilon = 100\ndelta = 1e-5", "budget_share = 0.3", "min_clients = 950\ncolluders = 20")
 	h := newScaleHouse(t, st, 1, clients...)
 	for range h.scaling.Passes() - 1 {
 		h.pass()
@@ -182,7 +183,7 @@ func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean,
 // If too few clients answer a pass, no sum is opened and the bounds do not change. The pass is
 // charged.
 func TestScaleVoid(t *testing.T) {
-	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
+	st := scalestudy.Parse(t, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1), ball(3, 3000, 5, 1))
 	o := h.pass(1)
 	if o.Verdict != phase.Void || o.Sum != nil || !slices.Equal(h.server.scale.bounds(), st.PublicScale()) {
@@ -205,9 +206,9 @@ func TestScaleVoid(t *testing.T) {
 
 // Server and sites refuse invalid messages. A refused message does not change them.
 func TestScaleRefuses(t *testing.T) {
-	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
+	st := scalestudy.Parse(t, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
-	other := newScaleHouse(t, scaleStudy(t, recordTarget, "rounds = 4", "min_clients = 2"), 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
+	other := newScaleHouse(t, scalestudy.Parse(t, scalestudy.Record, "rounds = 4", "min_clients = 2"), 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
 	refused := func(what string, err error) {
 		t.Helper()
 		var r *phase.Refused
@@ -296,7 +297,7 @@ func TestScaleRefuses(t *testing.T) {
 }
 
 func TestNewScalingErrors(t *testing.T) {
-	wide := scaleStudy(t, recordTarget, "", "")
+	wide := scalestudy.Parse(t, scalestudy.Record, "", "")
 	wide.Federation.MaxRecords = 1 << 40
 	plain, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{Privacy: linestudy.NoPrivacy, Inference: "rounds = 6\n"}))
 	if err != nil {
@@ -309,8 +310,8 @@ func TestNewScalingErrors(t *testing.T) {
 		want    string
 	}{
 		{"no standardisation", plain, 2, "nothing is to be standardised"},
-		{"roster", scaleStudy(t, recordTarget, "", "min_clients = 3"), 2, "fewer than federation.min_clients"},
-		{"delta", scaleStudy(t, "unit = \"client\"\nepsilon = 1\ndelta = 0.1", "", ""), 12, "delta = 0.1"},
+		{"roster", scalestudy.Parse(t, scalestudy.Record, "", "min_clients = 3"), 2, "fewer than federation.min_clients"},
+		{"delta", scalestudy.Parse(t, "unit = \"client\"\nepsilon = 1\ndelta = 0.1", "", ""), 12, "delta = 0.1"},
 		{"overflow", wide, 1 << 16, "overflow"},
 	} {
 		roster := make([]phase.ClientID, c.clients)
@@ -321,7 +322,7 @@ func TestNewScalingErrors(t *testing.T) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
 		}
 	}
-	none := scaleStudy(t, clientTarget, "", "")
+	none := scalestudy.Parse(t, scalestudy.Client, "", "")
 	scaling, err := New(none, []phase.ClientID{"a"})
 	if err != nil {
 		t.Fatal(err)
@@ -333,9 +334,9 @@ func TestNewScalingErrors(t *testing.T) {
 
 // A client with any number of records answers, and its answer fits into a message.
 func TestAnyNumberOfRecords(t *testing.T) {
-	for _, target := range []string{clientTarget, recordTarget, `unit = "none"`} {
+	for _, target := range []string{scalestudy.Client, scalestudy.Record, `unit = "none"`} {
 		for _, n := range []int{0, 1, 4, 5, 3000} {
-			st := scaleStudy(t, target, "", "")
+			st := scalestudy.Parse(t, target, "", "")
 			st.Federation.MaxRecords = 4
 			h := newScaleHouse(t, st, 1, ball(1, n, 1e9, 1), ball(2, 3, 5, 1))
 			h.play()
@@ -347,7 +348,7 @@ func TestAnyNumberOfRecords(t *testing.T) {
 // a verifier that computes the passes again. If the coordinator also changes a client's release,
 // this client refuses.
 func TestChangedSumsAreRefused(t *testing.T) {
-	st := scaleStudy(t, recordTarget, "", "")
+	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	st.Version = 2
 	for name, c := range map[string]struct {
 		lie     func(p *pass, size int)

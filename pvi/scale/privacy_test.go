@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/testing/scalestudy"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
+	"pgregory.net/rapid"
 )
 
 // Two sites with the same noise and neighbouring records release sums that differ only by the
@@ -20,8 +20,8 @@ import (
 // test covers every pass and arbitrary bounds.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
-		"record": scaleStudy(t, recordTarget, "rounds = 3", ""),
-		"client": scaleStudy(t, clientTarget, "rounds = 3", ""),
+		"record": scalestudy.Parse(t, scalestudy.Record, "rounds = 3", ""),
+		"client": scalestudy.Parse(t, scalestudy.Client, "rounds = 3", ""),
 	}
 	value := rapid.OneOf(rapid.Float64Range(-100, 100), rapid.SampledFrom([]float64{-100, 100, 0, 1e-300, math.NaN(), math.Inf(1), -1e308}))
 	for unit, st := range units {
@@ -85,8 +85,8 @@ func TestScaleSensitivity(t *testing.T) {
 // exactly the norm of the clip.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
-	for _, privacy := range []string{recordTarget, clientTarget} {
-		st := scaleStudy(t, privacy, "rounds = 1", "")
+	for _, privacy := range []string{scalestudy.Record, scalestudy.Client} {
+		st := scalestudy.Parse(t, privacy, "rounds = 1", "")
 		some, none := new(shard.Records), new(shard.Records)
 		some.Append(corner)
 		none.Append([]float64{0, 1, 0})
@@ -116,8 +116,8 @@ func TestScaleNeedsNoClipping(t *testing.T) {
 // A site charges a pass and draws its noise before it reads the records. If the source of noise
 // fails, the site computes no contribution of a record.
 func TestScaleNoiseComesFirst(t *testing.T) {
-	for _, privacy := range []string{recordTarget, clientTarget} {
-		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, ball(1, 5, 7, 2))
+	for _, privacy := range []string{scalestudy.Record, scalestudy.Client} {
+		h := newScaleHouse(t, scalestudy.Parse(t, privacy, "", ""), 1, ball(1, 5, 7, 2))
 		site := h.sites[0]
 		plan, _ := h.server.Next()
 		src := seeded.Stream(1, "wiped")
@@ -147,10 +147,10 @@ func TestScaleNoise(t *testing.T) {
 		privacy, federation string
 		shares              float64
 	}{
-		{recordTarget, "", 1},
-		{clientTarget, "min_clients = 150\ncolluders = 50", 100},
+		{scalestudy.Record, "", 1},
+		{scalestudy.Client, "min_clients = 150\ncolluders = 50", 100},
 	} {
-		st := scaleStudy(t, c.privacy, "budget_share = 0.2", c.federation)
+		st := scalestudy.Parse(t, c.privacy, "budget_share = 0.2", c.federation)
 		clients := make([]*shard.Records, 200)
 		for m := range clients {
 			clients[m] = new(shard.Records)

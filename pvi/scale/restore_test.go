@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/memory"
+	"fedpvi/internal/testing/scalestudy"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 )
@@ -15,8 +16,8 @@ import (
 // A server or site that is saved and restored continues like one that is never restored. A
 // restored site does not release twice.
 func TestScaleRestore(t *testing.T) {
-	for _, privacy := range []string{recordTarget, clientTarget, `unit = "none"`} {
-		st := scaleStudy(t, privacy, "", "min_clients = 2")
+	for _, privacy := range []string{scalestudy.Record, scalestudy.Client, `unit = "none"`} {
+		st := scalestudy.Parse(t, privacy, "", "min_clients = 2")
 		data := []*shard.Records{ball(1, 800, 5, 1), ball(2, 800, 5, 1), ball(3, 800, 5, 1)}
 		plain, saved := newScaleHouse(t, st, 1, data...), newScaleHouse(t, st, 1, data...)
 		want := plain.play()
@@ -70,7 +71,7 @@ func TestScaleRestore(t *testing.T) {
 }
 
 func TestScaleRestoreErrors(t *testing.T) {
-	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
+	st := scalestudy.Parse(t, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1))
 	h.pass()
 	plan, _ := h.server.Next()
@@ -85,7 +86,7 @@ func TestScaleRestoreErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := newScaleHouse(t, scaleStudy(t, recordTarget, "rounds = 5", "min_clients = 2"), 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
+	other := newScaleHouse(t, scalestudy.Parse(t, scalestudy.Record, "rounds = 5", "min_clients = 2"), 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
 	if _, err := RestoreServer(other.scaling, server); err == nil {
 		t.Error("a server takes up the state of another scaling")
 	}
@@ -133,7 +134,7 @@ func TestScaleRestoreErrors(t *testing.T) {
 // FuzzScaleState restores servers and sites from arbitrary bytes. Restoring must return an
 // error, or a server or site that works.
 func FuzzScaleState(f *testing.F) {
-	st := scaleStudy(f, recordTarget, "", "min_clients = 2")
+	st := scalestudy.Parse(f, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(f, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
 	h.pass()
 	server, err := h.server.MarshalBinary()

@@ -5,70 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/testing/scalestudy"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
-
-// scaleSource is a study whose scale is not known. The public bounds of x and y are a hundred
-// times wider than [-1, 1], in which most values lie. The column level cannot be standardised.
-const scaleSource = `
-[study]
-version = 1
-name = "scales"
-[[column]]
-name = "x"
-
-type = "numeric"
-bounds = [-100, 100]
-[[column]]
-name = "level"
-
-type = "ordered"
-levels = ["a", "b", "c"]
-[[column]]
-name = "y"
-
-type = "numeric"
-bounds = [-100, 100]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x", "level"]
-standardise = "private"
-noise_sd = 0.5
-[inference]
-rounds = 2
-#inference
-[privacy]
-#privacy
-[standardise]
-#standardise
-[federation]
-max_records = 100000
-nominal_records = 50
-#federation
-`
-
-// These are privacy settings for the study scaleSource.
-const (
-	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
-	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
-)
-
-func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.Study {
-	t.Helper()
-	source := strings.NewReplacer("#privacy", privacy, "#standardise", standardise, "#federation", federation, "#inference", "").Replace(scaleSource)
-	st, err := study.Parse("scales.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st
-}
 
 func spread(n int, draw func() float64) *shard.Records {
 	records := new(shard.Records)
@@ -180,7 +124,7 @@ func TestScaleIsFound(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, uint64(n)))
 				const mean = 5
 				draw := func() float64 { return mean + sd*r.NormFloat64() }
-				st := scaleStudy(t, fmt.Sprintf("unit = \"record\"\nepsilon = %g\ndelta = 1e-7", epsilon), "budget_share = 0.2", "")
+				st := scalestudy.Parse(t, fmt.Sprintf("unit = \"record\"\nepsilon = %g\ndelta = 1e-7", epsilon), "budget_share = 0.2", "")
 				h := newScaleHouse(t, st, 1, spread(n, draw), spread(n, draw))
 				h.pass()
 				h.pass()
@@ -215,13 +159,13 @@ func TestScaleIsFound(t *testing.T) {
 // If a value of a record is not finite, the record adds zero to every element of the sum,
 // including the count.
 func TestScaleOfNoNumber(t *testing.T) {
-	for _, privacy := range []string{recordTarget, `unit = "none"`} {
+	for _, privacy := range []string{scalestudy.Record, `unit = "none"`} {
 		good, bad := new(shard.Records), new(shard.Records)
 		good.Append([]float64{50, 1, 3})
 		bad.Append([]float64{50, 1, 3})
 		bad.Append([]float64{math.NaN(), 1, 3})
 		bad.Append([]float64{1, 1, math.NaN()})
-		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, good, bad)
+		h := newScaleHouse(t, scalestudy.Parse(t, privacy, "", ""), 1, good, bad)
 		for !h.server.Done() {
 			plan, _ := h.server.Next()
 			var releases [2]Release
@@ -246,7 +190,7 @@ func TestScaleOfNoNumber(t *testing.T) {
 // The sd of noise that a Scaling assumes grows with the number of clients that add noise.
 // Otherwise many clients with few records would find a scale in noise alone.
 func TestScaleKnowsItsNoise(t *testing.T) {
-	st := scaleStudy(t, recordTarget, "", "")
+	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		clients := make([]*shard.Records, 64)
@@ -267,7 +211,7 @@ func TestScaleKnowsItsNoise(t *testing.T) {
 func BenchmarkScaleSearch(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	const records = 10_000
-	h := newScaleHouse(b, scaleStudy(b, recordTarget, "", ""), 1, spread(records, r.NormFloat64))
+	h := newScaleHouse(b, scalestudy.Parse(b, scalestudy.Record, "", ""), 1, spread(records, r.NormFloat64))
 	plan, _ := h.server.Next()
 	site := h.sites[0]
 	for b.Loop() {

@@ -74,7 +74,7 @@ var floors = [][]string{
 	{"dpmech"},
 	{"pvi/model/tape"},
 	{"dpmech/seeded", "internal/testing/geometric", "pvi/study", "pvi/model", "pvi/onestep", "pvi/population", "pvi/hierarchy"},
-	{"internal/testing/noise", "internal/testing/programs"},
+	{"internal/testing/noise", "internal/testing/programs", "internal/testing/scalestudy"},
 	{"gpu"},
 	{"gpu/cuda"},
 	{"gpu/device", "gpu/vae"},
