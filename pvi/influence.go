@@ -21,7 +21,8 @@ type Influence struct {
 }
 
 // Watch makes the server compute the [Influence] of each answer when a round ends, if the study
-// publishes releases. For each answer this takes about as long as ending a round.
+// publishes releases. The influence of one answer takes about as long to compute as the end of a
+// round.
 func (s *Server) Watch() { s.watching = true }
 
 // Influences returns the influence of each answer in the last round that has ended, in the order of
@@ -106,8 +107,8 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift returns the largest absolute difference between a coordinate of mean and the same
-// coordinate of the mean that the last call of try computed, in units of sds.
+// shift compares mean with the mean that the last call of try computed. It returns the largest
+// absolute difference of a coordinate, in units of the coordinate's element of sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

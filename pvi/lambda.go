@@ -91,9 +91,9 @@ func (q *posterior) there(f func()) {
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take commits the first of the moves after which q is proper, and reports whether there is one.
-// It also commits a move after which q is so close to improper that rounding decides, because q
-// may be proper on another machine.
+// take commits the first move after which q is proper, and reports whether there is one. A move
+// also counts if q is so close to improper that rounding decides, because q may be proper on
+// another machine.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -216,9 +216,9 @@ func (p *Protocol) boundary() float64 {
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether rounding errors decide if q is proper after the last call of try. If
-// rounding errors decide, borderline also computes the mean of q with the largest possible rounding
-// error added to the diagonal of its precision.
+// borderline reports whether q, after the last call of try, is so close to improper that rounding
+// errors decide. If so, it also computes the mean of q with the largest possible rounding error
+// added to the diagonal of its precision.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
 		return false // If λ is computed in floating-point arithmetic, precisions are positive unless the descent diverged.

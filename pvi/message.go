@@ -10,7 +10,7 @@ type (
 	Fetch   = phase.Fetch
 )
 
-// Verdicts of an outcome.
+// These are the verdicts of an outcome.
 const (
 	Accepted = phase.Accepted
 	Rejected = phase.Rejected

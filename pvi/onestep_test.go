@@ -207,9 +207,9 @@ func TestOneStepClips(t *testing.T) {
 	}
 }
 
-// The integer vectors that two clients with the same noise and neighbouring records release differ
-// by at most C in norm, or by at most 2C if a record is replaced. The test checks both the gradient
-// and the curvature, for any records.
+// If two clients have the same noise and neighbouring records, their integer releases differ by at
+// most C in norm, or by at most 2C if a record is replaced. The test checks both the gradient and
+// the curvature, for any records.
 func TestOneStepSensitivity(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
@@ -261,7 +261,7 @@ func TestOneStepSensitivity(t *testing.T) {
 }
 
 // If the noise is close to zero, the opened sums equal the gradient and the curvature over the
-// records of both clients, computed by formulas at the mean of the final q.
+// records of both clients, which the test computes by formulas at the mean of the final q.
 func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
@@ -309,8 +309,8 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// Curvatures are clipped to their public bound, and the clip of gradients is too large to
-	// matter. The noise is far smaller than both.
+	// Nothing is clipped: the clip of curvatures is their public bound, and the clip of gradients
+	// is large. The noise is far smaller than both sums.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
@@ -424,8 +424,8 @@ func TestOneStepNoise(t *testing.T) {
 }
 
 // If the coordinator opens only sums, the last round has as many noise shares as the other rounds.
-// Together, the shares that an observer cannot subtract have the noise multiplier, and the whole
-// study meets its target.
+// The shares that an observer cannot subtract add up to noise with the given noise multiplier, and
+// the whole study meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
 	h := defaultHouse(t, p)

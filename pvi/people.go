@@ -6,11 +6,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// atHolders returns a person's cost for the releases of all clients that may have records of the
-// person, given the cost of one client's releases. The clients draw noise and samples
-// independently, and each client's releases may depend on earlier releases of the others, so the
-// costs compose. If only sums are opened, the mechanisms already count the person's records at all
-// holders ([method.Setting.PerUnit]).
+// atHolders converts the cost of one client's releases to a person's cost for the releases of all
+// clients that may have records of the person. The clients draw noise and samples independently,
+// and each client's releases may depend on earlier releases of the others, so the costs compose.
+// If only sums are opened, the mechanisms already count the person's records at all holders
+// ([method.Setting.PerUnit]).
 func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 	if n := p.study.MessagesOfPerson(len(p.roster.Clients)); n > 1 {
 		return accountant.Repeated{Event: event, Times: n}
@@ -18,10 +18,10 @@ func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 	return event
 }
 
-// CostAtTwo returns the proved cost of the whole study for a person with rows at two clients, if
-// the study protects persons at one client. ok is false if the study protects another unit, if
-// privacy.people_across covers such persons, or if there is only one client. known is false if no
-// bound is known, because both clients add the person's records to one sum by random sampling.
+// CostAtTwo returns the proved cost of the whole study for a person with rows at two clients. The
+// study must protect persons, and its own cost must be for persons at one client. Otherwise, or if
+// there is only one client, ok is false. known is false if no bound is known, because both clients
+// add the person's records to one sum by random sampling.
 //
 // If anyone may read messages, the releases of the two clients compose. If only sums are opened,
 // the person changes a sum by twice the sensitivity.

@@ -2,7 +2,8 @@ package pvi
 
 import "fedpvi/pvi/method"
 
-// A position is the part that a server and a site have in common: the q after the outcomes so far.
+// A position is the state that a server and a site have in common: the q after the outcomes so
+// far.
 type position struct {
 	protocol *Protocol
 	q        *posterior

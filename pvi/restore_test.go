@@ -102,8 +102,7 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
-// long returns a string that begins with before and ends with after, with about 40,000 repetitions
-// of each between them.
+// long returns before, then about 40,000 copies of each, separated by commas, and then after.
 func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

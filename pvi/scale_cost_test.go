@@ -40,10 +40,9 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The cost of the passes agrees with the accountant's event, and with the formula by which the
-// passes together use their share of the target's μ², for every unit and adjacency. The noise of
-// the rounds is calibrated to the remaining budget. The cost of the whole study is at most its
-// target and close to it.
+// The cost of the passes is their share of the target's μ². It agrees with the cost of the
+// accountant's event. The noise of the rounds is calibrated to the remaining budget. The cost of
+// the whole study is at most its target and close to it.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{scalestudy.Record, ""},
@@ -67,7 +66,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		}
 		target := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta)
 		view, adjacency := p.Views()[0], st.Privacy.Adjacency
-		total := 0.0 // μ² of the passes, by the formula
+		total := 0.0 // sum of the μ² of the passes
 		for n := 1; n <= 4; n++ {
 			m := p.Before()[0].Mechanism(n)
 			sd := float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(view.Shares))

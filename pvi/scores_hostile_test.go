@@ -18,7 +18,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A rounded method has a mechanism for every round.
+// rounded is a method with a mechanism for every round.
 type rounded interface {
 	method.Method
 	Mechanism(round int) *dpmech.GaussianSum
@@ -67,8 +67,9 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 }
 
 // The releases for two neighbouring data sets differ by at most the sensitivity in the accounting,
-// to the lattice step. This holds in rounds after any opened sums, and when rounds are missed or
-// void. The releases never cost more than the charges, and both data sets give the same errors.
+// exact to one lattice step. This holds in rounds after any opened sums, and when rounds are
+// missed or void. The releases never cost more than the charges, and both data sets give the same
+// errors.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
 func TestScoresOfNeighbours(t *testing.T) {

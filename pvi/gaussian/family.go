@@ -12,7 +12,7 @@ import (
 var ErrImproper = errors.New("not a proper Gaussian")
 
 // A Family is a set of Gaussians over R^d: either all Gaussians, or the Gaussians with a diagonal
-// precision. The family defines the meaning of a vector of natural parameters.
+// precision. The family determines the layout of a vector of natural parameters.
 type Family interface {
 	// Name returns "diagonal" or "full".
 	Name() string
@@ -57,8 +57,8 @@ type Family interface {
 	// parameters nat.
 	Entropy(nat []float64) (float64, error)
 
-	// LogDensity returns a function that returns, at theta, the log density of the Gaussian with
-	// the natural parameters nat. The function is not safe for concurrent use.
+	// LogDensity returns the log density of the Gaussian with the natural parameters nat, as a
+	// function of theta. The function is not safe for concurrent use.
 	LogDensity(nat []float64) (func(theta []float64) float64, error)
 
 	// Sampler returns a function that draws from the Gaussian with the natural parameters nat.

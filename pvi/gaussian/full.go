@@ -73,8 +73,8 @@ func (r *root) halfT(x []float64) {
 	blas64.Trsv(blas.Trans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
 
-// mean writes to dst the mean of the Gaussian with the natural parameters nat, whose precision has
-// the root r.
+// mean writes to dst the mean of the Gaussian with the natural parameters nat. r must be the root
+// of its precision.
 func (r *root) mean(dst, nat []float64) error {
 	mustHave(len(dst), r.d, "mean")
 	copy(dst, nat)

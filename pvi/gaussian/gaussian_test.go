@@ -112,8 +112,8 @@ func TestMomentsRoundTrip(t *testing.T) {
 	})
 }
 
-// textbook returns the density of the Gaussian at theta by the textbook formula, with a dense
-// inverse and determinant.
+// textbook returns the density of N(mean, cov) at theta. It uses the textbook formula, with a
+// dense inverse and determinant.
 func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	d := len(mean)
 	var inverse mat.Dense
@@ -169,7 +169,7 @@ func TestLogDensity(t *testing.T) {
 	})
 }
 
-// KL and Entropy agree with the formulas, computed with dense inverses and determinants.
+// KL and Entropy agree with the textbook formulas, evaluated with dense inverses and determinants.
 func TestKLAndEntropy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -401,9 +401,8 @@ func rotation(t *rapid.T, d int) *mat.Dense {
 	return q
 }
 
-// compose returns a factor whose precision has the eigenvectors q, the columns of a matrix, and
-// the eigenvalues values. Element k of along is the component of the precision times mean along
-// eigenvector k.
+// compose returns the factor whose precision has the columns of q as eigenvectors and values as
+// eigenvalues. along[k] is the component of the precision times mean along eigenvector k.
 func compose(q *mat.Dense, values, along []float64) []float64 {
 	d := len(values)
 	factor := make([]float64, gaussian.Full(d).Size())

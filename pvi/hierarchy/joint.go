@@ -6,17 +6,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Joint is a prior whose coordinates are of three kinds. The hyperparameters u have any joint
-// density. The singles have densities of their own and are independent of all other coordinates.
-// Given u, all other coordinates are normal. [Joint.Posterior] integrates over u by importance
-// sampling, as [Prior.Posterior] does over spreads. In place of the density of a single it uses
-// the normal factor that expectation propagation finds (Minka, "Expectation Propagation for
-// Approximate Bayesian Inference", 2001).
+// A Joint is a prior with coordinates of three kinds. The hyperparameters u have any joint
+// density. Some coordinates have one-dimensional densities of their own ([Single]) and are
+// independent of all others. Given u, the remaining coordinates are jointly normal.
+// [Joint.Posterior] integrates over u by importance sampling, as [Prior.Posterior] integrates over
+// spreads. It replaces the density of a Single by a normal factor, which it finds by expectation
+// propagation (Minka, "Expectation Propagation for Approximate Bayesian Inference", 2001).
 type Joint struct {
 	size     int // number of coordinates
 	observed int // number of coordinates on which the likelihood depends; these coordinates come first
 	hyper    []int
-	rest     []int // the other coordinates
+	rest     []int // indices of the coordinates that are not hyperparameters
 	single   []*Single
 	given    func(u []float64) *Normals
 
@@ -25,7 +25,7 @@ type Joint struct {
 	cov    *mat.SymDense
 }
 
-// Normals are the normal coordinates of a [Joint] given u.
+// Normals describes the normal coordinates of a [Joint], given u.
 type Normals struct {
 	// Log is the log density of u, up to a constant.
 	Log float64
@@ -90,9 +90,9 @@ func (p *Joint) Points() int {
 	return 2048
 }
 
-// Draw returns a draw from the prior of the coordinates on which a likelihood depends. It computes
-// the draw from z, which holds a standard normal number for each coordinate. The draw has the error
-// of the quasi-random points.
+// Draw draws from the prior the coordinates on which a likelihood depends. It computes the draw
+// from z, which holds a standard normal number for each coordinate. The hyperparameters are drawn
+// from a set of weighted points, so their distribution is approximate.
 func (p *Joint) Draw(z []float64) []float64 {
 	points := p.before.points(p.Points(), 0)
 	logs := make([]float64, len(points))
@@ -128,7 +128,7 @@ func (p *Joint) Draw(z []float64) []float64 {
 
 func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
-// A normal is the posterior of the coordinates that are not in u, for one u.
+// normal holds the posterior of the coordinates that are not in u, for one value of u.
 type normal struct {
 	mean     []float64    // posterior mean
 	root     *mat.Dense   // the matrix W of [Joint.condition]
@@ -251,9 +251,9 @@ func (n *normal) spread() (*mat.Dense, error) {
 	return out, nil
 }
 
-// mostPasses is the largest number of passes of expectation propagation over the coordinates with a
-// density of their own, and passDamping is the damping of each pass: the share of the proposed
-// change by which a factor moves.
+// mostPasses is the largest number of passes of expectation propagation over the [Single]
+// coordinates. passDamping is the damping of each pass: the share of the proposed change by which
+// a factor moves.
 const (
 	mostPasses  = 25
 	passDamping = 0.8
@@ -296,8 +296,8 @@ func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, err
 	return sites, nil
 }
 
-// Region returns a region that covers the posterior of u given a likelihood. The region has a
-// normal factor for each coordinate with a density of its own.
+// Region returns a normal distribution that covers the posterior of u given a likelihood. The
+// result also has a normal factor for each [Single] coordinate.
 func (p *Joint) Region(l *Likelihood) (Region, error) {
 	r := p.before
 	var err error

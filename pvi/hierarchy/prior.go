@@ -73,7 +73,7 @@ type Likelihood struct {
 // ErrNotFinite is the error of a computation whose numbers overflow.
 var ErrNotFinite = errors.New("hierarchy: the numbers of the posterior overflow")
 
-// A conditional is the posterior of θ for given spreads.
+// conditional holds the posterior of θ for given spreads.
 type conditional struct {
 	spreads  []float64
 	sd       []float64 // prior sd of every coordinate for the given spreads

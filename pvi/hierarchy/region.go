@@ -20,8 +20,8 @@ type Region struct {
 // wider returns the ratio of the sds of a region to the sds of the posterior that the region
 // covers. The posterior is a distribution of n spreads. A ratio above 1 is needed because the
 // weights of points in the tails would otherwise vary too much. The ratio falls with n, because a
-// wide region has few points inside a posterior of many spreads. With these ratios at least half of
-// the points are effective for a normal posterior of 3 or more spreads.
+// wide region has few points inside a posterior of many spreads. With these ratios, a normal
+// posterior of 3 or more spreads has an effective number of points of at least half of the points.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -47,7 +47,8 @@ func (p *Prior) Points() int {
 	return 96
 }
 
-// Region returns a region that covers the posterior given a likelihood.
+// Region returns a normal distribution that covers the posterior of the standardised spreads,
+// given a likelihood.
 func (p *Prior) Region(l *Likelihood) (Region, error) {
 	if len(p.Effects) == 0 {
 		return p.before(), nil
@@ -73,12 +74,10 @@ const (
 // It approaches the posterior in several turns:
 //
 //   - Each turn takes n points of the current region r, and makes a new region that covers the
-//
-// distribution r^(1−β)·posterior^β.
+//     distribution r^(1−β)·posterior^β.
 //   - β is the largest power for which the effective number of points is at least a third of n.
 //   - While β is below 1, the new region is not widened. Otherwise regions of six or more spreads
-//
-// would never get smaller.
+//     would never get smaller.
 //   - The last turn has β = 1, and starts from a region that was widened.
 //
 // towards calls turned for each new region, and turned may change the region.
@@ -146,19 +145,19 @@ func normalised(logs []float64, beta float64) ([]float64, error) {
 	return weights, nil
 }
 
-// honest returns weights of the points of a region, from which the mean and the covariance of a
-// posterior of k spreads are computed. The weights are proportional to exp(logs) if this gives an
-// effective number of at least 2(k + 1) points, or of a third of the points if that is less.
-// Otherwise so few points are inside the posterior that their covariance would be too small. The
-// weights then represent a distribution between the region and the posterior, which is wider than
-// the posterior.
+// honest returns weights for the points of a region. The mean and the covariance of a posterior of
+// k spreads are computed from the weighted points. The weights are proportional to exp(logs) if
+// this gives an effective number of at least 2(k + 1) points, or of a third of the points if that
+// is less. Otherwise so few points are inside the posterior that their covariance would be too
+// small. In that case the weights represent a distribution between the region and the posterior,
+// which is wider than the posterior.
 func honest(logs []float64, k int) ([]float64, error) {
 	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
 }
 
-// leastShrink is the least ratio of the variance of a coordinate in a region to its variance in the
-// region before. Without this limit, the region would have no width in a direction in which the
-// points do not vary.
+// leastShrink is the smallest factor by which one turn may multiply the variance of a coordinate.
+// Without this limit, the region would have no width in a direction in which the points do not
+// vary.
 const leastShrink = 1e-4
 
 // around returns a region with the mean of the weighted points of r. Its sds are the sds of the

@@ -29,7 +29,8 @@ type Coordinates struct {
 	centred bool
 }
 
-// NewCoordinates returns the coordinates of the natural parameters of a family.
+// NewCoordinates returns coordinates for the natural parameters of a family. centred states
+// whether they have a centre.
 func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
 	c := &Coordinates{family: family, centred: centred}
 	if !gaussian.Independent(family) {
@@ -83,10 +84,10 @@ func (c *Coordinates) Entry(k int) (i, j int) {
 	return c.entries[k][0], c.entries[k][1]
 }
 
-// FromNatural converts natural parameters (h, Λ) to these coordinates. With a centre c, h becomes h
-// − Λc. In coordinates around the posterior's mean, the h of a client's Gaussian likelihood is
-// small, however large the mean is. A smaller clip is then enough, and noise in Λ does not move the
-// mean.
+// FromNatural converts natural parameters (h, Λ) to these coordinates. If the coordinates have a
+// centre c, it subtracts Λc from h. In coordinates around the posterior's mean, the h of a
+// client's Gaussian likelihood is small, however large the mean is. A smaller clip is then enough,
+// and noise in Λ does not move the mean.
 func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
 	if !c.centred {
 		return

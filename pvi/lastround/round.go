@@ -26,11 +26,9 @@ import (
 //
 //   - the sum of the gradients, each clipped to the norm C of the descent;
 //   - the sum of the information matrices w·x xᵀ, packed so that the L2 norm is the Frobenius
-//     norm.
-//
-// The vector x holds the regressors of the record, and w is the Fisher information of its outcome
-// about the linear predictor. Each matrix is clipped to a public bound on its norm: the largest
-// possible w times the bound on ‖x‖².
+//     norm. The vector x holds the regressors of the record, and w is the information of its
+//     outcome about the linear predictor. Each matrix is clipped to a public bound on its norm:
+//     the largest possible w times the bound on ‖x‖².
 //
 // Adding or removing a record changes each sum by at most its clip, and adding or removing a
 // person with k rows by at most k clips (see [dpmech.Config]). If the study protects persons, C is

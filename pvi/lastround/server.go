@@ -31,7 +31,7 @@ func NewServer(r *Round, at Start) *Server {
 	}
 }
 
-// Next returns the round's only plan and true at the first call, and false at later calls.
+// The first call of Next returns the round's only plan and true. Later calls return false.
 func (s *Server) Next() (Plan, bool) {
 	if s.planned {
 		return Plan{}, false
@@ -40,9 +40,9 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{s.digest, s.point}, true
 }
 
-// Collect adds a release to the sums. It returns the outcome if no answer is missing any more, and
-// nil otherwise. For an invalid release it returns an error that is [phase.Refused], and changes
-// nothing.
+// Collect adds a release to the sums. It returns the outcome if this was the last missing answer,
+// and nil otherwise. For an invalid release it returns an error that is [phase.Refused], and
+// changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	round := s.round
 	if r.Round != s.digest {

@@ -110,8 +110,8 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the noisy sum of the records' vectors. each computes the vector of every record
-// at the given θ, and passes every vector to its argument add.
+// released returns the noisy sum of the records' vectors. each must compute the vector of every
+// record at theta, and pass it to add.
 func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
 	// exact is the sum without noise, which never leaves this function.
 	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim())

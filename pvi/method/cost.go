@@ -13,7 +13,7 @@ type View struct {
 	Shares int
 }
 
-// Names of observers.
+// These are the names of observers.
 const (
 	Coalition        = "coalition"         // a coalition of as many colluding clients as the study assumes
 	Participant      = "participant"       // one other client
@@ -56,8 +56,9 @@ const (
 	PublishedSampling = "sampling" // batches have a fixed size, and the claimed cost is that of Poisson batches; see [study.PublishedSampling]
 )
 
-// An Unsound method follows a publication although its releases cost more than the publication
-// claims. It is for simulations. Its Event and Increment return the proved cost.
+// Unsound is implemented by methods that run a published algorithm although its releases cost more
+// than the publication claims. Such methods are for simulations. Their Event and Increment return
+// the proved cost.
 type Unsound interface {
 	Method
 
@@ -67,8 +68,8 @@ type Unsound interface {
 	// Claim returns the cost that the publication claims. Event returns the proved cost.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Proved returns the number of noise shares that, according to a proof, hide a release from an
-	// observer that cannot subtract the given number of noise shares.
+	// Proved returns how many of the noise shares are proved to hide a release. shares is the
+	// number of noise shares that the observer cannot subtract.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.

@@ -16,9 +16,9 @@ type Method interface {
 	// Messages returns the size, lattice and range of the numbers that clients send.
 	Messages() Messages
 
-	// Releases returns the number of releases that cost privacy and that a client makes in all
-	// rounds together. ReleasesAfter returns how many of them the client has made after it has
-	// answered the given number of rounds.
+	// Releases returns the number of releases that a client makes in all rounds together.
+	// ReleasesAfter returns the number of releases that a client has made after it has answered the
+	// given number of rounds. Both count only releases that cost privacy.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
@@ -27,9 +27,9 @@ type Method interface {
 	// subtract. The study must have a privacy guarantee.
 	Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Increment returns the cost of the releases after + 1 to last of a client, counted from 1. A
-	// ledger charges this cost when the releases are made. The increments of a study compose to its
-	// Event.
+	// Increment returns the cost of a client's releases from number after + 1 to number last. A
+	// ledger charges this cost when the releases are made. The costs of all increments of a study
+	// compose to the cost that Event returns.
 	Increment(shares int, adjacency accountant.Adjacency, after, last int) (accountant.Event, error)
 
 	// Adjacencies returns the adjacencies under which the cost is known, the study's own
@@ -160,7 +160,7 @@ type Move interface {
 // is about 2^-45.
 const Tolerance = 0x1p-24
 
-// A Refining is a method in which a solver computes the clients' factors.
+// Refining is implemented by methods in which a solver computes the clients' factors.
 type Refining interface {
 	Method
 
@@ -172,7 +172,7 @@ type Refining interface {
 	NewSolverClient(s solver.Solver) Client
 }
 
-// A Single is a method that hides every release with the same mechanism.
+// Single is implemented by methods that hide every release with the same mechanism.
 type Single interface {
 	Method
 
@@ -180,8 +180,8 @@ type Single interface {
 	Mechanism() *dpmech.GaussianSum
 }
 
-// A Signalled is a method that computes the posterior from sums over clients. The width of the
-// intervals depends mainly on one public number, which is called the signal.
+// Signalled is implemented by methods that compute the posterior from sums over clients. The width
+// of the intervals depends mainly on one public number, which is called the signal.
 type Signalled interface {
 	Method
 
@@ -191,8 +191,8 @@ type Signalled interface {
 	Signal() float64
 }
 
-// A Foreseeing is a method that can simulate a study with synthetic clients before any record is
-// read.
+// Foreseeing is implemented by methods that can simulate a study with synthetic clients before any
+// record is read.
 type Foreseeing interface {
 	Method
 
@@ -205,7 +205,7 @@ type Foreseeing interface {
 	Foresee(federations int, played func(done, of int) error) ([]float64, error)
 }
 
-// A Remarking is a [Walk] that can report results other than λ.
+// Remarking is implemented by each [Walk] that can report results other than λ.
 type Remarking interface {
 	Walk
 
@@ -222,26 +222,26 @@ type Remarks struct {
 	HeldOut   *describe.Scored  // scores of held-out records; nil if the study asks for none, or if they were not released
 }
 
-// A Stepped is a method in which a client takes steps over random batches of its records. Every
-// step releases a noisy sum.
+// Stepped is implemented by methods in which a client takes steps over random batches of its
+// records. Every step releases a noisy sum.
 type Stepped interface {
 	Method
 
 	// Steps describes the private steps of clients.
 	Steps() *Steps
 
-	// Sampled returns the mechanism of every step, for the number of records for which the method
-	// computes its cost. For clients with other numbers of records the batches differ, but the
-	// clip, noise, lattice and cost are the same.
+	// Sampled returns the mechanism of every step of a client that has the number of records for
+	// which the method computes its cost. For clients with other numbers of records the batches
+	// differ, but the clip, noise, lattice and cost are the same.
 	Sampled() *dpmech.SampledSum
 
 	// Start returns the mechanism that releases the statistics from which clients start, or
 	// false if clients do not start from statistics.
 	Start() (*dpmech.GaussianSum, bool)
 
-	// AveragedNoise returns the sd of a client's noise after averaging. There is one sum of clipped
-	// gradients, with its own noise, for each step and each draw of θ in the step. The average is
-	// over the noise of all these sums.
+	// AveragedNoise returns the sd of a client's noise, averaged over all sums of clipped
+	// gradients. There is one such sum, with its own noise, for each step and each draw of θ in the
+	// step.
 	AveragedNoise() float64
 
 	// ClosedFormNoise returns τ, the sd of the averaged noise of all clients together. The noise in
@@ -314,6 +314,6 @@ func NoiseOf(m noisy) Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// A Draft stands for a method whose noise multiplier is not yet known. It returns the method for a
-// given noise multiplier.
+// A Draft is a method whose noise multiplier is not yet known. Calling the Draft with a noise
+// multiplier returns the method.
 type Draft func(multiplier float64) (Method, error)

@@ -32,8 +32,8 @@ func (n *NoFactor) Restore(m *Memory) error {
 	return nil
 }
 
-// CheckNoFactor checks a saved state of a client without a factor that has made the given number of
-// releases in its answers.
+// CheckNoFactor checks the saved state of a client without a factor whose last answer was to plan
+// number answered. releases is the largest possible number of the client's releases.
 func CheckNoFactor(m *Memory, releases, answered int) error {
 	var none *Factor
 	return errors.Join(none.Check(m), CheckNoParts(m), CheckSpent(m.Spent, 0, releases, answered > 0))

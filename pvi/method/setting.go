@@ -26,17 +26,16 @@ const (
 
 	// statisticsRoom bounds the change of a factor that is computed from released statistics. The
 	// unit is the largest possible element of the statistics plus its noise. An element of the
-	// factor is at most twice as large, making a factor proper does not make it longer, and a
-	// change is the difference of two factors.
+	// factor is at most twice as large. Making a factor proper does not make it longer. A change is
+	// the difference of two factors.
 	statisticsRoom = 8
 
 	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has 128
 	// bits.
 	wideBits = 126
 
-	// keptPrior is the largest size of a prior with independent coordinates that a Setting keeps in
-	// memory. The size is the number of natural parameters. A larger prior is computed when it is
-	// needed.
+	// keptPrior is the largest number of natural parameters of a prior that a Setting keeps in
+	// memory, if the coordinates are independent. A longer prior is computed whenever it is needed.
 	keptPrior = 1 << 16
 )
 
@@ -133,9 +132,9 @@ func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
 func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
 
 // TypicalRows returns √k, where k is the largest number of rows of a person that a client uses.
-// This is the norm of a sum of k vectors of norm 1 in independent directions, which is the typical
-// case. The clip of private steps applies to the sum of the vectors of a person's rows. TypicalRows
-// returns 1 if the privacy unit is not the person.
+// The clip of private steps applies to the sum of the vectors of a person's rows. A sum of k
+// vectors of norm 1 with independent directions has norm √k, and this is the typical case.
+// TypicalRows returns 1 if the privacy unit is not the person.
 func (s *Setting) TypicalRows() float64 {
 	return math.Sqrt(float64(s.Study.Privacy.Rows()))
 }
@@ -173,8 +172,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior returns a solver that wraps the solver of and uses the client's share of the prior.
-// If the study does not split the prior among clients, SplitPrior returns the solver unchanged.
+// If the study splits the prior among clients, SplitPrior returns a solver that wraps the given
+// solver and uses the client's share of the prior. Otherwise SplitPrior returns the given solver.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)

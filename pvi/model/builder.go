@@ -136,7 +136,7 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 // deviation.
 var Positive = ir.Constraint{Kind: ir.Lower}
 
-// Free is the constraint of a parameter with any real values.
+// Free is the constraint of a parameter that can have any real value.
 var Free = ir.Constraint{}
 
 // Predict declares how the program predicts the column outcome. prediction is the predicted value,
@@ -171,7 +171,7 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // copies, because expressions may be added and marked later
+	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // the maps are copied because later calls of the builder may add entries
 	return m, nil
 }
 

@@ -8,11 +8,12 @@ import (
 )
 
 const (
-	// searchSteps is the number of steps from 0 to the mode, and longestStep is the largest length
-	// of a step.
+	// The search for the mode begins at 0 and takes searchSteps steps. No step is longer than
+	// longestStep.
 	searchSteps = 3
 	longestStep = 2.0
-	// latentStep is the step of the differences that give derivatives with respect to a latent.
+	// latentStep is the step of the finite differences from which derivatives with respect to a
+	// latent are computed.
 	latentStep = 5e-3
 	// mostGrowth is the largest factor by which the curvature is assumed to change in a step.
 	mostGrowth = 50.0
@@ -116,7 +117,7 @@ type laplace struct {
 	least float64 // see [Quadrature]
 }
 
-// evaluations returns the number of evaluations of the function in a step of the search.
+// evaluations returns how often one step of the search evaluates the function.
 func (l laplace) evaluations() int {
 	if l.k == 1 {
 		return len(stencil)
@@ -194,8 +195,9 @@ func (l laplace) atLeast(x Expr, least float64) Expr { return l.Apply(ir.Max, x,
 
 func (l laplace) times(x Expr, by float64) Expr { return l.Mul(x, l.Number(by)) }
 
-// newton returns the direction of a step of Newton's method from u, for two latents, and the spread
-// that follows from the precision at u. Derivatives are computed by differences.
+// newton returns the direction of a step of Newton's method from u, for two latents. It also
+// returns a spread, as [laplace.mode] does, for the precision at u. Derivatives are computed by
+// finite differences.
 func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
 	f := func(x, y float64) Expr {
 		return l.at([]Expr{l.Add(u[0], l.Number(x*latentStep)), l.Add(u[1], l.Number(y*latentStep))})

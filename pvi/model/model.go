@@ -26,7 +26,7 @@ type Path = tape.Path
 type Model struct {
 	verified  *ir.Verified
 	dim       int
-	densities map[int]int    // the marked densities, see Densities
+	densities map[int]int    // densities that [Builder.MarkDensity] marked; see [Model.Densities]
 	texts     map[int]string // text of each node for which [Builder.Describe] was called
 
 	// names and constrained return the results of Names and ConstrainedNames. The first call of
@@ -51,9 +51,9 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// Densities returns the nodes of the program that compute the log density of data, each with the
-// node of its variate. A node is one of these if it is a density operation, or if
-// [Builder.MarkDensity] marked it.
+// Densities returns the nodes of the program that compute the log density of data. It maps each of
+// these nodes to the node of its variate. The nodes are the density operations, and the nodes that
+// [Builder.MarkDensity] marked.
 func (m *Model) Densities() map[int]int {
 	all := maps.Clone(m.densities)
 	if all == nil {

@@ -199,7 +199,7 @@ func (g *Generator) Load(rows int, columns [][]float64) (*RecordGenerator, error
 type RecordGenerator struct {
 	*Generator
 	table *Table
-	each  []*tape.Records // computes each quantity
+	each  []*tape.Records // one evaluator for each quantity
 	size  int             // number of elements of all quantities
 }
 

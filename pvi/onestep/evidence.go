@@ -55,7 +55,7 @@ func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, e
 	return mean, cov, e.average(cov, n, curvature, newNormals(key))
 }
 
-// average adds to cov the mean of the estimate's covariance over draws of the true curvature,
+// average adds to cov the covariance of the estimate, averaged over draws of the true curvature
 // given the released curvature.
 func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
 	d := len(e.Point)

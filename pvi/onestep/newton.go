@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A newton computes the Newton step from one point for different curvatures.
+// newton computes the Newton step from one point for different curvatures.
 type newton struct {
 	of       *Evidence
 	least    float64       // lower bound on the eigenvalues of a curvature

@@ -267,7 +267,7 @@ func TestHiddenDirectionsAreWide(t *testing.T) {
 	var squares, claimed, without float64
 	for k := range runs {
 		theta := r.NormFloat64()
-		// Sampling error, which both the point and the gradient contain.
+		// This is the sampling error, which both the point and the gradient contain.
 		chance := math.Sqrt(truth) * r.NormFloat64()
 		point := (truth*theta + chance + pointSD*r.NormFloat64()) * truth / (truth + pointSD*pointSD) / (1 + truth*truth/(truth+pointSD*pointSD))
 		e := &Evidence{

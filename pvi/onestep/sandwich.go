@@ -27,7 +27,7 @@ type sandwich struct {
 	values  []float64
 	vectors mat.Dense
 
-	bread            *mat.SymDense // H, to which add later adds the variance of the gradient's noise
+	bread            *mat.SymDense // H; add adds the variance of the gradient's noise to it
 	left, half, both *mat.Dense
 }
 

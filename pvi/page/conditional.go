@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An expected is a row of the table of conditional effects: an expected value for a made-up record.
+// expected is a row of the table of conditional effects: an expected value for a made-up record.
 type expected struct {
 	Column, Value  string // Column is empty if the row before has the same column
 	Name           string // name of the expected value; empty if there is only one

@@ -31,7 +31,7 @@ type Report struct {
 	Quantities []fit.Quantity // quantities that are computed from the parameters
 
 	Prior  []fit.AgainstPrior // comparison with the prior; may be nil
-	Notes  []string           // notes of the result
+	Notes  []string           // notes about the result
 	Tables *describe.Summary  // tables that describe the records; nil if there are none
 
 	HeldOut *describe.Scored // scores of held-out records; nil if there are none

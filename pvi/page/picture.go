@@ -104,7 +104,7 @@ func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	}
 	step := tickStep(high - low)
 	for k := math.Ceil(low / step); k*step <= high; k++ {
-		p.Ticks = append(p.Ticks, Tick{at(k * step), words.Number(k*step + 0)}) // the sum of 0 and -0 is 0
+		p.Ticks = append(p.Ticks, Tick{at(k * step), words.Number(k*step + 0)}) // adding 0 turns -0 into 0
 	}
 	return p
 }

@@ -7,16 +7,16 @@ import (
 	"io"
 )
 
-// A Fetch writes to w the bytes of a client's release, as [WriteRelease] does. hash is the hash of
-// these bytes that the client has signed, and size is their number. If w returns an error, Fetch
-// returns.
+// A Fetch writes to w the bytes of a client's release, as [WriteRelease] does. hash is the hash
+// that the client has signed for these bytes, and size is the number of bytes. If w returns an
+// error, Fetch returns.
 type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
 
-// AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if a
-// release is not the one that its client has signed, or if the releases do not add up to the
-// outcome's sum. AddUp keeps no release in memory. name is a name for the outcome, and limit is the
-// largest absolute value of an element. clients is in the order of the roster, and signed holds the
-// hash that each of these clients has signed.
+// AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if
+// a release is not the one that its client has signed, or if the releases do not add up to the
+// outcome's sum. AddUp keeps no release in memory. name is the name of the outcome in errors, and
+// limit is the largest absolute value of an element. clients is in the order of the roster, and
+// signed holds the hash that each of these clients has signed.
 func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit int64, fetch Fetch) error {
 	a := adder{sum: make([]int64, len(sum)), limit: limit}
 	for m, id := range clients {

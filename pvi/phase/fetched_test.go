@@ -95,9 +95,8 @@ func TestAddUp(t *testing.T) {
 	})
 }
 
-// The test adds up releases that are too long for an outcome of the largest allowed size. Together
-// they have ten times as many bytes as the sum. AddUp may allocate only little more memory than the
-// sum needs.
+// The test adds up releases that are just too long for an outcome. Together they have ten times as
+// many bytes as the sum. AddUp may allocate only a little more memory than the sum needs.
 func TestAddUpAtRealSize(t *testing.T) {
 	const clients = 10
 	size := MaxPublished/clients + 1

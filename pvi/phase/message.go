@@ -9,8 +9,8 @@ import (
 type ClientID string
 
 // A Digest identifies the settings of a phase on which server and sites have agreed. Every message
-// and state contains it. A machine therefore refuses a message of the same study with other
-// clients, in which the noise shares would differ.
+// and state contains it. A machine therefore refuses a message of the same study with a different
+// roster, for which the noise shares would differ.
 type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }

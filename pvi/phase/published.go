@@ -40,9 +40,9 @@ func Commits(st *study.Study) bool {
 	return st.Version > 1 && st.Federation.Opens == study.OpenMessages && st.Privacy.Unit != study.None
 }
 
-// CheckReleases returns a refusal if the releases in an outcome are not one release for each of its
-// answers, one after the other, or do not add up to the sum of the outcome. An element of a release
-// is at most limit. The refusal calls the outcome by the given name.
+// CheckReleases returns a refusal unless releases contains one release for each of the given
+// number of answers, one after the other, and these releases add up to sum. The absolute value of
+// an element must be at most limit. name is the name of the outcome in the refusal.
 func CheckReleases(name string, releases, sum []int64, answers int, limit int64) error {
 	size := len(sum)
 	if len(releases) != answers*size {
@@ -73,7 +73,7 @@ const elementSize = 8
 func WriteRelease(w io.Writer, release []int64) error {
 	b := bufio.NewWriter(w)
 	for _, n := range release {
-		b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns it
+		b.Write(binary.LittleEndian.AppendUint64(b.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns the error
 	}
 	return b.Flush()
 }

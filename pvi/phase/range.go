@@ -5,7 +5,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Ranged is a mechanism with bounds on its releases.
+// Ranged is implemented by mechanisms that have bounds on their releases.
 type Ranged interface {
 	Range() dpmech.Range
 	MaxTotal() int64

@@ -44,8 +44,8 @@ func DecodeState(state []byte, into any, elements int) error {
 	return nil
 }
 
-// CheckState returns an error if the version or the digest of a state differs from that of the
-// machine. machine names the kind of digest in the error: "protocol", "scaling" or "last round".
+// CheckState returns an error if version is not [StateVersion], or if digest differs from want.
+// machine names the kind of digest in the error: "protocol", "scaling" or "last round".
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)
@@ -56,8 +56,8 @@ func CheckState(version int, machine string, digest, want Digest) error {
 	return nil
 }
 
-// Within returns an error unless n is in the interval [low, high]. The error calls the number by
-// the given name.
+// Within returns an error unless n is in the interval [low, high]. name is the name of the number
+// in the error.
 func Within(name string, n, low, high int) error {
 	if n < low || n > high {
 		return fmt.Errorf("%s: %d is not between %d and %d", name, n, low, high)

@@ -36,7 +36,7 @@ func TestClipOfSkewedModels(t *testing.T) {
 }
 
 // If gradients have a gamma distribution with mean 0 and a skewness of up to 1.5, a low clip moves
-// their mean by less than the sd that is counted for this bias. At a skewness of 1.5 the counted sd
+// their mean by less than the sd with which q accounts for this bias. At a skewness of 1.5 this sd
 // is at most four times the actual bias.
 func TestCountedBiasCoversSkewness(t *testing.T) {
 	r := &rules{dim: 1, noisy: true, Setting: &Setting{Skewed: true}}

@@ -88,8 +88,8 @@ func (m *Mixture) below(i int, x float64) (p float64) {
 	return p / float64(len(m.means))
 }
 
-// truth returns the true θ of the population. If clients of a nonlinear model differ, this is
-// the fit to a very large number of such clients, which is not the mean of their θ.
+// truth returns the true θ of the population. If clients of a nonlinear model differ, this is not
+// the mean of their θ but the fit to a very large number of such clients.
 func (f federation) truth(seed uint64) []float64 {
 	if f.family == "linear" || f.differ == 0 {
 		return f.theta
@@ -147,10 +147,10 @@ func TestClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// Where noise is negligible and ten clients differ, intervals are as wide as those of Student's t
-// distribution with nine degrees of freedom. Intervals that take the sample covariance of the
-// gradients for the true one hold the mean of the population in .83 of cases. The bound is two
-// standard errors below .90.
+// If noise is negligible and ten clients differ, intervals are as wide as those of Student's t
+// distribution with nine degrees of freedom. Intervals that treat the sample covariance of the
+// gradients as the true covariance contain the mean of the population in only 83 % of cases. The
+// bound is two standard errors below .90.
 func TestFewClientsThatDiffer(t *testing.T) {
 	c := linear(federation{d: 2, clients: 10, differ: 1}).replicate(t, 200, 8)
 	if c.moments < .87 {
@@ -158,8 +158,8 @@ func TestFewClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// Where noise hides how many clients are clipped, the slope of the clip is known as well as the
-// state says.
+// If noise hides how many clients are clipped, the error of the estimated slope of the clip agrees
+// with the sd that the state gives.
 func TestSlopeIsKnownAsWellAsStated(t *testing.T) {
 	var squares, n float64
 	for seed, f := range []federation{
@@ -242,8 +242,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// With FEDPVI_LONG=1 the test prints coverage and widths over numbers of clients, differences between
-// clients, privacy and families, on seeds on which nothing was chosen.
+// With FEDPVI_LONG=1 the test prints the coverage and widths of intervals for different numbers of
+// clients, differences between clients, ε and families. No constant was chosen with its seeds.
 func TestShapes(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("minutes: set FEDPVI_LONG=1")

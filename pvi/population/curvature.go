@@ -115,8 +115,8 @@ func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymD
 		linear.AddScaledVec(linear, weight, packed)
 		total += weight
 	}
-	// The gradients inform about W through g_t − ḡ = X_t vec W + noise, where X_t maps vec W to
-	// −W(θ_t − θ̄). The bars denote means over rounds, weighted by the precision of the gradients.
+	// The gradients depend on W through g_t − ḡ = X_t vec W + noise, where X_t maps vec W to −W(θ_t
+	// − θ̄). The bars denote means over rounds, weighted by the precision of the gradients.
 	g, point, _ := average(obs)
 	rows := mat.NewDense(size, d*len(obs), nil)
 	contrasts := mat.NewVecDense(d*len(obs), nil)

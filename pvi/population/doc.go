@@ -4,7 +4,7 @@
 //
 // Public units ([Units]) are coordinates in which a synthetic record has information I. Real
 // records may have much less information than synthetic ones, especially if the study's bounds are
-// wide. The first round corrects the units. Clients vote for the information that they have about
+// wide. The first round corrects the units: clients vote for the information that they have about
 // each coordinate. From then on a coordinate is multiplied by the square root of the information
 // per record that the votes show. In these units a client of n records has an information of about
 // nI. All vectors and matrices below are in these units.
@@ -18,27 +18,28 @@
 // multiplied by 1/√d, so that the client's vector has norm at most 1. All elements are at least
 // zero, so two such vectors differ by at most √2.
 //
-// From the noisy sum of votes follows a posterior distribution of each coordinate's place. The mean
-// of this distribution determines the units. Draws from it enter the prior of the curvature: if
-// noise hides the votes, the curvature may be much smaller than in the units, and q is nearly the
-// prior.
+// The posterior distribution of each coordinate's place is computed from the noisy sum of votes.
+// The mean of this distribution determines the units. The prior of the curvature uses draws from
+// it: if noise hides the votes, the curvature may be much smaller than the units suggest, and q is
+// nearly the prior.
 //
 // # The votes for modes
 //
-// The model of a [Setting] with an [Area] is far from quadratic, and its prior may be so wide that the
-// rounds would end before they have found the mode. Each client then also votes for the place of the
-// mode of its own records, in units of the prior sd. The first round costs .16 of the budget in place of
-// .08, and its two kinds of votes have half of it each. The votes for the scale are for the information
-// at the client's mode, which may be larger than that of synthetic records. From the votes for
-// modes follows the posterior distribution of each coordinate's place. Its mean is the point of
-// the second round, its sd determines the clip, and later points are near it. The posterior q does not
-// contain these votes.
+// The model of a [Setting] with an [Area] is far from quadratic, and its prior may be so wide that
+// the rounds would end before they have found the mode. Each client then also votes for the place
+// of the mode of its own records, in units of the prior sd. The first round costs .16 of the
+// budget instead of .08, and each of its two kinds of votes has half of this share. The votes for
+// the scale then state the information at the client's own mode, which may be larger than the
+// information of synthetic records. The posterior distribution of each coordinate's place is
+// computed from the votes for modes. Its mean is the point of the second round, and its sd
+// determines the clip. Later points are near this mean. The posterior q does not contain these
+// votes.
 //
 // # The releases of a later round
 //
-// A round has four public inputs: a point θ_t, a clip C for gradients, the curvature Ā of a typical
-// client, and a clip K for curvatures. Let κ = n. A client with gradient ∇ℓ and information Λ at
-// θ_t computes
+// A round has four public inputs: a point θ_t, a clip C for gradients, the curvature Ā of a
+// typical client, and a clip K for curvatures. Let κ = n. A client with gradient ∇ℓ and
+// information Λ at θ_t computes
 //
 //	F = κ(κI + Λ)⁻¹        g = F∇ℓ        W = κ(I − F)
 //	u = g·min(1, C/‖g‖)    s = 1 if ‖g‖ ≤ C, else (1 − 1/d)·C/‖g‖
@@ -62,18 +63,18 @@
 // client's vector, u/C and D/K change by at most 2. For two positive semidefinite matrices of norm
 // at most 1, ‖A − B‖² = ‖A‖² + ‖B‖² − 2tr(AB) ≤ 2, because tr(AB) ≥ 0. The scalars change by at
 // most 1. The sensitivity is at most √(4a₁ + 4a₂ + 2a₃ + a₄ + a₅), which is 1.91. The accountant
-// uses 2. The bounds do not depend on θ_t, C, Ā and K, so these may be any public numbers. A client
-// whose gradient or information is not finite releases zero in all blocks.
+// uses 2. The bounds do not depend on θ_t, C, Ā and K, so these may be any public numbers. A
+// client whose gradient or information is not finite releases zero in all blocks.
 //
 // # The posterior
 //
 // q is a mixture over draws of the mean curvature W of clients, of the covariance J of clients'
-// gradients, and of the slope ρ of the clip. Given a draw, the likelihood is Gaussian: with θ̂ the
-// mode of the clients' likelihood, the mean gradient of U clients is W(θ̂ − θ_t) with covariance
-// J/U plus the noise. J contains the differences between clients, so q describes the mean of the
-// population from which the clients are drawn. The posterior of W has three sources: the prior, the
-// released curvatures, and the differences of gradients between rounds. The draws use public random
-// numbers, so all machines compute the same q.
+// gradients, and of the slope ρ of the clip. Given a draw, the likelihood is Gaussian. Let θ̂ be
+// the mode of the clients' likelihood. Then the mean gradient of U clients is W(θ̂ − θ_t) with
+// covariance J/U plus the noise. J contains the differences between clients, so q describes the
+// mean of the population from which the clients are drawn. The posterior of W has three sources:
+// the prior, the released curvatures, and the differences of gradients between rounds. The draws
+// use public random numbers, so all machines compute the same q.
 //
 // # Errors that q does not include
 //

@@ -14,7 +14,7 @@ import (
 type federation struct {
 	d, clients, records int
 	priorSD, differ     float64 // prior sd of θ; sd of θ between clients
-	family              string  // "linear", "logistic" or "Poisson"
+	family              string  // family of the model: "linear", "logistic" or "Poisson"
 	unequal             bool    // whether half of the clients have a tenth of the records of the others
 	pooled              bool
 	epsilon             float64 // ε at δ = 1e-5; 0 for negligible noise
@@ -214,7 +214,7 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 		}
 		var root mat.Cholesky
 		root.Factorize(precision)
-		root.InverseTo(covariance) //nolint:errcheck // the prior makes it regular
+		root.InverseTo(covariance) //nolint:errcheck // the prior makes the matrix regular
 		step := times(covariance, g)
 		length := floats.Norm(step, 2)
 		floats.AddScaled(theta, math.Min(1, longest/length), step)
@@ -225,10 +225,10 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns the covariance of a posterior for comparison. This posterior knows the records
-// and one release of the gradient at the truth, with the whole budget and a clip at the root
-// mean square norm. For linear models whose clients differ, it is the posterior of the
-// random-effects model with known spread.
+// ideal returns the covariance of a posterior for comparison. The posterior is computed from the
+// information of all records and one release of the gradient at the truth. The release has the
+// whole budget, and a clip at the root mean square norm. For linear models whose clients differ,
+// the posterior is that of the random-effects model with known spread.
 func (f *federation) ideal() *mat.SymDense {
 	total := mat.NewSymDense(f.d, nil)
 	var squares float64
@@ -246,11 +246,11 @@ func (f *federation) ideal() *mat.SymDense {
 	var root mat.Cholesky
 	root.Factorize(noisy)
 	var half, whole mat.Dense
-	root.SolveTo(&half, total) //nolint:errcheck // it is positive definite
+	root.SolveTo(&half, total) //nolint:errcheck // the matrix is positive definite
 	whole.Mul(total, &half)
 	covariance := mat.NewSymDense(f.d, nil)
 	root.Factorize(plus(symmetric(&whole), 1/(f.priorSD*f.priorSD), scaledUnit(f.d, 1)))
-	root.InverseTo(covariance) //nolint:errcheck // it is positive definite
+	root.InverseTo(covariance) //nolint:errcheck // the matrix is positive definite
 	return covariance
 }
 
@@ -260,10 +260,10 @@ func divergence(m0 []float64, v0 *mat.SymDense, m1 []float64, v1 *mat.SymDense) 
 	r0.Factorize(v0)
 	r1.Factorize(v1)
 	var ratio mat.Dense
-	r1.SolveTo(&ratio, v0) //nolint:errcheck // it is positive definite
+	r1.SolveTo(&ratio, v0) //nolint:errcheck // the matrix is positive definite
 	gap := mat.NewVecDense(len(m0), nil)
 	gap.SubVec(mat.NewVecDense(len(m0), m0), mat.NewVecDense(len(m1), m1))
 	pulled := mat.NewVecDense(len(m0), nil)
-	r1.SolveVecTo(pulled, gap) //nolint:errcheck // it is positive definite
+	r1.SolveVecTo(pulled, gap) //nolint:errcheck // the matrix is positive definite
 	return (mat.Trace(&ratio) - float64(len(m0)) + mat.Dot(gap, pulled) + r1.LogDet() - r0.LogDet()) / 2
 }

@@ -16,14 +16,15 @@ const (
 	modePlaces = 24
 	modeReach  = 3.
 
-	// modesVoting is voting for a study with an [Area].
+	// modesVoting replaces the constant voting in a study with an [Area].
 	modesVoting = .16
 
 	// A client's information in a study with an [Area] may be up to base^richest times that of a
 	// client with synthetic records, because it is computed at the client's own mode.
 	richest = 3
 
-	// nearest is the largest distance of an element of θ_t from the beginning, in sds of the beginning.
+	// nearest is the largest distance of an element of θ_t from the mean of the [beginning], in sds
+	// of the beginning.
 	nearest = 3.
 
 	// modesUnlike is the sd of the error in mean votes that is not due to noise.
@@ -33,8 +34,8 @@ const (
 // modeSpreads are the possible sds of the modes of clients, in places.
 var modeSpreads = []float64{.2, .5, 1, 2, 4, 8}
 
-// An Area is the region of the parameters in which the posterior may be, described by the prior
-// mean and the prior sd of each coordinate in public units.
+// An Area is the region in which the posterior may lie. It is described by the prior mean and the
+// prior sd of each coordinate, in public units.
 type Area struct{ Mean, SD []float64 }
 
 // SizeWithModes does the same as [Size] for a study with an [Area].
@@ -43,7 +44,7 @@ func SizeWithModes(d int) int { return max(Size(d), (places+modePlaces)*d) }
 // WeightsWithModes does the same as [Weights] for a study with an [Area].
 func WeightsWithModes(rounds int) []float64 { return weights(rounds, modesVoting) }
 
-// first returns the place of a client whose information is that of a client with synthetic records.
+// first returns the place that stands for the information of a client with synthetic records.
 func (a *Area) first() float64 {
 	if a == nil {
 		return 0
@@ -72,9 +73,9 @@ func (q *Query) VoteWithMode(dst, mode []float64, information *mat.SymDense) {
 	}
 }
 
-// A beginning is the mean and the sd of the mode of a typical client's records, in each coordinate,
-// given the votes. The point of the second round and its clip follow from it. It is in the units of
-// the state.
+// A beginning describes the mode of a typical client's records, given the votes: its mean and its
+// sd in each coordinate, in the units of the state. The point and the clip of the second round are
+// computed from it.
 type beginning struct{ mean, sd []float64 }
 
 // begin returns the beginning given the opened sum of votes.
@@ -93,9 +94,9 @@ func (r *rules) begin(answers int, sum []float64) *beginning {
 	return b
 }
 
-// posteriorPlace returns the mean and the variance of the place of a typical client, given the votes
-// of all clients for one coordinate. The modes of clients are normal around this place, with an sd
-// that is one of modeSpreads. The place has the prior of the coordinate.
+// posteriorPlace returns the mean and the variance of the place of a typical client, given the
+// votes of all clients for one coordinate. In the model, the modes of clients are normal around
+// this place, with one of the sds in modeSpreads. The place has the same prior as the coordinate.
 func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) {
 	const finer = 4
 	var at, logs []float64

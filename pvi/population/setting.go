@@ -64,14 +64,14 @@ const (
 	typicalSD  = .7    // prior sd of clients' mean curvature, in units of the prior mean of this curvature
 	leastShare = .0003 // smallest eigenvalue of a mean curvature, in units of the prior mean of the curvature
 
-	leastSlopeSD = .15 // least prior sd of the slope of the clip ([slopeSD])
+	leastSlopeSD = .15 // smallest prior sd of the slope of the clip (see [slopeSD])
 	leastSlope   = .3  // smallest slope of the clip, in units of the prior mean of the slope
 
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
 	nonlinear  = .2  // relative error of a mean gradient far from the mode, where the gradient is not linear in θ
 	farthest   = 4.  // largest distance of an element of θ_t, the point of round t, from the prior mean, in root mean square prior sds
 	deviations = .9  // curvature clip, in units of the root mean square of ‖W − Ā‖ over clients (see the package documentation)
-	leastRoot  = .1  // least cube root of a draw by [meanSquare]
+	leastRoot  = .1  // lower bound on the cube root of a draw of [meanSquare]
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
@@ -227,8 +227,8 @@ func guessedSlope(c float64, d int) float64 {
 }
 
 // slopeSD returns the prior sd of the slope of a clip of c root mean square norms. The norms are
-// estimated under noise and at earlier points, and are known up to a factor of about two: the sd is
-// half of the difference between the slopes of a clip twice and of a clip half as large.
+// estimated under noise and at earlier points, and are known up to a factor of about two. The sd
+// is therefore half of the difference between the slopes for clips of 2c and c/2.
 func slopeSD(c float64, d int) float64 {
 	return math.Max(leastSlopeSD, (guessedSlope(2*c, d)-guessedSlope(c/2, d))/2)
 }

@@ -73,22 +73,22 @@ func (s *State) Signal() float64 { return s.rules.signal }
 // It is 1 if no gradient is clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
-// Spread returns quantile p of the posterior of the sd of θ between clients, 0 ≤ p ≤ 1. The sd is
-// the root mean square over coordinates, in units in which a typical record has about unit
+// Spread returns the p-quantile, 0 ≤ p ≤ 1, of the posterior of the sd of θ between clients. This
+// sd is the root mean square over coordinates, in units in which a typical record has about unit
 // information. Spread returns 0 before the second round has ended.
 func (s *State) Spread(p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Trace(b) / float64(s.rules.dim) })
 }
 
-// SpreadAlong returns quantile p of the posterior of the sd of xᵀθ between clients, for a vector x
-// in public units. It returns 0 before the second round has ended.
+// SpreadAlong returns the p-quantile of the posterior of the sd of xᵀθ between clients, for a
+// vector x in public units. It returns 0 before the second round has ended.
 func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	v := mat.NewVecDense(len(x), divided(x, s.factors))
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
-// quantile calls variance for each draw in s.between and returns quantile p of the square roots of
-// the results. A negative result counts as 0.
+// quantile calls variance for each draw in s.between, takes the square roots of the results, and
+// returns the p-quantile of these roots. A negative result counts as 0.
 func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
 	if len(s.between) == 0 {
 		return 0
@@ -247,9 +247,9 @@ func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float
 	return e, all
 }
 
-// An effective holds the mean gradient of a round as the posterior uses it, and the sd of its error.
-// If the round's clip is close to that of the last round, the gradient is divided by the slope of
-// the clip.
+// effective holds the mean gradient of a round as the posterior uses it, and the sd of its error.
+// If the round's clip is close to the clip of the last round, the gradient is divided by the slope
+// of the clip.
 type effective struct {
 	gradient, point []float64
 	sd              float64
@@ -274,12 +274,12 @@ func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	return all
 }
 
-// nonlinear returns the relative error that a mean gradient of the given size has because gradients
-// are not linear in θ. If clients vote for the places of their modes, the points may be near the mode
-// in some coordinates and far away in others. A relative error that is the same for all sizes would
-// then be too small: a displacement by Δ, in units in which a record has unit information, changes
-// the gradient of an sd in proportion to Δ². The error is then the size of the gradient over the
-// nominal curvature, and at most 1.
+// nonlinear returns the relative error of a mean gradient of the given size that arises because
+// gradients are not linear in θ. The error is usually a constant. If clients vote for the places
+// of their modes, the points may be near the mode in some coordinates and far away in others. A
+// constant would then be too small, because a displacement by Δ can cause an error in proportion
+// to Δ², for example in the derivative with respect to an sd. The error is then the size of the
+// gradient divided by the nominal curvature, and at most 1.
 func (r *rules) nonlinear(size float64) float64 {
 	if r.Area == nil {
 		return nonlinear
@@ -343,8 +343,8 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	j.releasedSD = 1 / math.Sqrt(precision)
 	answers := float64(fewest(similar))
 	freedom := math.Max(answers-1, 1)
-	// Only U clients show by how much clients differ, so the differences beyond the field alike have the
-	// error of a sample variance with U − 1 degrees of freedom.
+	// Only U clients show by how much clients differ, so the part of J beyond the field alike has
+	// the error of a sample variance with U − 1 degrees of freedom.
 	for k, x := range drawSpread(j.released, j.releasedSD, j.alike, from, len(curvatures)) {
 		x.ScaleSym(answers/freedom/(slopes[k]*slopes[k]), x)
 		excess := plus(x, -1, j.alike)

@@ -54,8 +54,7 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded returns the constant that results from applying op to the constants a and b. out has the
-// other fields of the result.
+// folded returns out with the constant that results from applying op to the constants a and b.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())

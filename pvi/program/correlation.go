@@ -47,10 +47,10 @@ func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	}
 }
 
-// correlation adds the density of Lewandowski, Kurowicka and Joe (LKJ) of a Cholesky factor to the
-// prior. η is the argument of the density. Let K be the number of rows of the factor, and z_im its
-// canonical partial correlation with indices i and m. Under this density (1 + z_im)/2 has a beta
-// distribution whose two shapes are both η + (K − 1 − m)/2, for m = 1, 2, ….
+// correlation adds the density of a Cholesky factor that Lewandowski, Kurowicka and Joe (LKJ)
+// define to the prior. η is the argument of the density. Let K be the number of rows of the
+// factor, and z_im its canonical partial correlation with indices i and m. Under this density (1 +
+// z_im)/2 has a beta distribution whose two shapes are both η + (K − 1 − m)/2, for m = 1, 2, ….
 func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	s.inModel(at)
 	y := s.eval(variate)

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A cumulative is the distribution function F of a density. args is the number of arguments of the
+// cumulative is the distribution function F of a density. args is the number of arguments of the
 // density. below computes log F, and above computes log(1 − F).
 type cumulative struct {
 	args         int

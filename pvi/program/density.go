@@ -54,7 +54,8 @@ type density struct {
 	// mean returns the mean of the density. The field is nil if the compiler cannot compute the
 	// mean.
 	mean func(p pen, a []value) value
-	// vector is true if an argument is a vector for each number, such as the log odds of classes.
+	// vector is true if an argument of a single variate is a vector, such as the log odds of
+	// classes.
 	vector bool
 	// whole is true if the variate is a count or a class. In that case the variate must be an
 	// integer that is not less than least.
@@ -176,9 +177,9 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 	return y, args
 }
 
-// isPrior reports whether a density can be the prior of a parameter. The variate must be elements
-// of a parameter. The arguments must be constants or functions of parameters. The statement must
-// not depend on records.
+// isPrior reports whether a density can be the prior of a parameter. The variate must consist of
+// elements of one parameter. The arguments must be constants or functions of parameters. The
+// statement must not depend on records.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop != nil || s.mask.known {
 		return false

@@ -233,8 +233,8 @@ func (s *stager) not(v value) value {
 	return out
 }
 
-// counted converts the number of records to the sum of 1 over the records. It returns other values
-// unchanged.
+// counted converts the number of records to a sum over the records, in which the term of each
+// record is 1. It returns other values unchanged.
 func counted(v value) value {
 	if v.role == count {
 		v = constant(1)

@@ -36,8 +36,8 @@ func (p given) level(name string, level float64) float64 {
 	return p[name+"["+string(rune('1'+int(level)))+"]"]
 }
 
-// age returns the usual predictor of the cases, whose intercept is at the middle of the bounds of
-// age.
+// age returns the linear predictor of most cases: an intercept and the effect of age. Age is
+// centred at 59, the middle of its bounds.
 func (p given) age(r record) float64 { return p["Intercept"] + p["b_age"]*(r["age"]-59) }
 
 func (p given) smoking(r record) float64 { return p.age(r) + p["b_smoking_yes"]*r["smoking"] }
@@ -100,8 +100,8 @@ func past(y, share, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// classLog returns the log probability of an ordered class, given the predictor eta, the
-// distribution function below and the cut points.
+// classLog returns the log probability of an ordered class. eta is the predictor, below is the
+// distribution function, and cuts holds the cut points.
 func classLog(class, eta float64, below func(float64) float64, cuts ...float64) float64 {
 	low, high := 0., 1.
 	if k := int(class); k > 0 {
@@ -123,7 +123,7 @@ func correlatedRows(z [3]float64) [3][3]float64 {
 	}
 }
 
-// naive has the log density of a record under each formula of pvi/formula/testdata/cases.json,
+// naive holds the log density of a record under each formula of pvi/formula/testdata/cases.json,
 // written by hand from the formula alone.
 var naive = map[string]func(r record, p given) float64{
 	"gaussian": func(r record, p given) float64 { return normalLog(r["score"], p.smoking(r), p["sigma"]) },
@@ -364,7 +364,7 @@ func formulas(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// A translated is a formula that was translated and compiled, with columns of made-up records.
+// translated is a formula that was translated and compiled, with columns of made-up records.
 type translated struct {
 	*loaded
 	rows []record
@@ -445,7 +445,7 @@ func compileFormula(w *formula.Written, columns []formula.Column) (*program.Comp
 	return program.Compile(tree, data)
 }
 
-// valueOf returns the value of a variable of the data block.
+// valueOf returns the value of v in the data block for a record whose column has the value x.
 func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	for _, c := range columns {
 		switch {
@@ -467,8 +467,8 @@ func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	return x
 }
 
-// The program of each formula gives a record the density that was written by hand from the formula.
-// The gradient of the program agrees with differences of that density.
+// For each formula, the compiled program computes the density that naive states by hand. The
+// gradient of the program agrees with finite differences of that density.
 func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 	all := formulas(t)
 	if len(all) < 25 || len(all) != len(naive) {
@@ -482,7 +482,7 @@ func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 				theta := make([]float64, f.model.Dim())
 				for i, coordinate := range f.model.Names() {
 					if theta[i] = .4 * random.NormFloat64(); strings.HasPrefix(coordinate, "b_") {
-						theta[i] *= .05 // regressors are large
+						theta[i] *= .05 // small coefficients, because regressors are large
 					}
 					if strings.HasPrefix(coordinate, "log sd_") && !strings.HasSuffix(coordinate, "Intercept") {
 						theta[i] -= 4

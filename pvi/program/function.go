@@ -4,7 +4,7 @@ import "fedpvi/pvi/program/syntax"
 
 const mostCalls = 12
 
-// A returned is the value of a return statement. mask is the condition on the record under which
+// returned holds the value of a return statement. mask is the condition on the record under which
 // the statement is reached. If there is no condition, mask.known is false.
 type returned struct{ mask, value value }
 

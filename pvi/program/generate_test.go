@@ -116,7 +116,8 @@ func TestRandomNumbers(t *testing.T) {
 			draws[k] = one[0]
 		}
 		slices.Sort(draws)
-		// The distance is largest at a draw. Equal draws are one step.
+		// The distance between the two distribution functions is largest at a draw. Equal draws make
+		// one step of the empirical distribution function.
 		distance := 0.
 		for k := 0; k < n; {
 			next := k
@@ -129,7 +130,7 @@ func TestRandomNumbers(t *testing.T) {
 			}
 			k = next
 		}
-		if s := distance * math.Sqrt(n); !(s < 1.95) { // exceeded with probability 0.001
+		if s := distance * math.Sqrt(n); !(s < 1.95) { // by chance, the distance exceeds this limit with probability 0.001
 			t.Errorf("%s: statistic %.2f", call, s)
 		}
 	}

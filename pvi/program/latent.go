@@ -23,7 +23,7 @@ const (
 )
 
 // quadrature returns the rule by which the latents are integrated. The rule has more points if the
-// density of a latent is skew on the unconstrained scale.
+// density of a latent is skewed on the unconstrained scale.
 func (s *stager) quadrature() model.Quadrature {
 	q := model.Quadrature{Points: 15, LeastPrecision: 1}
 	if len(s.freed) == 2 {
@@ -242,7 +242,7 @@ func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
 		s.note("W506", q.at, "%s belongs to the record. It is integrated out where the record is, with %d points along each axis, and is no parameter of the posterior.", q.name, s.quadrature().Points)
 	}
-	// If a latent's density depends on another latent, the latent is replaced before the other one.
+	// A latent whose density depends on another latent is replaced before that latent.
 	slices.SortStableFunc(s.freed, func(a, b placed) int { return s.dependence(a, b) - s.dependence(b, a) })
 	for i, a := range s.freed {
 		for _, b := range s.freed[i:] {
@@ -254,8 +254,9 @@ func (s *stager) placeLatents(*syntax.Program) {
 	}
 }
 
-// A placed holds a latent's unconstrained value, as a function of a latent with roughly unit scale,
-// and the log density of that latent.
+// placed is a latent that [stager.placeLatents] has replaced by a new latent with roughly unit
+// scale. at is the unconstrained value of the old latent as a function of the new latent, and log
+// is the log density of the new latent.
 type placed struct {
 	*latent
 	at, log model.Expr

@@ -26,12 +26,12 @@ func logNormal(x, mean, sd float64) float64 {
 	return -z*z/2 - math.Log(sd) - math.Log(2*math.Pi)/2
 }
 
-// closedForms are programs with latents whose integral has a closed form. exact returns the log
-// density of a record with the numbers y, at parameters on their own scale.
+// closedForms holds programs for which the integral over the latents has a closed form. exact
+// returns the log density of a record with the numbers y, at parameters on their own scale.
 var closedForms = map[string]struct {
 	columns    []ir.Column
 	text       string
-	parameters []float64 // on the unconstrained scale
+	parameters []float64 // values on the unconstrained scale
 	records    [][]float64
 	exact      func(y []float64) float64
 	tolerance  float64
@@ -239,7 +239,8 @@ func integral(low, high float64, f func(u float64) float64) (sum float64) {
 	return sum
 }
 
-// laws lists densities of a latent, each with a range and a density for the integral on a grid.
+// laws lists densities of a latent. low, high and log are the range and the log density for an
+// integral on a grid.
 var laws = map[string]struct {
 	declared  string
 	low, high float64

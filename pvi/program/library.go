@@ -134,7 +134,7 @@ func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	return value{}, true
 }
 
-// A function is a function of the library.
+// function describes a function of the library.
 type function struct {
 	args int // number of arguments, or anyNumber
 	of   func(s *stager, args []value, e *syntax.Expr) value
@@ -142,8 +142,8 @@ type function struct {
 
 const anyNumber = -1
 
-// functions maps names to the functions of the library. The function init fills it, because
-// functions of the library use it.
+// functions maps names to the functions of the library. The function init fills the map, because
+// some of these functions read it, which would be an initialisation cycle in a declaration.
 var functions map[string]function
 
 func init() {

@@ -30,10 +30,10 @@ type Data struct {
 // A Constant is a public constant. Dims lists the sizes of the constant, and is empty for a number.
 type Constant struct {
 	Dims   []int
-	Values []float64 // values by rows
+	Values []float64 // values, row by row
 }
 
-// A Compiled is a compiled program.
+// Compiled is the result of compiling a program.
 type Compiled struct {
 	Model *model.Model
 	// Quantities are the quantities that the program generates, or nil if there are none.
@@ -142,15 +142,15 @@ type stager struct {
 	messages  []syntax.Message
 	notes     []syntax.Message
 
-	forms      map[model.Expr]form // form of a number of the record, by node
+	forms      map[model.Expr]form // form of each number of the record, keyed by node
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
-	latents    []*latent    // elements of hidden
+	latents    []*latent    // the latents in hidden
 	units      []model.Expr // for each element of latents, a latent with roughly unit scale from which the element is computed
 	freed      []placed     // value of each element of latents, as a function of the same element of units
 	dim        int          // number of coordinates of all parameters that have been declared
 	likelihood value        // sum of the terms of one record's log density
-	terms      int          // number of these terms
+	terms      int          // number of terms in likelihood
 	variates   []value      // variates of the added log densities that are densities of data and are under no condition
 	outcome    outcome
 	loop       *loop // the current loop over the records; nil outside such a loop
@@ -175,7 +175,7 @@ const (
 	modelBlock
 )
 
-// A loop is a loop over the records.
+// loop describes a loop over the records.
 type loop struct {
 	name  string
 	level int // number of blocks around the statements of the loop

@@ -184,8 +184,8 @@ func (p pencil) class(upTo []value) value {
 	return out
 }
 
-// few refuses the arguments of a density of classes if vector is false, because the arguments are
-// then not for one record. It also refuses them if n, the number of classes, is above mostPicked.
+// few refuses a random class if n, the number of classes, is above mostPicked. It also refuses the
+// class if vector is false, which means that the arguments are not those of a single record.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "the arguments of a class are for one record, with at most %d classes. Write a loop over the records.", mostPicked)

@@ -24,7 +24,7 @@ type vector struct {
 	Points []struct {
 		At, Gradient []float64
 		Log          float64
-		Generated    map[string]any // matrices by rows
+		Generated    map[string]any // generated quantities by name; matrices are stored row by row
 	}
 }
 
@@ -163,7 +163,7 @@ func load(t *testing.T, file string, data map[string]any) *loaded {
 	return p
 }
 
-// columnOf returns a column with the bounds of its values.
+// columnOf returns a column whose bounds are the smallest and the largest of values.
 func columnOf(d *syntax.Statement, width int, values []float64) ir.Column {
 	c := ir.Column{Name: d.Name, Lower: math.Inf(1), Upper: math.Inf(-1), Integer: d.Type.Base == "int"}
 	for _, x := range values {

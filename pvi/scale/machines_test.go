@@ -158,8 +158,7 @@ func TestScaleOfClients(t *testing.T) {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}
 	}
-	// The clip is the norm of a client's average, which does not depend on the client's number of
-	// records.
+	// The clip bounds the norm of a client's average, for any number of records.
 	if got := h.scaling.Mechanism(3).Clip(); got != 2 {
 		t.Errorf("a client's clip is %g, want √(2·2)", got)
 	}

@@ -114,8 +114,8 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// For any public bounds, the errors of means and sds are no larger than the noise of the last pass
-// and the sampling error explain. With seed 1, the error of a mean is at most five of its sds, and
+// For any public bounds, the errors of means and sds can be explained by the noise of the last
+// pass and the sampling error. With seed 1, the error of a mean is at most five of its sds, and
 // the error of a variance is at most five of its sds plus the effect of clamping.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {

@@ -19,29 +19,31 @@ import (
 // # The releases
 //
 // In every pass a value of column j is clamped to the present bounds, which are public, and mapped
-// to z_j in [-1, 1]. All passes but the last are searches: they count the values of every column in
-// 64 equal bins, and narrow the bounds to the bins that contain most values (as Karwa, Vadhan,
+// to z_j in [-1, 1]. All passes but the last are searches: they count the values of every column
+// in 64 equal bins, and narrow the bounds to the bins that contain most values. (Karwa and Vadhan,
 // "Finite Sample Differentially Private Confidence Intervals", 2018, find the range of a normal
-// sample). One search narrows the bounds by up to a factor of twenty. The last pass releases means
-// and mean squares within these bounds. Let k be the number of columns.
+// sample in this way.) One search narrows the bounds by up to a factor of twenty. The last pass
+// releases means and mean squares within these bounds. Let k be the number of columns.
 //
-//   - Unit record: in a search, a record adds to its client's sum the vector of 1 and, for
-//     every column, a 1 in one of 64 places. In the last pass it adds (1, z_1..z_k,
-//     z_1²..z_k²). The client adds all of the noise. The norms are √(1+k) and at most
-//     √(1+2k). The number of records is private, and is released as the first element.
-//   - Unit client: a client adds the mean of these vectors over its records, without the
-//     element 1, and a noise share. The norm is at most √k and √(2k) for any number of
+//   - If the unit is the record, a record adds a vector to its client's sum. In a search, the
+//     vector has a 1 as its first element and, for every column, a 1 in one of 64 places. In the
+//     last pass the vector is (1, z_1..z_k, z_1²..z_k²). The client adds all of the noise. The
+//     norms are √(1+k) and at most √(1+2k). The number of records is private, and is released as
+//     the first element.
+//   - If the unit is the client, a client adds the mean of these vectors over its records, without
+//     the first element, and a noise share. The norms are at most √k and √(2k) for any number of
 //     records. All clients have the same weight, so mean and spread are those of the average
 //     client, not of the average record. Under zero-out the participants are public.
-//   - Unit none: a client adds up the vectors of its records as for unit record, without noise.
+//   - If there is no unit, a client adds up the vectors of its records as for the unit record,
+//     without noise.
 //
-// With the unit person, a client adds the vectors of all rows of a person that it uses. If it uses
-// at most r rows, the norms are r times the norms of a record (see [dpmech.Config]).
+// If the unit is the person, a client adds up the vectors of all rows of a person that it uses. If
+// it uses at most r rows, the norms are r times the norms of a record (see [dpmech.Config]).
 //
-// A record (a client) that is added, removed or zeroed changes the sum by at most that norm. A
-// record (a client) that is replaced changes the sum by at most twice that norm. The passes are
-// Gaussian releases. Each is chosen after the releases before it, and they compose with the rounds
-// of the study.
+// Adding, removing or zeroing a record or client changes the sum by at most this norm. Replacing a
+// record or client changes the sum by at most twice this norm. The passes are Gaussian releases.
+// Each pass depends on the releases before it, and all passes compose with the rounds of the
+// study.
 type Scaling struct {
 	study  *study.Study
 	roster phase.Roster
@@ -204,7 +206,7 @@ func (s *Scaling) Limit(n int) int64 { return s.step(n).within.Of(1) }
 // Passes returns the number of passes. Every client makes one release in each pass.
 func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }
 
-// Digest returns the identity of the scaling.
+// Digest returns the digest that identifies the scaling.
 func (s *Scaling) Digest() phase.Digest { return s.digest }
 
 // Study returns the study, whose scale is not yet known.

@@ -16,11 +16,12 @@ const (
 	blocks
 )
 
-// Shares of the privacy budget. The budget of a Gaussian release is measured by the squared
-// parameter μ² of the release, because squared parameters add up. The share of the curvature lies
-// between leastCurvature and leastCurvature + moreCurvature. It rises with the ratio of the
-// curvature of all records to the noise in the released curvature. The scores get the remaining
-// budget. A round's share for scores is scoreGrowth times the share in the previous round.
+// These are shares of the privacy budget. The budget of a Gaussian release is measured by the
+// squared parameter μ² of the release, because squared parameters add up. The share of the
+// curvature lies between leastCurvature and leastCurvature + moreCurvature. It rises with the
+// ratio of the curvature of all records to the noise in the released curvature. The scores get the
+// remaining budget. A round's share for scores is scoreGrowth times the share in the previous
+// round.
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores

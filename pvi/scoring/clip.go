@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// clipQuantiles are the probabilities of quantiles of the norms of made-up records' scores. The
-// clip is one of these quantiles.
+// The clip is a quantile of the norms of the scores of made-up records. clipQuantiles lists the
+// possible probabilities of this quantile.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
 // unsureShare limits the covariance of θ from which the outcomes of made-up records of a nonlinear
@@ -113,7 +113,7 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
 		var squares float64
-		for n := 2; n < lengths; n++ { // intervals beyond the clip
+		for n := 2; n < lengths; n++ { // the intervals from number 2 on lie beyond the clip
 			expected := beyond(norms, lengthEdges[n-1]*clip/f)
 			if n+1 < lengths {
 				expected -= beyond(norms, lengthEdges[n]*clip/f)

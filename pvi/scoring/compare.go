@@ -29,8 +29,7 @@ func newComparison(st *study.Study, m *fit.Model) *comparison {
 	return &comparison{st.Compare, describe.NewScores(st.Compare.Low, st.Compare.High), m, st.OutcomeScale()}
 }
 
-// HoldOut returns the records with a choice of those that are held out. The records must be a
-// result of [Problem.Open]. The slice out has an element for each record.
+// HoldOut returns r, a result of [Problem.Open], with record i held out if out[i] is true.
 func HoldOut(r Records, out []bool) Records {
 	own := r.(described)
 	own.heldOut = out
@@ -80,7 +79,7 @@ func (q *Query) logDensities(of described) map[int]float64 {
 				all[i] = predictions[k].LogDensity
 			}
 			return nil
-		}) // the function use returns no error
+		}) // guard.Batch returns no error, because its last argument returns none
 	}
 	return all
 }
@@ -100,9 +99,10 @@ func (o *opened) scored() *describe.Scored {
 // were released.
 func (s *State) Scored() *describe.Scored { return s.held }
 
-// ScoresSD returns the sd of the noise of the number of held-out records, and of the mean of the
-// log predictive densities of n records in the middle of their range, if all clients answer. The
-// study must score held-out records.
+// ScoresSD returns two sds, for the case that all clients answer: the sd of the noise in the
+// number of held-out records, and the sd of the noise in the mean of n log predictive densities.
+// The second sd is for densities near the middle of their range. The study must score held-out
+// records.
 func (p *Problem) ScoresSD(n float64) (count, mean float64) {
 	sd := p.compared.scores.Norm() * p.NoiseSD / math.Sqrt(p.compared.Share)
 	return p.compared.scores.CountSD(sd), p.compared.scores.MeanSD(sd, n)

@@ -22,7 +22,7 @@ func (s setting) comparing(keys string) setting {
 	return s
 }
 
-// comparing returns a world of a program that scores held-out records.
+// comparing returns a program whose study scores held-out records.
 func (s scripted) comparing(keys string) scripted {
 	s.columns += "[compare]\n" + keys + "\n"
 	return s
@@ -56,7 +56,7 @@ func (w *world) densities(t testing.TB, s *scoring.State, records *shard.Shard) 
 	return logs
 }
 
-// rowsOf returns the records with the given choice.
+// rowsOf returns the indices of the elements of out that equal chosen.
 func rowsOf(out []bool, chosen bool) (rows []int) {
 	for i, is := range out {
 		if is == chosen {
@@ -66,9 +66,9 @@ func rowsOf(out []bool, chosen bool) (rows []int) {
 	return rows
 }
 
-// In every round, a file with one record less has a sum that differs by the vector of that record
-// alone, whose norm is at most the clip of the round. A held-out record adds nothing to the fit, and
-// a record of the fit adds nothing to the last round. All rounds together cost the budget, and the
+// Leaving a record out of a file changes the sum of a round only by the vector of that record,
+// whose norm is at most the clip of the round. A held-out record adds nothing to the fit, and a
+// record of the fit adds nothing to the last round. All rounds together cost the budget, and the
 // last round costs its share.
 func TestHeldOutOfNeighbours(t *testing.T) {
 	worlds := map[string]*world{
@@ -200,8 +200,8 @@ func TestHeldOutThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// The vector of a held-out record has the same bits alone, in any order and beside any others, also if
-// the records do not fit into one batch.
+// The vector of a held-out record has the same bits if the record is alone or among other records,
+// in any order, even if the records do not fit into one batch.
 func TestHeldOutInOtherOrder(t *testing.T) {
 	softmax := families["softmax"]
 	softmax.n = 600
@@ -247,8 +247,9 @@ func TestHeldOutInOtherOrder(t *testing.T) {
 	}
 }
 
-// Over families, sizes and seeds, intervals hold the exact numbers of the held-out records as often
-// as they say. Standard errors are those of a statement about other records.
+// Over families, sizes and seeds, about 95 % of the 95 % intervals contain the exact number that
+// was computed from the held-out records. Standard errors are right for the mean log density of
+// other records from the same distribution.
 func TestHeldOutIntervalsHold(t *testing.T) {
 	seeds := 3
 	if os.Getenv("FEDPVI_LONG") != "" {

@@ -85,7 +85,7 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 type releasedCurvature struct {
 	at    []float64
 	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
-	k     *mat.SymDense // the noisy sum in the units that the field units defines
+	k     *mat.SymDense // the noisy sum, in the units that the matrix units defines
 	sd    float64       // sd of the noise of a diagonal element of k; the sd of any other element is smaller by the factor √2
 }
 

@@ -30,7 +30,7 @@ func (p *Problem) Panicking(y float64) {
 // Regressors returns the number of a record's regressors.
 func (p *Problem) Regressors() int { return len(p.columns) }
 
-// A Single computes the vectors of records that are given by their numbers.
+// A Single computes the vectors of records from their regressors and outcomes.
 type Single struct {
 	*Contributor
 	x []float64
@@ -86,7 +86,7 @@ func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	return out
 }
 
-// An omitting engine leaves out a row, as an engine does if the computation of the row panics.
+// omitting is an engine that leaves out a row, as an engine does if computing the row panics.
 type omitting struct {
 	gpu.Evaluator
 	row int32

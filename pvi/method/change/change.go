@@ -50,17 +50,15 @@ func New(s *method.Setting) (method.Draft, error) {
 // doubt is the smallest ratio of signal to noise at which a forecast is not marked as doubtful.
 //
 //   - The signal is the largest possible sum of changes, spread evenly over d directions. A sum of
-//
-// norm L therefore has the signal L/√d.
+//     norm L therefore has the signal L/√d.
 //   - The noise is the amount by which noise may lower the precision in one direction. If the
+//     precision is a full d×d matrix whose elements have noise of sd s, the noise has eigenvalues
+//     down to −2s√d. If the precision is diagonal, the noise has elements down to about −2s. Here
+//     s is the sd of the noise in one round or of the noise in the final λ, whichever is larger.
 //
-// precision is a full d×d matrix whose elements have noise of sd s, the noise has eigenvalues down
-// to −2s√d. If the precision is diagonal, the noise has elements down to about −2s. Of the noise
-// of one round and the noise in the final λ, s is the larger sd.
-//
-// The constant was chosen by the shares of rounds that were rejected. In the demonstration, with d
-// = 7 and ratios of 1, 1.3, 1.6 and 2.3 (ε of 0.6, 0.8, 1 and 1.5), 42 %, 16 %, 4 % and 1 % of the
-// rounds were rejected. In the case study, with d = 1, no round was rejected at a ratio of 1.
+// The constant was chosen by the shares of rounds that were rejected. In the demonstration, with
+// d = 7 and ratios of 1, 1.3, 1.6 and 2.3 (ε of 0.6, 0.8, 1 and 1.5), 42 %, 16 %, 4 % and 1 % of
+// the rounds were rejected. In the case study, with d = 1, no round was rejected at a ratio of 1.
 const doubt = 1.9
 
 // Forecast implements [method.Method].

@@ -27,8 +27,8 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 // sums reveal that noise.
 func (p published) Proved(int) int { return 1 }
 
-// Truth implements [method.Unsound]. Like Claim, Truth assumes that only as many clients answer as
-// are necessary for a sum to be opened.
+// Truth implements [method.Unsound]. Like Claim, Truth assumes that no more clients answer than
+// are needed to open a sum.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth, m := e.Claimed, p.Mechanism()
 	share := m.Lattice().Float(m.ShareSigma())

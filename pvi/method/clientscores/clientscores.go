@@ -129,8 +129,8 @@ func (m *Method) area() *population.Area {
 	return a
 }
 
-// hopeless is a limit for [population.State.Signal]. With a signal below this limit, the intervals
-// of the posterior are hardly narrower than the intervals of the prior.
+// If [population.State.Signal] is below hopeless, the intervals of the posterior are hardly
+// narrower than the intervals of the prior.
 const hopeless = 5
 
 // Signal implements [method.Signalled].
@@ -191,8 +191,8 @@ func (c *client) compute(q *population.Query, round int) error {
 	return nil
 }
 
-// answer writes to dst the vector with which a client answers a query, given its records. It
-// counts each record more times.
+// answer writes to dst the vector with which a client answers a query, given its records. Each
+// record counts more times.
 func answer(m *Method, dst []float64, of records, q *population.Query, more float64) error {
 	point := m.units.From(q.Point)
 	if q.Area != nil {

@@ -46,7 +46,7 @@ type records interface {
 	len() int
 
 	// score returns the gradient of the log likelihood of all records at θ, and the sum of the
-	// Fisher informations of the records. It may panic if numbers are not finite.
+	// records' Fisher information matrices. It may panic if numbers are not finite.
 	score(theta []float64) (gradient []float64, information *mat.SymDense, err error)
 
 	// mode returns a point near the posterior mode of the records. It is called if [model.begins] is

@@ -10,10 +10,10 @@
 // most 2C, where C is the clip of a part (see [dpmech.Config.Aggregates]).
 //
 // The part of each record is drawn once for the whole study, independently of all other records.
-// The sensitivity is 2C for every draw of the parts of the other records, so the cost holds for the
-// random draw too. If the study protects persons, all records of a person are in one part, which is
-// drawn for the person. The reasoning above then holds for persons instead of records, and
-// protecting a person costs as much as protecting a single record.
+// The sensitivity is 2C however the other records are divided, so the cost also holds for a random
+// division. If the study protects persons, one draw decides the part of all records of a person.
+// The reasoning above then holds for persons instead of records, and protecting a person costs as
+// much as protecting a single record.
 package parts
 
 import (

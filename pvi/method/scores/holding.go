@@ -31,10 +31,9 @@ import (
 //
 //   - A record in the fit adds its vector of package scoring, and zero in the last round.
 //   - A held-out record adds zero in the rounds of the fit, except for its tables. In the last
-//     round it
-//
-// adds the vector of [describe.Scores] for its log predictive density, scaled from a norm of at
-// most 1 to w_t. The density depends on the record itself and on the public posterior.
+//     round it adds the vector of [describe.Scores] for its log predictive density, scaled from a
+//     norm of at most 1 to w_t. The density depends on the record itself and on the public
+//     posterior.
 //
 // The sum of a round therefore changes by at most w_t under add-remove, by at most 2w_t under
 // replace-one, and by at most k times as much for a person with up to k records. The mechanism of

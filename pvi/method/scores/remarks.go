@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// silent is a limit for the posterior sd of a parameter divided by its prior sd. Above this limit,
-// the records have almost no information about the parameter.
+// If the posterior sd of a parameter divided by its prior sd is above silent, the records have
+// almost no information about the parameter.
 const silent = 0.9
 
 // Remarks implements [method.Remarking].

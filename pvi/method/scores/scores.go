@@ -130,8 +130,8 @@ const (
 	leastTogether    = 4
 )
 
-// A walk computes the posterior from the opened sums. λ is the natural parameters of the
-// posterior minus the natural parameters of the prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. λ is the difference between the natural
+// parameters of the posterior and of the prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *scoring.State

@@ -245,8 +245,9 @@ func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.AveragedNoise()) }
 
-// AveragedNoise implements [method.Stepped]. It returns the sd of a client's noise in one element
-// of its factor's precision times mean, in coordinates around the mean of q and averaged over steps.
+// AveragedNoise implements [method.Stepped]. It returns the sd of the noise, averaged over steps,
+// in one element of the precision times mean of a client's factor. The coordinates are centred at
+// the mean of q.
 func (m *Method) AveragedNoise() float64 {
 	return m.Noise().SD / m.Steps().Rate * math.Sqrt(m.options.MeanNoiseLeft(m.Steps().Total))
 }

@@ -20,8 +20,8 @@ const LeastClip, MostClip = 1e-50, 1e50
 const SampledRate = 0.1
 
 // Affordable is the number of products of a record and a coordinate of θ that a client can compute
-// within a few minutes on one core. If batches of all records need more products in a study,
-// batches are random samples by default.
+// within a few minutes on one core. If a study with batches of all records needs more products,
+// its batches are random samples by default.
 const Affordable = 1e11
 
 // OfRound returns the number of steps of each round. It is at least minimum, and large enough that
@@ -65,7 +65,8 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 }
 
 // by returns the mechanism for the given sampling, records and noise multiplier. If the study
-// protects persons, records is the number of persons, and rows divides the rows among them.
+// protects persons, records is the number of persons, and rows divides the rows of the shard among
+// the persons.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,

@@ -180,9 +180,9 @@ func (g *Gradients) signal() float64 {
 }
 
 // travel returns the product of a client's step size and number of steps. If opened sums over all
-// clients move q, it is the travel of the study's [pace]. Otherwise each client moves q, and the
-// sum of the products of all clients is bounded too. In a synchronous round, a client moves q only
-// by the damping α times its change.
+// clients move q, this product is the travel of the study's [pace]. Otherwise each client moves q,
+// and the sum of the products of all clients is bounded too. In a synchronous round, q moves only
+// by the damping α times a client's change, so the bound is divided by α.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -194,9 +194,10 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. The sd
-// is smaller for studies with many records, and for studies that open sums over all clients. The
-// latter have few steps with one draw of θ each, and a wide q would make these steps noisy.
+// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. The
+// sd is smaller for studies with many records, and for studies that open sums over all clients. If
+// sums are opened, there are few steps with one draw of θ each, and a wide q would make them
+// noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -260,8 +261,8 @@ func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	}
 }
 
-// AveragedNoise returns the sd of a client's noise after it is averaged over all steps and their
-// draws of θ, if the noise of each step has the given sd.
+// AveragedNoise returns the sd of a client's noise if the noise of each step has the given sd. The
+// noise is averaged over all steps and over the draws of θ in each step.
 func (g *Gradients) AveragedNoise(sd float64) float64 {
 	draws := g.Steps.Total * g.Study.Inference.Descent.Draws
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))

@@ -91,7 +91,7 @@ func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn
 // A walk holds the opened sum and the number of answers in this sum.
 type walk struct {
 	method  *Method
-	answers int // 0 before the round
+	answers int // number of answers in the sum; 0 before the round
 	sum     []int64
 }
 

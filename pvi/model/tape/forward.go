@@ -89,8 +89,8 @@ var slow = map[ir.Op]func(float64) float64{
 	ir.Sin: math.Sin, ir.Cos: math.Cos, ir.LogPhi: logPhi,
 }
 
-// logPhi returns log Φ(x). The relative error of the result is small for x of both signs, so the
-// difference of two values at large x is accurate.
+// logPhi returns log Φ(x). The relative error of the result is small for positive and negative x,
+// so the difference of two values at large x is accurate.
 func logPhi(x float64) float64 {
 	if x > 0 {
 		return math.Log1p(-special.Phi(-x))

@@ -10,9 +10,9 @@ var hasLanes = cpu.X86.HasAVX
 //go:noescape
 func dotRowsAVX(dst []float64, rows []int32, x *float64, v []float64)
 
-// dotFours writes to dst the products of v with the rows of x whose numbers are in rows, four at a
-// time. If the number of rows is not a multiple of four, dotFours leaves out the last one, two or
-// three rows. It returns the number of products that it wrote.
+// dotFours writes to dst the product of v with each row of x whose number is in rows. It computes
+// four products at a time, and leaves out the last one, two or three rows if the number of rows is
+// not a multiple of four. It returns the number of products that it wrote.
 func dotFours(dst, x []float64, rows []int32, v []float64) int {
 	if !hasLanes || len(v) == 0 {
 		return dotFoursOneByOne(dst, x, rows, v)

@@ -17,7 +17,7 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 		z := (x - a[0]) / a[1]
 		dx = -z / a[1]
 		return -.5*z*z - math.Log(a[1]) - logRoot2Pi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
-	case ir.Uniform: // without the log of the width, which is constant
+	case ir.Uniform: // the log of the width is left out, because it is constant
 		return 0, 0, da
 	case ir.LogNormal:
 		value, dx, da = priorTerm(ir.Normal, math.Log(x), a)

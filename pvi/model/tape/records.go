@@ -23,8 +23,8 @@ type shift struct {
 	amounts       []float64 // amount for each row; nil if there is no shift
 }
 
-// NewRecords returns a Records that computes the target node, in blocks of at most lanes rows. If
-// adjoints is true, the result can also compute adjoints.
+// NewRecords returns an evaluator of the target node, for blocks of at most lanes rows. If
+// adjoints is true, the evaluator can also compute adjoints.
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	v := shared.v
 	p := v.Program()

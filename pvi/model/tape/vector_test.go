@@ -41,7 +41,8 @@ func TestRowsProductsAgree(t *testing.T) {
 	}
 }
 
-// Each element of a result has the same bits as a single operation, in slices of any length.
+// In slices of any length, each element of a result has the same bits as the operation on two
+// numbers.
 func TestArithmetic(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	for n := range 70 {

@@ -13,7 +13,7 @@ type Span struct{ From, To int }
 // A Message describes an error in a program, its place, and how to correct it. Later versions use
 // the same Code for the same kind of error.
 type Message struct {
-	Code string // such as "E201"
+	Code string // code of the kind of error, such as "E201"
 	At   Span
 	Text string
 }

@@ -205,7 +205,7 @@ func (p *parser) unsized() {
 	if t := p.token(); !slices.Contains(types, p.name()) {
 		p.fail("E400", t.at, "%q is no type of a function.", t.text)
 	}
-	if p.is("[") { // the old syntax of arrays
+	if p.is("[") { // this is the old syntax of arrays
 		p.commas()
 	}
 }
@@ -385,7 +385,7 @@ var types = []string{
 
 func (p *parser) declaration() *Statement {
 	s := &Statement{Kind: Declare, Type: p.typ(), Name: p.newName()}
-	if p.take("[") { // the old syntax of arrays
+	if p.take("[") { // this is the old syntax of arrays
 		s.Type.Array = append(s.Type.Array, p.list("]")...)
 	}
 	if p.take("=") || p.take("<-") {

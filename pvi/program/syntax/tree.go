@@ -55,7 +55,7 @@ type Statement struct {
 // A Type is the type in a declaration.
 type Type struct {
 	At    Span
-	Base  string  // such as "real"
+	Base  string  // name of the type, such as "real"
 	Array []*Expr // sizes of the array
 	Sizes []*Expr // sizes, if the type is a vector or a matrix
 	// Bounds has the expressions for lower, upper, offset and multiplier.
