@@ -65,8 +65,8 @@ const provenDim = 1 << 14
 // the following shows. Let S be the exact squared norm of v and s the computed squared norm. In the
 // first two cases of the switch, s is at least S·(1−2^-40.9). Truncation can only shorten a vector.
 //
-// In the first case, a product with a power of two is exact or below one step. The squared integer
-// norm is at most
+// In the first case each element is multiplied by a power of two. The product is exact unless it is
+// below one step, where truncation makes it zero. The squared integer norm is at most
 //
 //	S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip².
 //

@@ -47,10 +47,10 @@ func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []in
 	return sum
 }
 
-// checkNaive compares the contribution of a vector with one that it computes itself with 200-bit
-// floats and big integers. A vector within the bound must be truncated and otherwise unchanged. A
-// longer vector must keep its direction, and its norm must be within 2^-18 of the bound, up to the
-// error of truncation.
+// checkNaive computes the contribution of a vector with 200-bit floats and big integers, and
+// compares it with the mechanism's contribution. A vector within the bound must be truncated and
+// otherwise unchanged. A longer vector must keep its direction, and its norm must be within 2^-18
+// of the bound, apart from the error of truncation.
 func checkNaive(t interface {
 	Fatalf(string, ...any)
 	Helper()
@@ -164,8 +164,8 @@ func TestGateHasNoMemory(t *testing.T) {
 	}
 }
 
-// The fuzzer adds vectors of any bits and any length, together with another vector, with Add and
-// with Release. Every contribution must be within the bound.
+// The fuzzer adds vectors with arbitrary bits and of any length to an Accumulator and to a Release.
+// Every contribution must be within the bound.
 //
 //abuse:case P18 every input stays within the bound
 func FuzzGate(f *testing.F) {

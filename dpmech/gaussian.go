@@ -8,8 +8,9 @@ import (
 )
 
 // maxLaps bounds the size of a sample, so that sums of samples cannot overflow. No sample exceeds
-// maxLaps·σ + σ in absolute value. The statistical distance to the unbounded distribution is the
-// probability that an unbounded sample exceeds this bound, which is below e^(−2^38) < 10^(−10^11).
+// maxLaps·σ + σ in absolute value. An unbounded sample exceeds this bound with a probability below
+// e^(−2^38) < 10^(−10^11), which is therefore the statistical distance between the two
+// distributions.
 const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].

@@ -86,7 +86,7 @@ func TestUniform(t *testing.T) {
 		for i := range cells {
 			expected[i] = draws / float64(cells)
 		}
-		if n == 100 { // the first seventh of 100 has the numbers 0 to 14, and so on
+		if n == 100 { // of the numbers below 100, the first seventh consists of the 15 numbers 0 to 14, the second of 14 numbers, and so on
 			for i, count := range []float64{15, 14, 14, 15, 14, 14, 14} {
 				expected[i] = draws * count / 100
 			}

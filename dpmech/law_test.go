@@ -14,8 +14,8 @@ import (
 // laws lists all families of noise, and one family that only tests use.
 var laws = append(dpmech.Families[:len(dpmech.Families):len(dpmech.Families)], geometric.Family)
 
-// The test checks every family of noise, with laws so narrow that their probabilities can be
-// listed.
+// The test checks every family of noise. It uses narrow laws, so that it can list all
+// probabilities.
 func TestLaws(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -62,8 +62,8 @@ func TestFaultsOfLaws(t *testing.T) {
 	}
 }
 
-// faulty is a law whose noise is too small by the factor divisor, and whose cost is for a part of
-// the sensitivity.
+// faulty is a law with two faults: its samples are divided by divisor, and its cost is computed for
+// only the given part of the sensitivity.
 type faulty struct {
 	dpmech.Law
 	divisor int64
@@ -113,8 +113,8 @@ func checkMass(l dpmech.Law, sd float64) error {
 	return nil
 }
 
-// checkSampler compares the frequencies of samples with the probabilities: in the middle by a χ²
-// test, and in the tails, where cells have too few samples for χ², by counts.
+// checkSampler compares the frequencies of samples with the probabilities. In the middle it uses a
+// χ² test. In the tails, where cells have too few samples for such a test, it compares counts.
 func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 	expected, reach := listed(l)
 	observed := make([]float64, len(expected))
@@ -185,7 +185,8 @@ func convolved(p, q []float64) []float64 {
 	return sum
 }
 
-// hockeyStick returns the larger δ(ε) of the two orders of p and its shifted copy.
+// hockeyStick returns δ(ε) between p and a copy of p that is shifted by shift. δ(ε) depends on the
+// order of the two distributions, and hockeyStick returns the larger value.
 func hockeyStick(p []float64, shift int, epsilon float64) float64 {
 	at := func(i int) float64 {
 		if i < 0 || i >= len(p) {

@@ -74,7 +74,7 @@ func newZiggurat() *zigguratTable {
 	density := func(x float64) float64 { return math.Exp(-x * x / 2) }
 	area := normalTail*density(normalTail) + math.Sqrt(math.Pi/2)*math.Erfc(normalTail/math.Sqrt2)
 	t := new(zigguratTable)
-	t.edge[0] = area / density(normalTail) // width of a rectangle with the area of layer 0, including the tail
+	t.edge[0] = area / density(normalTail) // the rectangle of this width has the same area as layer 0 with its tail
 	t.edge[1] = normalTail
 	t.height[0] = 0 // layer 0 begins at height 0
 	t.height[1] = density(normalTail)

@@ -43,7 +43,7 @@ type planSteps struct {
 
 	noise   *discreteZiggurat // sampler of the noise; nil without noise
 	samples int               // upper bound on the indices of the noise samples in a step
-	decided []uint64          // two words for each noise sample that Decide computed: the device's number of the sample, and its value
+	decided []uint64          // two words for each noise sample that Decide computed: the device's number for the sample, and the value of the sample
 }
 
 // planKeys contains independent keys of 256 bits, one for each purpose.
@@ -91,8 +91,8 @@ func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	return p
 }
 
-// Plannable returns an error if [SampledRun.Plan] does not support the mechanism, the same error as
-// Plan returns.
+// Plannable returns nil if [SampledRun.Plan] supports the mechanism. Otherwise it returns the same
+// error as Plan.
 func (s *SampledSum) Plannable() error {
 	if s.cfg.Rows != nil {
 		return errors.New("sampled sum: devices do not add up the rows of a person: leave the device out")

@@ -50,7 +50,7 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	}
 	s, sampler := p.of, p.of.sampler
 	if how, err := plannedBatches(sampler); err == nil && how.kind == listedRecords {
-		sampler = p.here().sampler // batches are drawn from it
+		sampler = p.here().sampler // the sampler of this run draws the batches
 	}
 	g := &s.gate.gate
 	return p.appendWords(dst, sampler, s.cfg.Records, planGate{

@@ -25,10 +25,10 @@ type ProductConfig struct {
 	Clip            float64 // C, the L2 bound on the contribution of one record to a step's sum, from 2^-20 to 2^20
 	NoiseMultiplier float64 // σ, the standard deviation of the noise divided by the sensitivity
 
-	// Together is the maximum number of records of a batch whose vectors one product of float
-	// matrices adds up. The sensitivity includes the rounding error of this product. If a batch is
-	// larger, the records after the first Together are added one by one as integers, which is slow.
-	// Choose Together so that such batches are rare.
+	// Together is the maximum number of records of a batch whose vectors are added up by one
+	// product of float matrices. The sensitivity includes the rounding error of this product. If a
+	// batch is larger, the records after the first Together are added one by one as integers, which
+	// is slow. Choose Together so that such batches are rare.
 	Together int
 
 	Adjacency accountant.Adjacency

@@ -49,8 +49,8 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 // fits in 32 bits.
 const mostPlannedPlaces = 1 << 31
 
-// Plannable returns an error if [ProductRun.Plan] does not support the mechanism, the same error as
-// Plan returns.
+// Plannable returns nil if [ProductRun.Plan] supports the mechanism. Otherwise it returns the same
+// error as Plan.
 func (s *ProductSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("product sum: %w", err)

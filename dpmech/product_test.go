@@ -157,7 +157,8 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// shown is the rounding error of the float32 release, from the sum and from the noise.
+			// shown bounds the rounding error of the float32 numbers of the release, in the sum and
+			// in the noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
 			// truncated is the total error of truncating the records that are added as integers.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
@@ -293,8 +294,8 @@ func TestProductSumPaysForRounding(t *testing.T) {
 	}
 }
 
-// The test checks that the noise has the stated variance. The bounds are six standard
-// deviations, and correct noise exceeds them with probability below 1e-8.
+// The test checks that the noise has the stated variance. The bounds are six standard deviations,
+// which correct noise exceeds with a probability below 1e-8.
 func TestProductSumNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Layers = dpmech.Poisson{Rate: 0}, []dpmech.ProductLayer{{Inputs: 101, Outputs: 100}}

@@ -9,12 +9,12 @@ import (
 
 // FillPublicNormal sets every element of dst to a standard normal number that anybody can compute
 // from purpose, digest and number. It is for draws that all machines of a federation must share,
-// such as the point at which the gradients of a round are taken. The numbers protect no data. It
-// does not return a [Stream], because a caller could use the stream for noise.
+// such as the point at which the gradients of a round are taken. The numbers protect no data.
+// FillPublicNormal does not return a [Stream], because a caller could use the stream for noise.
 //
-// The numbers are computed as [FillNormal] computes them. Between machines whose exponential or
-// logarithm rounds differently, the last bit can differ in a few of a thousand numbers. About once
-// in 2^40 numbers, the whole number can differ.
+// The numbers are computed as [FillNormal] computes them. If two machines round exponentials or
+// logarithms differently, a few numbers in a thousand can differ in the last bit, and about one
+// number in 2^40 can differ completely.
 func FillPublicNormal(dst []float64, purpose string, digest [32]byte, number int) {
 	h := sha256.New()
 	h.Write([]byte("fedpvi/public/v1/" + purpose))

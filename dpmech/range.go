@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// A Range bounds the elements of the releases of a mechanism and of their sums, in lattice steps.
+// A Range bounds the elements of a mechanism's releases, and of sums of these releases, in lattice
+// steps.
 type Range struct {
 	Signal int64 // largest absolute value of an element of a release without noise
 	Noise  int64 // largest absolute value of an element of the noise of a release

@@ -8,13 +8,13 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A Query adds the vectors of one release. It calls add for each vector, or for several vectors
+// A Query adds the vectors of one release. It calls add with one vector, or with several vectors
 // that are stored one after another. add copies the elements. If add returns an error, the Query
 // must stop and return that error.
 type Query func(add func(v []float64) error) error
 
-// Release writes to dst the noisy sum of the vectors that query adds, and to sum the same sum
-// without noise. Both are in lattice steps. Only dst may be released. Release draws the noise
+// Release adds up the vectors that query adds. It writes the sum with noise to dst and the sum
+// without noise to sum, both in lattice steps. Only dst may be released. Release draws the noise
 // before it calls query. A vector that is not finite adds zero.
 //
 // query can add any number of vectors. If there are more than Config.Terms, the sum is saturated
@@ -48,9 +48,9 @@ func (m *Sum) saturate(sum []int64) {
 	}
 }
 
-// gather replaces the sum in the accumulator by the sum of the vectors that query adds, at most
-// limit vectors. If query panics, the sum is zero. A panic must not depend on a record: if the
-// computation for one record panics, query must recover and leave out this record.
+// gather replaces the sum in the accumulator with the sum of the vectors that query adds. query may
+// add at most limit vectors. If query panics, the sum is zero. A panic must not depend on a record:
+// if the computation for one record panics, query must recover and leave out this record.
 func (a *Accumulator) gather(limit int, query func() error) (err error) {
 	a.begin(limit) // removes vectors that an earlier query added too late, after its call ended
 	if guard.Run(func() { err = query() }) != nil {
@@ -177,8 +177,7 @@ type drawn struct {
 	steps []int64
 }
 
-// Draw draws the noise of one release and stores it in noise. Any noise that was stored there
-// before is lost.
+// Draw draws the noise of one release and stores it in noise, where it replaces any earlier noise.
 func (m *Sum) Draw(noise *Noise, src *Stream) {
 	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
 		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
@@ -203,9 +202,9 @@ func (m *Sum) use(noise *Noise, dst, sum []int64) error {
 	return nil
 }
 
-// ReleaseSum writes to dst the sum in the accumulator a with noise, and to sum the same sum without
-// noise. [Sum.Draw] must have drawn the noise before the program read the data. Only dst may be
-// released. ReleaseSum uses up the noise and empties the accumulator, even if it returns an error.
+// ReleaseSum writes the sum in the accumulator a to dst and to sum, and adds the noise to dst
+// alone. Only dst may be released. [Sum.Draw] must have drawn the noise before the program read the
+// data. ReleaseSum uses up the noise and empties the accumulator, even if it returns an error.
 // After an error dst and sum are zero, or unchanged if noise contains no unused share. ReleaseSum
 // allocates nothing.
 func (m *Sum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
@@ -221,8 +220,8 @@ func (m *Sum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	return finish(dst, sum, a.err)
 }
 
-// ReleaseOne writes to dst the vector v with noise, and to sum the clipped vector without noise.
-// Only dst may be released. [Sum.Draw] must have drawn the noise before the program read the data.
+// ReleaseOne clips the vector v, writes it to dst and to sum, and adds the noise to dst alone. Only
+// dst may be released. [Sum.Draw] must have drawn the noise before the program read the data.
 // ReleaseOne uses up the noise, even if it returns an error, and allocates nothing. It returns an
 // error if v is not finite.
 func (m *Sum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {

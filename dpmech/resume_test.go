@@ -48,8 +48,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The test checks that streams that are split from one stream have no word in common. Independent
-// streams share a word with probability 2^-50.
+// The test checks that a stream and the streams that are split from it have no word in common.
+// Independent streams would share a word with a probability of 2^-50.
 func TestSplit(t *testing.T) {
 	src := seeded.Stream(1, "split")
 	seen := map[uint64]bool{}

@@ -11,8 +11,9 @@ import (
 const rowsAtOnce = 64
 
 // together returns the number of rows of d elements that are added together. Unless rows are very
-// long, they fit in a cache, so that they are read from memory only once for both their norms and
-// the addition. Vector instructions compute four norms at a time.
+// long, these rows fit in a cache. The program then reads them from memory only once, although it
+// needs them twice, for the norms and for the sum. Vector instructions compute four norms at a
+// time.
 func together(d int) int {
 	const cached, lanes = 1 << 14, 4 // number of elements that fit in the cache, 128 KiB
 	return max(lanes, min(rowsAtOnce, cached/d))
@@ -122,8 +123,8 @@ const (
 	mostSquares  = 0x1p1000
 )
 
-// factors replaces each squared norm in factors by its scaled factor. It reports whether scaled
-// returned proven = true for all of them.
+// factors contains the squared norms of rows. The method factors replaces each of them with the
+// factor that [gate.scaled] returns, and reports whether all of these factors are proven.
 func (g *gate) factors(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {

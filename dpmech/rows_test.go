@@ -28,8 +28,8 @@ func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int
 	return sum, err
 }
 
-// checkRow checks in big integers that the contribution of slope·row is within the bound, and
-// compares it with the contribution of the same vector through Add.
+// checkRow checks with big integers that the contribution of slope·row is within the bound. It also
+// compares this contribution with the contribution of the same vector through Add.
 func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64) {
 	t.Helper()
 	got, err := exactRows(t, m, []float64{slope}, []int32{0}, row)

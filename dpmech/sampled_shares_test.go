@@ -11,7 +11,8 @@ import (
 )
 
 // The test checks, for every sampling, the cost to an observer who does not know n of the noise
-// shares. It must be the cost of noise with √n times the standard deviation of a share.
+// shares. This cost must equal the cost of noise whose standard deviation is √n times that of a
+// share.
 func TestSampledShares(t *testing.T) {
 	for name, sampling := range map[string]dpmech.Sampling{"full": dpmech.FullBatch{}, "poisson": dpmech.Poisson{Rate: 0.1}} {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {

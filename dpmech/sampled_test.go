@@ -43,7 +43,7 @@ func each(v []float64) dpmech.SampledQuery {
 }
 
 // The test recomputes every planned step from equal streams. The release must be the sum over the
-// sampler's batch plus the noise. No bits may be drawn after the query has begun.
+// sampler's batch plus the noise. The step must not draw random bits after the query has begun.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled
@@ -370,9 +370,10 @@ func TestSampledEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// The test checks that a step over all records costs at least as much as a Gaussian release with
-// parameter 1/σ, for one record more or less. The parameter is 2/σ if a record is replaced, or if
-// another record takes its place in a batch of fixed size.
+// The test computes the cost of steps over all records. It must be at least the cost of Gaussian
+// releases with parameter 1/σ if one record is added or removed. If a record is replaced, the
+// parameter is 2/σ. It is also 2/σ if another record takes the place of a removed record, in a
+// batch of fixed size.
 func TestSampledEventWithoutSampling(t *testing.T) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling

@@ -36,8 +36,8 @@ func drawVectors(t *rapid.T, most int) [][]float64 {
 }
 
 // The test compares the sum of any number of vectors with the sum of a mechanism that has room for
-// all of them. Each element must equal that of the larger mechanism, moved into ±Terms·C, and the
-// noise must be the same for both.
+// all of them. Each element must equal the element of the larger mechanism, limited to ±Terms·C,
+// and the noise must be the same for both.
 func TestSumsAreSaturated(t *testing.T) {
 	wide := narrow
 	wide.Terms = 100

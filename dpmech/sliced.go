@@ -66,8 +66,8 @@ type wedge struct {
 func (w *wedge) area() uint64 { return w.length * w.rise }
 
 // fillPlain makes two samples from every word, the first from the lower half. If the table does not
-// determine a sample, fillPlain sets the sample's bit in missing, which has eight samples in a
-// byte.
+// determine a sample, fillPlain sets the bit of this sample in missing. Each byte of missing has
+// the bits of eight samples.
 func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
 	clear(missing)
 	for i := range dst {

@@ -129,7 +129,7 @@ func TestHideLanesAgree(t *testing.T) {
 			got[i] = float32(rng.NormFloat64() * math.Exp(5*rng.NormFloat64()))
 			noise[i] = rng.Int64N(1<<50) - 1<<49
 			if i%3 == 0 {
-				got[i], noise[i] = float32(rng.IntN(9)-4)/2, int64(rng.IntN(5)-2) // sums halfway between two lattice points, for the rounding
+				got[i], noise[i] = float32(rng.IntN(9)-4)/2, int64(rng.IntN(5)-2) // for these numbers, the sum is halfway between two lattice points
 			}
 		}
 		want := slices.Clone(got)

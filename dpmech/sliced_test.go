@@ -22,7 +22,7 @@ func TestSlicedFrequencies(t *testing.T) {
 		g := dpmech.NewSliced(sigma)
 		samples := make([]int64, draws)
 		src := seeded.Stream(21, "sliced", sigma)
-		for rest := samples; len(rest) > 0; { // the lengths of the calls of Fill differ
+		for rest := samples; len(rest) > 0; { // calls Fill for different numbers of samples
 			n := min(len(rest), 1+int(src.Uint64n(700)))
 			g.Fill(rest[:n], src)
 			rest = rest[n:]

@@ -107,8 +107,8 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 	}
 }
 
-// cells divides the integers for a χ² test: last[i] is the last integer of cell i, and
-// p[i] its probability.
+// cells divides the integers into cells for a χ² test. last[i] is the last integer of cell i, and
+// p[i] is the probability of cell i.
 type cells struct {
 	last []int64
 	p    []float64

@@ -55,8 +55,8 @@ func (g *gate) addVectors(sum []int64, v []float64) {
 	}
 }
 
-// provenFactors replaces the squared norms of vectors by the factors with which gate.add clips the
-// vectors. It reports whether the proof of gate.add holds for all of them.
+// provenFactors replaces the squared norms of vectors with the factors by which gate.add multiplies
+// the vectors. It reports whether the proof of gate.add holds for all of them.
 func (g *gate) provenFactors(factors []float64) bool {
 	for l, ss := range factors {
 		switch {

@@ -122,7 +122,8 @@ func TestZigguratCoversTheCurve(t *testing.T) {
 	}
 }
 
-// The fuzzer checks the conditions of the sampler's proof for the tables of any σ.
+// The fuzzer makes tables for any σ, and checks the conditions under which the sampler is proven to
+// be exact.
 func FuzzZiggurat(f *testing.F) {
 	f.Add(uint64(3), uint64(10))
 	f.Add(uint64(12_345_679), uint64(1))
@@ -177,8 +178,8 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns |x| at the first, the middle and the last place at which the sampler must draw y
-// in a layer.
+// besides returns |x| for three places of a layer: the first, the middle and the last place at
+// which the sampler must draw y.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {

@@ -9,8 +9,7 @@ import (
 // component.
 type denseLanes struct {
 	grad []float64 // gradients, with a row for each coordinate and a column for each record
-	// for each record, the adjoints of the elements of all tables whose elements are not single
-	// coordinates
+	// for each record, the adjoints of the elements of those tables that have a Jacobian
 	tables []float64
 }
 
@@ -18,9 +17,10 @@ func newDenseLanes(c *denseLayout) denseLanes {
 	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
 }
 
-// form computes the gradients of the component. If the elements of a leaf's table are coordinates,
-// the adjoints are added to the gradients directly. Otherwise the adjoints are added up in the
-// table, and the Jacobian then converts them to gradients with respect to coordinates.
+// form computes the gradients of the component. If each element of a leaf's table depends on one
+// coordinate alone, form adds the adjoints to the gradients directly, multiplied by the elements'
+// derivatives. Otherwise it adds them up in the table, and the Jacobian converts the result to
+// gradients with respect to coordinates.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)

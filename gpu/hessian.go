@@ -216,8 +216,8 @@ func elementwise(f *leaf, slope []float64) [][]segment {
 	return rows
 }
 
-// runs divides a gradient into segments of consecutive coordinates without zeros. values[k] belongs
-// to coordinate coords[k].
+// runs divides a gradient into segments. The coordinates of a segment are consecutive, and its
+// values are not zero. values[k] belongs to coordinate coords[k].
 func runs(coords []int32, values []float64) (out []segment) {
 	for from := 0; from < len(values); {
 		if values[from] == 0 {

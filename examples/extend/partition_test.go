@@ -7,8 +7,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A partition by a column: each client gets neighbouring values of x, so the clients have very
-// different records.
+// This partition sorts the records by a column. Each client gets neighbouring values of x, so the
+// clients have very different records.
 func init() {
 	sim.RegisterPartition("sorted", func(records *shard.Records, clients int, _ uint64) ([][]int, error) {
 		order := make([]int, records.Len())

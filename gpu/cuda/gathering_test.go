@@ -11,11 +11,12 @@ import (
 	"fedpvi/dpmech"
 )
 
-// crowded is a device that counts launches, and fails if a launch has too many problems.
+// crowded is a device that counts launches. It fails if a launch has too many problems, or if there
+// are too many allocations.
 type crowded struct {
 	Device
 	most int
-	room int // most allocations at a time; 0 means any number
+	room int // maximum number of allocations at a time; 0 means no maximum
 
 	mutex    sync.Mutex
 	launches []int // number of problems in each launch
@@ -54,9 +55,9 @@ func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments .
 // gatheringScene is a small test problem.
 var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
 
-// gather makes n members compute one visit each. The keys of the visits are numbered from 1, and
-// the devices take turns. The visits whose numbers are in bad are invalid. The number of further
-// members, which leave without a visit, is idle.
+// gather makes n members compute one visit each, and makes further members (idle) leave without a
+// visit. The visits are distributed over the devices in turn. Visit i, counted from 0, has the plan
+// with index i + 1. It is invalid if bad contains i.
 func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
 	t.Helper()
 	s := gatheringScene
@@ -202,8 +203,8 @@ func TestTablesAreKept(t *testing.T) {
 	}
 }
 
-// The test checks that a visit fails if the device has memory for its records, but not for the visit as
-// well, also after other records have made room.
+// The test checks that a visit fails if the device has memory for the records alone, but not for
+// the records and the visit together. It must fail even if other records have made room.
 func TestTablesWithoutRoomForAVisit(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 2}
 	var tables Tables
@@ -221,8 +222,9 @@ func TestTablesWithoutRoomForAVisit(t *testing.T) {
 	}
 }
 
-// The test checks that records get the memory of tables that other Tables in the room have left on the
-// device, and that Tables leave the room with Free.
+// Two Tables share a room on a device that has memory for one table and one visit. The test checks
+// that the records of the second Tables get the memory of the first table, and that Free removes
+// Tables from the room.
 func TestTablesShareARoom(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 2}
 	var room Room

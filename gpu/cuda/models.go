@@ -70,10 +70,10 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns a function that computes the number of words of shared memory that a block needs
-// from its number of threads. dim is the number of coordinates, and dense is the number of
-// coordinates on which every record depends. kept is the number of words for each thread, and
-// shared is the number of words for all threads together.
+// formed returns a function that computes the number of words of shared memory for a block with the
+// given number of threads. dim is the number of coordinates, and dense is the number of coordinates
+// on which every record depends. kept is the number of words for each thread, and shared is the
+// number of words for all threads together.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }

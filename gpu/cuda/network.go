@@ -37,8 +37,8 @@ func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	}
 }
 
-// Places returns the number of elements in the array of weights, with padding. The array has the
-// layers one after another, each by rows. A row is padded to a multiple of eight elements. A plan
+// Places returns the number of elements in the array of weights, with padding. The array holds one
+// layer after another, row by row. Each row is padded to a multiple of eight elements. A plan
 // numbers its samples of the noise in the same order.
 func (c *NetworkConfig) Places() (n int) {
 	for _, l := range c.layers() {
@@ -179,7 +179,7 @@ func (n *Network) place(stride, pixels int) (total int) {
 	return int(at)
 }
 
-// address replaces the offsets of the arrays by their addresses.
+// address replaces the offsets of the arrays with their addresses.
 func (n *Network) address() {
 	fields := []int{networkImages, networkWeights, networkFirst, networkSecond, networkSlope, networkSlope + 1, networkDeviates}
 	for l := range networkLayers {

@@ -24,9 +24,9 @@ type NetworkPlan interface {
 // divided by 1−β₁ᵗ, and 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step
 // to it, in units of the plan's lattice step and in the order of Places.
 //
-// If Take succeeds, the method wipes the plan. If it returns an error, the State of n is unchanged
-// and nothing is released. The caller may then call Reclaim on the plan and compute the steps
-// again, with Take or with the plan's own methods.
+// If Take succeeds, it wipes the plan. If it returns an error, the State of n is unchanged and
+// nothing is released. The caller may then call Reclaim on the plan and compute the steps again,
+// with Take or with the plan's own methods.
 func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
 	if err := n.fits(plan, moves, releases); err != nil {
 		return fmt.Errorf("cuda: %w", err)

@@ -10,15 +10,15 @@ import (
 // Tables keeps records in the memory of devices between visits, so that they are copied only once.
 // The zero value is ready for use. Its methods may be called from several goroutines at once.
 type Tables struct {
-	// Room, if not nil, has all Tables that share the memory of the devices.
+	// Room, if not nil, contains all Tables that share the memory of the devices.
 	Room *Room
 
 	mutex sync.Mutex
 	all   []*keptRecords
 }
 
-// A Room is a set of [Tables] that share the memory of devices. If records of one of them do not fit,
-// the tables of all of them are freed, except those that visits use. The zero value is ready for use.
+// A Room is a set of [Tables] that share the memory of devices. If records of one of these Tables
+// do not fit, the room frees all tables that no visit uses. The zero value is ready for use.
 type Room struct {
 	mutex  sync.Mutex
 	shared map[*Tables]bool
@@ -57,7 +57,7 @@ func (r *Room) others(t *Tables) []*Tables {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(r.shared)), func(o *Tables) bool { return o == t })
 }
 
-// keptRecords are records of Tables, with the table of the device that has them.
+// keptRecords are records that Tables keeps on a device, with their table there.
 type keptRecords struct {
 	Records
 	of    *Tables
@@ -105,8 +105,7 @@ func (t *Tables) Free() error {
 	return err
 }
 
-// free does the same as Free, except that t stays in its room, and returns the number of tables whose
-// memory it freed.
+// free is like Free, but leaves t in its room. It returns the number of tables that it freed.
 func (t *Tables) free() (freed int, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -123,8 +122,9 @@ func (t *Tables) free() (freed int, err error) {
 	return freed, err
 }
 
-// makeRoom frees the tables that no visit uses, if records are those of Tables, and the tables of the
-// other Tables in the same room. It reports whether it freed one.
+// makeRoom frees tables that no visit uses, to make room for records. If records are kept by
+// Tables, makeRoom frees the tables of these Tables and of all others in the same room. Otherwise
+// it frees nothing. It reports whether it freed a table.
 func makeRoom(records Records) bool {
 	k, ok := records.(*keptRecords)
 	if !ok {
@@ -132,7 +132,7 @@ func makeRoom(records Records) bool {
 	}
 	freed := 0
 	for _, t := range append(k.of.Room.others(k.of), k.of) {
-		n, _ := t.free() // a device that cannot free memory fails at the next visit too
+		n, _ := t.free() // if the device cannot free memory, the next visit fails too
 		freed += n
 	}
 	return freed > 0

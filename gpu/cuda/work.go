@@ -39,5 +39,6 @@ func (w Work) Faster(cores int) bool {
 	return there <= here/2
 }
 
-// waves returns the number of batches in which a machine computes the visits, atOnce at a time.
+// waves returns the number of turns that a machine needs for the visits if it computes atOnce of
+// them in one turn.
 func waves(visits, atOnce int) float64 { return float64((visits + atOnce - 1) / atOnce) }

@@ -31,7 +31,7 @@ const (
 // has no key, and reading it panics.
 type Stream struct {
 	bits     cipher.Stream // cipher; nil if the stream has no key
-	used, to int           // buf[used:to] contains the bytes that were not read yet
+	used, to int           // the bytes buf[used:to] have not been read yet
 	buf      [bufferSize]byte
 }
 
@@ -56,7 +56,7 @@ func Rekey(s *Stream, key [KeySize]byte) {
 
 // Wipe removes the key and overwrites all bits that were generated but not read. Reading the stream
 // then panics until the stream gets a new key. The standard library cannot overwrite the expanded
-// key, whose memory the garbage collector frees later.
+// key, so that key stays in memory until the garbage collector frees it.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
 	s.bits = nil

@@ -55,7 +55,8 @@ func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Point
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }
 
-// load compiles PTX and returns the module, or the compiler's messages and an error.
+// load compiles PTX and returns the module. If the compilation fails, it returns the compiler's
+// messages and an error.
 func load(ptx string) (m cu.Module, log string, err error) {
 	text := C.CString(ptx)
 	defer C.free(unsafe.Pointer(text))

@@ -19,7 +19,7 @@ type Device struct {
 	ctx cu.CUContext
 }
 
-// Open opens the GPU with the given ordinal by creating a context on it. The context takes some
+// Open opens the GPU with the given ordinal by creating a context on it. The context takes several
 // hundred megabytes of the GPU's memory.
 func Open(ordinal int) (*Device, error) {
 	_, found, err := Find()

@@ -42,7 +42,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain converts an error code of package cu, whose type is not exported, to the type code.
+// plain converts an error code of package cu to the type code. The type of the code in cu is not
+// exported.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())

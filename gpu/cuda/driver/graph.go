@@ -14,7 +14,7 @@ type Graph struct {
 	g graphExec
 }
 
-// Capture calls work. It records the launches and copies that work puts into the stream instead of
+// Capture calls work. It records the launches and copies that work adds to the stream instead of
 // running them. work must use no other stream, must not wait for copies, and must not allocate
 // memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
@@ -41,7 +41,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 	return g, nil
 }
 
-// Launch puts the recorded launches and copies into the stream, and returns before they have run.
+// Launch adds the recorded launches and copies to the stream, and returns before they have run.
 func (g *Graph) Launch() error {
 	unbind, err := g.d.bind()
 	if err != nil {

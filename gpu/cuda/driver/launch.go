@@ -14,7 +14,7 @@ type Module struct {
 	m cu.Module
 }
 
-// Load compiles PTX for the GPU. The driver keeps the result, so loading the same PTX again is
+// Load compiles PTX for the GPU. The driver caches the result, so loading the same PTX again is
 // fast.
 func (d *Device) Load(ptx string) (*Module, error) {
 	m := &Module{d: d}
@@ -92,7 +92,7 @@ type Shape struct {
 	Shared      uint32
 }
 
-// Launch puts a launch of a kernel into the stream, and returns before the kernel has run. Each
+// Launch adds a launch of a kernel to the stream, and returns before the kernel has run. Each
 // argument has eight bytes: the address of a memory from [Memory.Argument], or the bits of a
 // number.
 func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
@@ -110,7 +110,8 @@ func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	return nil
 }
 
-// Copy puts a copy of all of src to dst into the stream. dst must be at least as large as src.
+// Copy adds an operation to the stream that copies all of src to the beginning of dst. dst must be
+// at least as large as src.
 func (s *Stream) Copy(dst, src *Memory) error {
 	if err := dst.fits("copy on it", src.size); err != nil {
 		return err
@@ -118,8 +119,8 @@ func (s *Stream) Copy(dst, src *Memory) error {
 	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload puts into the stream a copy of all of src, which is pinned memory, to the GPU's memory
-// dst. Download puts into the stream a copy from the GPU's memory src that fills all of dst.
+// Upload adds an operation to the stream that copies all of src to the beginning of dst. Download
+// adds an operation that copies the beginning of src to dst and fills dst.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err
@@ -134,8 +135,8 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time calls the function work, which puts launches and copies into the stream. Time returns the
-// time in seconds that the GPU takes for these launches and copies.
+// Time calls work, which adds launches and copies to the stream. It returns the time in seconds
+// that the GPU takes for them.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

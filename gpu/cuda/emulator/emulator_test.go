@@ -15,7 +15,8 @@ import (
 
 var orders = []Order{Forward, Backward, Shuffled}
 
-// shapes lists numbers of blocks and of threads in a block. Some of the numbers are odd.
+// shapes lists numbers of blocks and of threads in a block. Most numbers of threads are not
+// multiples of 32, the size of a warp.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
 // launch runs a kernel and returns its output, which has the given number of words. The kernel gets
