@@ -84,9 +84,10 @@ const (
 	withoutAge = `family = "linear", outcome = "pressure", terms = ["sex"], noise_sd = "learned"`
 )
 
-// The test checks that a study whose clients hold out records costs the ε in its study file, and
-// that it estimates the number of held-out records with an error that the reported interval
-// explains. The cases vary the privacy unit, the adjacency, the opened messages and the model.
+// The test checks a study whose clients hold out records. It must cost the ε in its study file. The
+// estimated number of held-out records must agree with the true number, up to the reported interval
+// and the random choice of the records. The cases vary the privacy unit, the adjacency, the opened
+// messages and the model.
 func TestHeldOutIsScored(t *testing.T) {
 	writeCompared(t)
 	of := func(key, value string) study.Override { return study.Override{Key: key, Value: value} }

@@ -3,8 +3,8 @@ package sim
 import "math"
 
 // Coverage returns the share of the true coefficients that lie in the central 90 % intervals of
-// their marginals: plain for the posterior, and aware for the noise-aware posterior. The two are
-// equal if the study has no noise-aware posterior. p.Truth must not be nil.
+// their marginals. plain is the share for the posterior, and aware is the share for the noise-aware
+// posterior. The two are equal if the study has no noise-aware posterior. p.Truth must not be nil.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())

@@ -163,8 +163,8 @@ func noTest(st *study.Study, n int) error {
 }
 
 // holdOut divides records into records for the clients and held-out records. The held-out records
-// are the last ones or, if the study says so, randomly chosen ones. All records of a person stay
-// together.
+// are chosen at random or, if simulation.test_records is "last", are the last ones. All records of
+// a person stay together.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	people := records.People()
 	n := len(people)

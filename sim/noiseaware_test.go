@@ -86,9 +86,9 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 }
 
-// The test checks that the closed form widens the interval of every coefficient and does not change
-// any mean. If the study requests no noise-aware posterior, or has not run to its end, none may be
-// reported.
+// The test checks that the closed-form noise-aware posterior widens the interval of every
+// coefficient and does not change any mean. If the study requests no noise-aware posterior, or has
+// not run to its end, none may be reported.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}

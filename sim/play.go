@@ -232,8 +232,8 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt makes a posterior that another method has computed the posterior of p. natural contains its
-// natural parameters, in the layout of the study's family.
+// Adopt replaces the posterior of p by a posterior from another method. natural contains the
+// natural parameters of this posterior, in the layout of the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
 // Observe adds the current state of the simulation to h if h wants it ([History.Wants]), or if the

@@ -79,8 +79,8 @@ func TestReleaseArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	})
 }
 
-// The test requests releases in invalid ways. A writer that fails ends the call, and its error is
-// returned.
+// The test requests releases in invalid ways. If a writer fails, the call must end and return the
+// error of the writer.
 func TestRequestsForReleases(t *testing.T) {
 	w := newWorld(t)
 	north := w.dial(w.config("north"))

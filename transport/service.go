@@ -71,8 +71,8 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread converts an error of reading a message to a Refusal, for the metrics. gRPC has already
-// sent the error to the peer. If the stream or its context has ended, the error is returned
+// unread converts an error from reading a message to a Refusal, for the metrics. gRPC has already
+// sent the error to the peer. If the stream or its context has ended, unread returns the error
 // unchanged.
 func unread(err error) error {
 	switch status.Code(err) {

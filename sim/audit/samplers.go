@@ -96,8 +96,8 @@ type counts struct {
 	// record; the pairs do not overlap
 	again []float64
 	sizes []float64 // number of epochs, by size of the first batch
-	// whether each record was in each step of the last epoch (last), and is in it in the current
-	// epoch (now), with index record·steps + step
+	// last tells whether a record was in a step of the last epoch, and now tells whether it is in a
+	// step of the current epoch; both have the index record·steps + step
 	last, now []bool
 }
 

@@ -70,8 +70,8 @@ func CompareScores(from []string) (*ScoreComparison, error) {
 	return c, nil
 }
 
-// scoresOf returns the scores of a study from a folder of results or from a file. The study is nil
-// if they are from a file.
+// scoresOf returns the scores of a study from a folder of results or from a file. For a file, st is
+// nil.
 func scoresOf(path string) (of ComparedScores, st *study.Study, err error) {
 	of.From = path
 	info, err := os.Stat(path)

@@ -30,8 +30,8 @@ bounds = [0, 1]
 
 func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// The test checks the words for private steps in the plan, in the explanation of a release, and in
-// the privacy statement.
+// The test checks how the plan, the explanation of a release and the privacy statement describe
+// private steps.
 func TestPrivateStepsInWords(t *testing.T) {
 	for _, c := range []struct {
 		inference, more string

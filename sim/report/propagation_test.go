@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// The test checks the words for private expectation propagation in the plan, in the explanation of
-// a release, and in the privacy statement.
+// The test checks how the plan, the explanation of a release and the privacy statement describe
+// private expectation propagation.
 func TestPropagationInWords(t *testing.T) {
 	mixture := strings.NewReplacer(
 		`family = "linear", outcome = "y", noise_sd = 0.25, terms = ["x"]`, `family = "mixture", columns = ["x"], components = 2, cluster_sd = 0.1`,

@@ -89,8 +89,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play performs the run with the given index. worker is the number of the goroutine, from which
-// play selects a device.
+// play performs the run with the given index. worker is the number of the goroutine, and determines
+// the device.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)

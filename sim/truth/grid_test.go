@@ -44,8 +44,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// The test checks that Run returns an error if it shall add outcomes with the grid to a file with
-// outcomes without the grid.
+// The test checks that Run refuses to add outcomes with the grid to a file that has outcomes
+// without the grid.
 func TestGridNeedsItsOwnFile(t *testing.T) {
 	cell := find(t, "family=linear,records=400,coefficients=3,unit=record,clients<=10")
 	o := Options{Cells: []Cell{*cell}, Replications: 1, Seed: 1, Out: filepath.Join(t.TempDir(), "plain"), Clock: noClock}

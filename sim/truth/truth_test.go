@@ -34,8 +34,8 @@ func find(t *testing.T, selection string) *Cell {
 	return &cells[0]
 }
 
-// The test checks that the design contains every pair of levels of two factors that any valid cell
-// has, and no cell twice. It finds these pairs by enumerating all valid cells.
+// The test checks that the design contains every pair of levels that occurs in some valid cell, and
+// no cell twice. It finds these pairs by enumerating all valid cells.
 func TestEveryPairOccurs(t *testing.T) {
 	checkPairs(t, fmt.Sprintf("1-%d", size), factors, size)
 	first := size + 2*len(sets) + 1

@@ -68,7 +68,7 @@ func visitsOf(client int) (all []visit) {
 }
 
 // A store writes the records of a client in one format, and returns the flags with which the client
-// reads them. The path has no extension.
+// reads them. path has no extension, because the extension depends on the format.
 type store func(t *testing.T, path string, records []visit) []string
 
 // csvText returns records as CSV. The column "number" is not declared in the study.

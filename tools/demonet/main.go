@@ -2,7 +2,7 @@
 // are separate processes with mutual TLS between them.
 //
 // Without arguments it is a demonstration, in which four clients take part in a study twice. The
-// first run has no faults. In the second run a client and the coordinator are killed half way and
+// first run has no faults. In the second run a client and the coordinator are killed halfway and
 // restarted. The posteriors of both runs are equal bit for bit. The study has no privacy noise,
 // because noise would differ between the runs. Then the demonstration runs two studies with secure
 // sums: one with three hospitals, and one with four hospitals, where one may be missing. Each study
@@ -136,7 +136,8 @@ func twice(ctx context.Context, records string, clients []string, runs [2]run) (
 // clients' names.
 func dealHospitals(ctx context.Context) (clients []string, err error) {
 	say("Records of four hospitals, made up, in files of their own: %s", records)
-	// Some of these studies begin with a build that is older than version 2 of the study language.
+	// This is version 1 of the study language, because upgrade begins the study with a build that
+	// may not know version 2.
 	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private", "--set", "study.version=1",
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }

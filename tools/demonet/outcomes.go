@@ -187,7 +187,7 @@ func (t *trial) environment(id, state string) []string {
 // most is the time after which a process is killed, because it may wait forever.
 const most = time.Minute
 
-// play runs the study in a copy of the state in which it was joined.
+// play runs the study in a copy of joined, the state in which all clients have joined the study.
 func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error) {
 	n := &network{
 		dir: filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), records: filepath.Join(t.dir, fmt.Sprint(k)), address: joined.address,
