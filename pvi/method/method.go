@@ -98,7 +98,7 @@ type Task struct {
 	Number        int // number of the plan
 	Lambda        []lambda.Wide
 	Natural, Mean []float64 // natural parameters and mean of the client's q
-	Centre        []int64   // centre of the coordinates in which changes are clipped
+	Centre        []int64   // public centre of the coordinates in which changes are clipped, in units of 2^-lambda.CentreBits
 	Walk          Walk      // the client's own Walk
 
 	// Weight is the damping α of the plan times the number of clients of the plan. If all of these

@@ -84,7 +84,7 @@ func logarithmic(axis *plot.Axis) {
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks every decade, and labels at most about six decades. If there are few decades, it
+// logTicks marks every decade, and labels at most twelve of them. If there are few decades, it
 // labels 1, 2 and 5 in each.
 type logTicks struct{}
 
