@@ -10,10 +10,10 @@ type hessianSum interface {
 	element(i, j int, x float64)
 }
 
-// A fullSum is a full matrix, stored as half + halfᵀ.
+// A fullSum is a full symmetric matrix, stored as a matrix half with the sum half + halfᵀ.
 type fullSum struct {
 	d    int
-	half []float64 // elements of the matrix, row by row
+	half []float64 // elements of half, row by row
 }
 
 func (f *fullSum) pair(a, b segment, w float64) {

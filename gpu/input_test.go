@@ -114,7 +114,7 @@ func TestOverflowContributesZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	theta := make([]float64, m.Dim())
-	theta[0] = 20 // with this value the exponent of the bad rows is 1000
+	theta[0] = 20 // gives these rows an exponent of 1000
 	for i := 1; i < len(theta); i++ {
 		theta[i] = .1
 	}

@@ -19,10 +19,10 @@ type lanes struct {
 	squared [block]float64 // first the squared norms of contributions, and later the records' clip factors
 	value   [block]float64
 	scaled  [block]float64
-	all     [block]int32 // row numbers of the block if the batch has all rows
+	all     [block]int32 // row numbers of the block, used if the batch has all rows
 	weight  float64      // sum of the clip factors of the records that were added so far
-	// If unbounded is true, the norms of contributions are not needed, and a record whose norm is
-	// not finite is not refused.
+	// If unbounded is true, the norms of contributions are not needed. A record with an infinite
+	// norm is then not refused.
 	unbounded bool
 	total     Total
 }

@@ -90,8 +90,8 @@ func cuts() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, mean, s))
 }
 
-// gatherRows returns a model with a matrix of slopes by group, in the centred parametrisation, with
-// a pooled scale.
+// gatherRows returns a model with a matrix of slopes, which has a row for each group. All slopes
+// have a prior with the same scale, and this scale is a parameter.
 func gatherRows() (*model.Model, error) {
 	b := model.NewBuilder("rows")
 	y, i, j := b.Integer("y", 0, 30), b.Integer("i", 0, 2), b.Integer("j", 0, 2)

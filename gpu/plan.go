@@ -15,7 +15,7 @@ type leaf struct {
 	index int // index in the list of all leaves
 	node  int
 	op    ir.Op
-	table int // node whose values, which all records share, the leaf reads; called the table
+	table int // shared node that the leaf reads, called its table
 	other int // node of the vector that the table multiplies, or of an index into the table; −1 if there is none
 	// onTable is true if other is a column of the table of records, rather than a computed value.
 	onTable    bool
@@ -124,8 +124,9 @@ func (p *plan) addComponent(shared *model.Shared, members []*leaf, support []spa
 	return nil
 }
 
-// A coordinate describes a shared node. If ok is true, each element i of the node is a function of
-// coordinate base+i alone. If same is true, each element i equals coordinate base+i.
+// A coordinate describes how the elements of a shared node depend on θ. If ok is true, each element
+// i is a function of coordinate base+i alone. If same is true, each element i equals coordinate
+// base+i.
 type coordinate struct {
 	base     int
 	ok, same bool
@@ -277,7 +278,7 @@ type denseLayout struct {
 	// first computed with respect to the elements of the table. The Jacobian of the path then
 	// converts it to a gradient with respect to the coordinates.
 	paths  []*tape.Path
-	tables []int // shared node that is the table, for each path
+	tables []int // for each path, the node of its table
 	start  []int // index of each table's first element among the elements of all tables
 	size   int   // number of elements of all tables
 	of     []int // index of each leaf's table, or −1 if the leaf's elements are coordinates

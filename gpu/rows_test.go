@@ -25,8 +25,8 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 }
 
 // The test compares the contributions that a RowSink receives, as slopes times rows, with the
-// contributions that another sink receives. The batches have any size and order, and some records
-// have a density that is not finite.
+// contributions that another sink receives. It uses batches of several sizes and orders, and some
+// records whose density is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

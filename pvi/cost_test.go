@@ -19,8 +19,8 @@ func protocolOf(t *testing.T, clients int, privacy, inference, federation string
 func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
 
 // The cost for an observer depends on the noise shares that the observer cannot subtract. With clip
-// C, multiplier σ, U_min answers and t colluders, a share has variance σ²C²/(U_min − t). If share
-// is the sd of a share and shares the number of shares, T rounds cost μ = √T·C/(share·√shares).
+// C, multiplier σ, U_min answers and t colluders, a share has the sd s = σC/√(U_min − t). If the
+// observer cannot subtract k shares, T rounds cost μ = √T·C/(s·√k).
 func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestViews(t *testing.T) {
 		// view.
 		shares map[string]int
 		first  string
-		want   float64 // number of noise shares that together have the noise multiplier
+		want   float64 // number of noise shares whose sum has the multiplier σ
 	}{
 		{"all", "client", "", map[string]int{"outside": 10, "participant": 9, "coordinator": 1}, "outside", 10},
 		{"fewest", "client", "min_clients = 7", map[string]int{"outside": 7, "participant": 6, "coordinator": 1}, "outside", 7},

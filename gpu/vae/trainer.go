@@ -223,7 +223,7 @@ func (t *Trainer) takePiece(worker, task int) {
 	t.network.turn(l, part.From, part.To)
 }
 
-// note stores err, so that Step returns it, if err is the first error of the step.
+// note stores err for Step to return, if err is the first error of the step.
 func (t *Trainer) note(err error) {
 	if err == nil {
 		return

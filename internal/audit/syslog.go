@@ -104,9 +104,9 @@ func (s *syslog) send(l Line) {
 	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
 }
 
-// mayWait waits before another attempt over TCP, and returns true. It returns false if the sink is
-// being closed, and for other networks, which do not report whether the server can be reached
-// again.
+// mayWait waits before another attempt and returns true. It returns false if the sink is being
+// closed, or if the network is not TCP: other networks do not report whether the server can be
+// reached again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false

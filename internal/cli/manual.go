@@ -145,7 +145,7 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags of a node, without those of the nodes above it.
+// flags describes the flags of n itself, but not the flags of the nodes above n.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {

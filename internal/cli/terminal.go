@@ -26,7 +26,7 @@ func columns(f *os.File) int {
 	return width
 }
 
-// A Line is a line of progress on a terminal. Each text replaces the previous one. A Line uses
+// A Line shows progress in one line of a terminal. Each text replaces the previous one. A Line uses
 // carriage returns and spaces instead of escape sequences, because some terminals print these.
 type Line struct {
 	out    io.Writer

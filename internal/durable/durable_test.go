@@ -63,8 +63,8 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database and calls Settle with a recorder whose operation number fails returns an
-// error.
+// settled fills a database and calls Settle with a recorder. The operation with the number fails
+// returns an error.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}

@@ -10,7 +10,8 @@ import "fmt"
 type Outer struct {
 	Inputs, Outputs int
 	most            int // maximum number of records
-	// a has the inputs in tiles, and b has the outputs in panels. Both have room for most records.
+	// a has the inputs in tiles, and b has the outputs in panels. Both have room for the maximum
+	// number of records.
 	a, b []float32
 }
 

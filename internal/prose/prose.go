@@ -60,17 +60,17 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns the beginnings of the lines of a paragraph. first is the indent of line and its
-// bullet, if it has one. rest has the same number of spaces, and begins the other lines of the
-// paragraph.
+// indents returns the beginnings of the lines of a paragraph whose first line is line. first has the
+// spaces and the bullet, if there is one, with which line begins. rest has as many spaces as first
+// has characters, and begins the other lines.
 func indents(line string) (first, rest string) {
 	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
 	first = line[:len(line)-len(body)]
 	return first, strings.Repeat(" ", len(first))
 }
 
-// continues reports whether Wrap began line only because its first word did not fit into the line
-// before. indent is as long as the beginning of both lines.
+// continues reports whether line continues the paragraph of the line before: the first word of line
+// did not fit into the line before, and line begins with indent.
 func continues(before, line, indent string) bool {
 	body, ok := strings.CutPrefix(line, indent)
 	if !ok || body == "" || body[0] == ' ' || strings.HasPrefix(body, "- ") || strings.Contains(body, "  ") {

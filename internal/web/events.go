@@ -13,7 +13,7 @@ const (
 )
 
 // events sends an event when the stream opens, and whenever the state changes. On an event, the
-// page reloads its live parts. The stream ends with the session and with the site.
+// page reloads its live parts. The stream ends when the session or the site ends.
 func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) {
 	select {
 	case s.streams <- struct{}{}:

@@ -20,8 +20,8 @@ import (
 )
 
 // serveNginx starts an nginx that passes requests on to an address, with the location from the
-// documentation. It returns a browser for which every host is that nginx. It skips the test if
-// nginx is missing.
+// documentation. It returns a client that sends the requests for every host to this nginx. It
+// skips the test if nginx is missing.
 func serveNginx(t *testing.T, address string) *http.Client {
 	t.Helper()
 	nginx, err := exec.LookPath("nginx")

@@ -70,7 +70,7 @@ const (
 // elementWeights are the squared weights of the elements.
 var elementWeights = [elements]float64{weightCount, weightSum, weightSquares, weightClipped, weightClipped}
 
-// NewScores returns the definition for the range from low to high.
+// NewScores returns the Scores for log densities that are clipped to the range from low to high.
 func NewScores(low, high float64) *Scores { return &Scores{low + (high-low)/2, (high - low) / 2} }
 
 // Size returns the number of elements of a vector.

@@ -455,8 +455,8 @@ func BenchmarkExpectationStep(b *testing.B) {
 	}
 }
 
-// NewDPSEP returns an error if the mechanism is for a different number of records or steps, or for
-// vectors of a different length, than the solver. It also returns an error for invalid options.
+// NewDPSEP returns an error if the mechanism and the solver differ in the number of records, the
+// number of steps or the length of vectors. It also returns an error for invalid options.
 func TestNewDPSEPRefuses(t *testing.T) {
 	r := outcomes(t, study.Probit, 8, 2, 1)
 	tilted := NewRegression(r, gaussian.Diagonal(2), 1, 1)

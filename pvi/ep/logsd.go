@@ -56,9 +56,8 @@ func (r *spreadRule) widen(uncertain float64) {
 	}
 }
 
-// outcome computes r.shares for an outcome whose distance from the mean of its centre is gap. It
-// returns the log density of the outcome. If the power is not 1, a constant is missing from the log
-// density.
+// outcome computes r.shares for an outcome. gap is the outcome minus the mean of its centre.
+// outcome returns the log density of the outcome, without a constant if the power is not 1.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {
@@ -79,8 +78,7 @@ func (r *spreadRule) outcome(gap float64) float64 {
 	return largest + math.Log(total) - special.HalfLogTwoPi
 }
 
-// spread returns the first and second moments of u given the outcome. Both moments are around the
-// mean that u has without the outcome.
+// spread returns the first and second moments of u, given the outcome, about the prior mean of u.
 func (r *spreadRule) spread() (first, second float64) {
 	for n, share := range r.shares {
 		first += share * r.moves[n]
@@ -89,9 +87,8 @@ func (r *spreadRule) spread() (first, second float64) {
 	return first, second
 }
 
-// centre returns the first and second moments of the centre given the outcome. Both moments are
-// around the mean that the centre has without the outcome. gap must be the same as in the last call
-// of outcome.
+// centre returns the first and second moments of the centre, given the outcome, about the prior
+// mean of the centre. gap must be the same as in the last call of outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

@@ -44,10 +44,10 @@ type networkOutcome interface {
 	// outcome, and mean and variance are those of η under the cavity.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside is for a coordinate of θ on which the outcome depends directly and not only through η,
-	// such as the log sd of the noise. It returns the index i of this coordinate, and the first and
-	// second moments of the tilted distribution of this coordinate around the mean of the cavity,
-	// for the outcome of the last call of slopes. If there is no such coordinate, i is −1.
+	// beside returns the index i of a coordinate of θ on which the outcome depends directly and not
+	// only through η, such as the log sd of the noise. If there is none, i is −1. first and second
+	// are the moments of the tilted distribution of this coordinate, about the mean of the cavity,
+	// for the outcome of the last call of slopes.
 	beside() (i int, first, second float64)
 }
 

@@ -62,7 +62,7 @@ func TestTiltOfOnePredictor(t *testing.T) {
 	}
 }
 
-// record returns a regression over R² with one record, whose rows of the design are given.
+// record returns a regression over R² with one record, which has the given rows of the design.
 func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression {
 	r := solver.NewRegression(2, o)
 	for _, row := range rows {

@@ -46,9 +46,9 @@ type SEPOptions struct {
 	// a.
 	Least []float64
 
-	// Nominal is a public number that is used in place of the number of records, which may be
-	// private. The cavity of a record is q without the share Power/Nominal of the client's factor.
-	// If Nominal is 0, the cavity is q itself.
+	// Nominal is a public number that replaces the number of records, which may be private. The
+	// cavity of a record is q without the share Power/Nominal of the client's factor. If Nominal is
+	// 0, the cavity is q itself.
 	Nominal float64
 
 	// Deviation makes a record contribute its site minus 1/Nominal of the factor. Without Deviation
@@ -65,10 +65,9 @@ type SEPOptions struct {
 	Raw bool
 
 	// Published selects the step of the DP-SEP paper, in which a batch has one record. The record's
-	// site replaces the share 1/Nominal of the factor, and the factor moves by StepSize/Nominal of
-	// the difference. That is the share StepSize/Nominal² of the way to the sum of all sites. After
-	// the step, the share 1/Nominal of the factor is clipped to norm Clip, and the factor becomes
-	// the clipped share times Nominal.
+	// site is an estimate of all sites, so the factor moves by the share StepSize/Nominal² of the
+	// way from the factor to the site divided by Rate. After the step, the factor divided by
+	// Nominal is clipped to norm Clip.
 	Published bool
 	Clip      float64
 

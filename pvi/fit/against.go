@@ -17,8 +17,9 @@ type AgainstPrior struct {
 
 	Posterior Moment `json:"posterior"`
 
-	// Narrow and Wide are the posteriors under priors with half and with twice the sds. A posterior
-	// is nil if the likelihood and the prior with these sds have no proper Gaussian posterior.
+	// Narrow and Wide are the posteriors under priors whose sds are half as large and twice as
+	// large. A posterior is nil if the likelihood and such a prior have no proper Gaussian
+	// posterior.
 	Narrow *Moment `json:"if_priors_half_as_wide,omitempty"`
 	Wide   *Moment `json:"if_priors_twice_as_wide,omitempty"`
 }

@@ -18,7 +18,7 @@ import (
 type Check struct {
 	Statistic string  `json:"statistic"`
 	Observed  float64 `json:"observed"`
-	Low       float64 `json:"low"` // the central 95 % of the drawn statistics are from Low to High
+	Low       float64 `json:"low"` // the central 95 % of the drawn statistics lie between Low and High
 	High      float64 `json:"high"`
 	// Above is the share of drawn statistics that are larger than the statistic of the records. A
 	// tie counts half.

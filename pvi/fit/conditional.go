@@ -128,8 +128,9 @@ func expectedOf(st *study.Study, quantities []string) (names []string, at []int)
 	return names, at
 }
 
-// middle returns the middle of the bounds of a numeric column after the column's transform, rounded
-// if the column counts. For a column with levels it returns the first level.
+// middle returns the middle of the bounds of a numeric column, after the column's transform. It
+// rounds the middle if the values of the column are counts. For a column with levels it returns the
+// first level.
 func middle(st *study.Study, column int) float64 {
 	c := &st.Columns[column]
 	if c.Type != study.Numeric {

@@ -17,9 +17,9 @@ import (
 // distribution that serves as the prior of q.
 const stickSD = 1.5
 
-// takeParameters is for models that are not regressions. It makes each coordinate of the program a
-// parameter of m. The base of a coordinate is the normal distribution that serves as the prior of q.
-// It equals the prior if the prior is normal with constant arguments.
+// takeParameters makes each coordinate of the program a parameter of m. It is for models that are
+// not regressions. The base of a coordinate is the normal distribution that serves as the prior of
+// q. The base equals the prior if the prior is normal with constant arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	m.beyond = len(p.Factors) > 0

@@ -35,8 +35,9 @@ type joint struct {
 
 // Joint returns the prior of a model that is given as a program. order lists the indices in θ of
 // the coordinates of the prior: first the coordinates on which records depend, and then all others.
-// observed is the number of coordinates on which records depend. For each of them, grouped reports
-// whether it is one of several coordinates whose common sd is a parameter.
+// observed is the number of coordinates on which records depend. For each of these coordinates,
+// grouped reports whether its prior is normal and depends on other parameters, like the prior of an
+// effect of a group.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}

@@ -204,7 +204,7 @@ func TestPredictionsOfFamilies(t *testing.T) {
 				}
 			}
 		}
-		if found < len(one) && f.family != "probit" { // the formula writes its two cases as terms
+		if found < len(one) && f.family != "probit" {
 			t.Errorf("%s: %d quantities were compared", f.family, found)
 		}
 	}

@@ -23,7 +23,7 @@ type layout struct {
 type way struct {
 	spread []int // index of the log sd of each effect
 	first  []int // index of the first level's effect, for each effect; the other levels follow
-	slopes []int // index, among the slopes of a record, of the column of each effect; −1 for the intercept
+	slopes []int // for each effect, index of its column in a record's list of slopes; −1 for the intercept
 }
 
 // New returns the model of a study.
@@ -131,8 +131,7 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf separates the name of the class from the name of the term in the name of a coefficient of
-// log odds.
+// A coefficient of log odds is named after its class and its term, with oddsOf between them.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {
@@ -198,7 +197,7 @@ type Effect struct {
 	Spread int // index in θ of the effect's sd between levels, or of the log of this sd
 	First  int // index in θ of the first level's effect; the other levels follow
 	Levels int // number of levels
-	Slope  int // index, among the slopes of a record, of the effect's column; −1 for the intercept
+	Slope  int // index of the effect's column in a record's list of slopes; −1 for the intercept
 	Column int // index of the effect's column among the study's columns; −1 for the intercept
 }
 

@@ -102,9 +102,9 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends returns the smallest and the largest value of an expression when each of its columns is at
-// one of its two bounds. Columns after the first 8 are always at their lower bounds. For an
-// expression with indicators of levels it returns 0 and 1.
+// ends sets each column of an expression to one of its two bounds, in all combinations, and returns
+// the smallest and the largest value of the expression. Columns after the first 8 stay at their
+// lower bounds. For an expression with indicators of levels, ends returns 0 and 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1

@@ -342,8 +342,8 @@ func (w *writer) scale(c *Column) scale {
 	return unitScale(0, w.family.link)
 }
 
-// unitScale returns a [scale] with unit 1, for a predictor whose unit is set by a link. The
-// argument centre is the prior mean of the intercept.
+// unitScale returns a [scale] with unit 1, for a predictor whose scale is determined by its link
+// function. centre is the prior mean of the intercept.
 func unitScale(centre float64, link string) scale {
 	return scale{centre, 2.5, 1, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }

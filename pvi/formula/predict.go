@@ -203,8 +203,8 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 // mostLevelsOfGroups is the largest number of levels that a group may have.
 const mostLevelsOfGroups = 100_000
 
-// effects declares the coefficients of a group for all levels, and returns the texts of the terms
-// that they add to the predictor.
+// effects declares the coefficients of a group for all levels. It returns the terms that they add
+// to the predictor, as text.
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {

@@ -116,7 +116,7 @@ type writer struct {
 	transformed []string
 	shown       []string // declarations of the correlated effects of groups as generated quantities
 
-	averages map[string][2]float64 // means and sds of expressions over synthetic records; the keys are the texts of the expressions
+	averages map[string][2]float64 // means and sds of expressions over synthetic records, keyed by the text of the expression
 
 	locals     [][2]string // names and values of local variables that are computed for each record
 	predictors []string

@@ -79,7 +79,8 @@ func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted
 	return err
 }
 
-// open opens an Arrow file or an Arrow stream. A file is a stream between marks, with an index at its end.
+// open opens an Arrow file or an Arrow stream. An Arrow file is a stream with a mark before and
+// after it, and an index at its end.
 func open(data io.Reader, size int64) (*ipc.Reader, error) {
 	m := &messages{mem: bounded{memory.DefaultAllocator, limit(size)}, most: maxBatch}
 	if size > 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // The test checks that a Parquet file is reported as damaged if it states more rows than its
-// columns have values. A reader must not take the rows that are there for the whole table.
+// columns have values. Otherwise a program would take a part of the table for the whole table.
 func TestParquetWithTooFewValues(t *testing.T) {
 	type row struct {
 		Count int64 `parquet:"count"`

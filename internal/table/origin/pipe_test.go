@@ -18,7 +18,7 @@ import (
 )
 
 // The test reads the rows that another program writes to a pipe. If the program does not open the
-// pipe, or opens it and writes nothing, the wait must end with the context.
+// pipe, or opens it and writes nothing, Read must return when the context is done.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // The test copies a CSV file into a database and compares the rows of a query with the rows of the
-// file. The name of the source must depend only on its values, and no error may contain a value or
-// the password.
+// file. The bytes that identify the source must depend only on its values, and no error may contain
+// a value or the password.
 func TestDatabase(t *testing.T) {
 	server := postgres.Start(t)
 	server.Table("patients", "age int, count numeric, pressure float8, dose numeric, treated text, born date, site text", content(t, "patients.csv"))

@@ -16,9 +16,9 @@ import (
 
 func init() { origin.Register(arrowdata.Read, sqldata.Read) }
 
-// The test queries an SQLite database that Python's sqlite3 wrote, and compares the rows with those
-// of the CSV file. The name of the source must depend only on the values. A query must not be able
-// to change the database, and no error may contain a value.
+// The test queries an SQLite database that Python's sqlite3 wrote, and compares the rows with the
+// rows of the CSV file. The bytes that identify the source must depend only on its values. A query
+// must not be able to change the database, and no error may contain a value.
 func TestSQLite(t *testing.T) {
 	before := content(t, "patients.sqlite")
 	base := file(t, "a base? 100 %.sqlite", before)

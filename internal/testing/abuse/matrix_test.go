@@ -89,7 +89,7 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a caller. The map may has the status code that a call must return, by method. Calls of
+// A role is a caller. For some methods, it lists the status code that a call must return. Calls of
 // all other methods must return PermissionDenied.
 type role struct {
 	who    string

@@ -38,7 +38,7 @@ type Browser struct {
 	problems []string // errors that the page has reported
 }
 
-// An answer is a message of the browser: the answer to a command, or an event.
+// An answer is a message from the browser: either the reply to a command, or an event.
 type answer struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A kind is a kind of fault, such as a crash or a lost message.
+// A kind is the kind of a fault, such as a crash or a lost message.
 type kind int
 
 const (
@@ -26,7 +26,7 @@ const (
 	forge   // the coordinator sends a false entry to one client
 	newKeys // an operator gives a party new keys
 	revoke  // an operator revokes the keys of a client
-	months  // more time passes than certificates are valid
+	months  // more time passes than certificates are valid for
 	kinds
 )
 
@@ -36,8 +36,8 @@ var kindNames = [kinds]string{
 	"new keys", "its keys are revoked", "months pass",
 }
 
-// A fault is a fault of one process. If Nth is positive, it happens at this step or call of the
-// process. Otherwise it happens at the time At.
+// A fault happens to one process. If Nth is positive, the fault happens at the Nth step or call of
+// the process. Otherwise it happens at the time At.
 type fault struct {
 	Kind  kind
 	Who   int           // number of the process: 0 is the coordinator, m is client m

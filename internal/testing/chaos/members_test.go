@@ -88,8 +88,8 @@ func (w *world) revoke(p *process) {
 }
 
 // order repeats an order until the coordinator has executed or refused it, and reports whether it
-// was executed. If a killed coordinator has already executed the order, its error contains the text
-// done.
+// was executed. If the coordinator executes the order and is then killed, the next attempt returns
+// an error that contains the text done.
 func (w *world) order(says, done string, give func(context.Context, *coordinator.Study) error) bool {
 	for w.ctx.Err() == nil {
 		w.mu.Lock()

@@ -187,7 +187,7 @@ func (m *model) refused(from *process, item transport.Item) {
 	}
 }
 
-// kept checks that the given envelope survives a power failure.
+// kept checks that the given envelope would survive a power failure.
 func (m *model) kept(l *life, what string, envelope []byte) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()

@@ -20,7 +20,7 @@ type link struct {
 	life *life
 	peer channel.Party
 	lie  map[uint64]transport.Item // false entries that the client received, by number
-	seen int                       // number of closed connections of this client at the time when the link was opened
+	seen int                       // number of this client's connections that had been closed when the link was opened
 }
 
 var (

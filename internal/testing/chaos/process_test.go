@@ -146,8 +146,8 @@ func (l *life) layer() durable.Layer {
 	}, Files: filer{l}}
 }
 
-// A faulty is a database file that durable.Layer.Settle rewrites. The faults of its process apply to
-// it.
+// A faulty is a database file that durable.Layer.Settle rewrites. The faults of the process apply
+// to its operations.
 type faulty struct {
 	*os.File
 	l *life

@@ -14,8 +14,8 @@ import (
 type Formula struct {
 	Name, Text, Family string
 	columns            []formulaColumn // columns of the outcome; the covariates follow them
-	// draw draws the truth, and returns a function that draws the numbers of the columns of a
-	// record with the given covariates. Levels are numbered from 0.
+	// draw draws the true parameters. It returns a function that draws the outcome columns of one
+	// record from its covariates. Levels are numbered from 0.
 	draw func(d *drawer) func(c covariates) []float64
 }
 
@@ -27,7 +27,7 @@ type formulaColumn struct {
 	keys      string // other keys of a numeric column
 }
 
-// Covariates are independent of each other.
+// covariates are the covariates of one record. They are drawn independently of each other.
 type covariates struct {
 	x, z            float64 // normal, clamped to ±3
 	arm, site, ward int     // 3, 10 and 3 levels
@@ -140,7 +140,7 @@ func above(least float64, y func() float64) float64 {
 			return x
 		}
 	}
-	return least + 1 // the mean is so small that no draw is above
+	return least + 1 // the mean is so small that no draw exceeded least
 }
 
 // grade draws an ordered outcome: the number of cut points below a latent number.
@@ -190,8 +190,8 @@ func (f Formula) all() []formulaColumn {
 	return append(append([]formulaColumn(nil), f.columns...), covariateColumns...)
 }
 
-// Drawn draws the truth and n records. The truth is keyed by the names of the unconstrained
-// coordinates.
+// Drawn draws the true parameters and n records. truth has the values of the unconstrained
+// coordinates, keyed by name.
 func (f Formula) Drawn(n int, seed uint64) (truth map[string]float64, records [][]float64) {
 	d := &drawer{rand.New(rand.NewPCG(seed, 30)), map[string]float64{}}
 	outcome := f.draw(d)

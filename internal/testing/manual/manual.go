@@ -12,9 +12,9 @@ import (
 )
 
 // Check runs the command with the argument man. It checks that the page names every command, flag
-// and argument in commands, which is a pointer to the kong struct that the command parses. The
-// argument words is the field Words of the command's cli.Program. Check also checks that every
-// command has the flag --quiet, with the short form -q, exactly once.
+// and argument in commands, a pointer to the kong struct that the command parses. words holds the
+// field Words of the command's cli.Program. Check also checks that every command has the flag
+// --quiet, with the short form -q, exactly once.
 func Check(t *testing.T, run func(args []string) int, commands any, words map[string]string) {
 	t.Helper()
 	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(print(t, run))

@@ -24,7 +24,7 @@ func Bound(t testing.TB, message int, f func()) {
 	Within(t, Factor*uint64(message)+Room, f)
 }
 
-// Beside does the same as [Bound], but f may allocate fixed more bytes.
+// Beside is like [Bound], but its limit is larger by fixed bytes.
 func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	t.Helper()
 	Within(t, fixed+Factor*uint64(message)+Room, f)

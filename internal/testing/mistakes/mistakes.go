@@ -37,7 +37,7 @@ func Of(name string, args []string, code int, has string) Mistake {
 type Program struct {
 	Name string
 	Run  func(args []string) int
-	// Message returns the message for people in the output of the command.
+	// Message finds the message for people in the output of the command.
 	Message func(stdout, stderr string) string
 	// Hide contains pairs of strings, as in strings.NewReplacer. The first string of a pair differs
 	// between two runs of a test, such as a port. The second string replaces it.
@@ -138,7 +138,7 @@ func (p Program) output(t *testing.T, args []string) (code int, stdout, stderr s
 	return code, texts[0], texts[1]
 }
 
-// cell returns a message as the text of a cell of a table.
+// cell returns a message in the form that a cell of a Markdown table needs.
 func cell(message string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "\n", "<br>").Replace(message)
 }

@@ -156,8 +156,8 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 		"cmd/coordinator/traces.go",             // --traces
 		"coordinator/admin/http.go",             // commands, over the socket in the state directory
 		"coordinator/admin/socket.go",           // the same
-		"coordinator/daemon/notify.go",          // the socket of systemd
-		"coordinator/daemon/serve.go",           // clients, and --metrics
+		"coordinator/daemon/notify.go",          // the notification socket of systemd
+		"coordinator/daemon/serve.go",           // the port for clients, and the port of --metrics
 		"internal/audit/collector/collector.go", // --audit, by OTLP
 		"internal/audit/syslog.go",              // --audit, by syslog
 		"internal/web/web.go",                   // --web

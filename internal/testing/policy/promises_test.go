@@ -57,8 +57,8 @@ func TestPagesNameExistingTests(t *testing.T) {
 	}
 }
 
-// A block is a paragraph, an item of a list, or a row of a table. A table that shows a layout, or
-// metrics, is one block with the paragraph before it.
+// A block is a paragraph, an item of a list, or a row of a table. A table that shows a layout or
+// metrics belongs to the block of the paragraph before it.
 type block struct{ heading, text string }
 
 // layout matches the first line of a table that shows a layout or metrics.
@@ -152,7 +152,7 @@ var promising = map[string]map[string]string{
 }
 
 // The test checks that the pages that promise something name a test for each promise. No test can
-// check that the named test fits the promise, so the author of the promise must read it.
+// check that the named test fits the promise, so the author of the promise must read that test.
 func TestPromisesNameTests(t *testing.T) {
 	for page, exceptions := range promising {
 		for _, err := range unproved(source(t, strings.Split(page, "/")...), exceptions) {

@@ -36,7 +36,7 @@ func Start(t *testing.T) *Server {
 	if found == nil || runtime.GOOS != "linux" {
 		t.Skip("PostgreSQL is not installed (Debian's package postgresql)")
 	}
-	folder, err := os.MkdirTemp("/tmp", "fedpvi-postgres-") // a short path, for a socket, that the user postgres may enter
+	folder, err := os.MkdirTemp("/tmp", "fedpvi-postgres-") // a short path, because the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
