@@ -107,7 +107,7 @@ func (f *Federation) work(runs int) cuda.Work {
 	return w
 }
 
-// none reports whether devices must not be used. This is so if the user has turned them off, or if
+// none reports whether devices must not be used, because the user has turned them off, or because
 // the program was built without them and the user has not asked for one.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions contains true coefficients for each family of regressions. With these, most outcomes
-// are within the bounds of their column.
+// regressions has, for each family of regressions, true coefficients with which most outcomes are
+// within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
 	// in a skewed partition, outcomes of at least threshold have label 1; 0 for an even partition

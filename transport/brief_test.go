@@ -20,9 +20,9 @@ func (d *desk) tell(body []byte) {
 	d.entries[len(d.entries)-1].Derived = true
 }
 
-// The test checks that the coordinator omits bodies that clients can compute if the client sets
-// Brief, unless the client requests a body. A client without Brief, such as an older program,
-// must receive all bodies.
+// The test checks that the coordinator omits bodies only if it may. If a client sets Brief, the
+// coordinator must omit every body that the client can compute, unless the client requests the
+// body. A client without Brief, such as an older program, must receive all bodies.
 func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	for name, poll := range map[string]time.Duration{"connected": 0, "polling": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

@@ -32,9 +32,9 @@ type call struct {
 // versionHeader is the name of the header with the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions contains the methods that exist. The field guests states that a guest, a peer without
-// a certificate, is allowed to call the method. The field versionless states that the call needs no
-// protocol version.
+// permissions contains the methods that exist. guests means that a guest, a peer without a
+// certificate, is allowed to call the method. versionless means that the call needs no protocol
+// version.
 var permissions = map[string]struct {
 	guests, versionless bool
 	long                bool   // whether the call has no time limit while it makes progress

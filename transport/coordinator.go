@@ -119,7 +119,7 @@ type Coordinator interface {
 	// at a time, from the first to the last.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the bytes that wanted selects. They are a release, or the peer's parts of other
+	// Pieces returns the bytes that wanted selects: a release, or the peer's parts of other
 	// clients' messages as one sequence of bytes. If a release is too long for the outcome of its
 	// plan, clients request the release with this method.
 	Pieces(ctx context.Context, peer channel.Party, wanted Wanted) (Pieces, error)

@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the bytes that the request selects, from the offset in the request on. They are a
-// release, or the caller's parts of other clients' messages.
+// Pieces sends the bytes that the request selects, beginning at the offset in the request. The
+// request selects a release, or the caller's parts of other clients' messages.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {

@@ -20,8 +20,8 @@ type middleman struct {
 	asked   chan string
 }
 
-// newMiddleman starts a proxy. Serve speaks the protocol of the proxy with a client, and returns
-// the address that the client asked for.
+// newMiddleman starts a proxy. The function serve speaks the protocol of the proxy with a client,
+// and returns the address that the client asked for.
 func newMiddleman(t *testing.T, w *world, serve func(net.Conn) (string, error)) *middleman {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

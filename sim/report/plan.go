@@ -253,7 +253,7 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows returns rows for the table that [Plan] writes, which compare two ways to clip to the
+// clipRows returns rows for the table that [Plan] writes. The rows compare two ways to clip to the
 // same norm C under the same ε: clipping the vector of each row of a person, and clipping the sum
 // over the person's rows. The first way needs k times the noise, where k is the largest number of
 // rows of a person. A person with k vectors of norm C then moves a sum by kC if the vectors are

@@ -107,7 +107,7 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 // vectors returns a vector for each record: the record's scores under all candidates, minus the
 // mean of these scores. A vector depends only on its record and on the results of the runs, which
 // are public. If the scores of a record cannot be computed, its vector is zero. vectors returns an
-// error only if it is due to the results, so that the error does not depend on records.
+// error only for a fault in the results, so that the error does not depend on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err

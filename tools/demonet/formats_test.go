@@ -137,9 +137,9 @@ func asPostgres(t *testing.T, path string, records []visit) []string {
 	return append(query(t, path, "number"), "--data", server.Address())
 }
 
-// The test checks that clients that read CSV, Parquet and Arrow files, and SQLite and PostgreSQL
-// databases, compute the same posterior, bit for bit, as clients that read the same records from CSV
-// files.
+// The test runs clients that read CSV, Parquet and Arrow files, and SQLite and PostgreSQL
+// databases. They must compute the same posterior, bit for bit, as clients that read the same
+// records from CSV files.
 func TestFormatsHaveOnePosterior(t *testing.T) {
 	programs := t.TempDir()
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs, "fedpvi/cmd/client", "fedpvi/cmd/coordinator")

@@ -58,8 +58,9 @@ func simulate(ctx context.Context, programs string) error {
 	return nil
 }
 
-// equalEstimates returns an error unless λ moved in a round of a run, and the file of the simulator
-// has the same numbers as the run in the given columns.
+// equalEstimates compares a run with the simulator. λ must have moved in at least one round of the
+// run, and the simulator's file must have the same numbers as the run in the given columns.
+// Otherwise equalEstimates returns an error.
 func equalEstimates(p *posterior, file string, columns []string) error {
 	if moved := allMoved.FindStringSubmatch(p.table); moved == nil || moved[1] == "0" {
 		return fmt.Errorf("no round moved λ:\n%s", p.table)

@@ -108,8 +108,9 @@ func run(ctx context.Context, out, key string) error {
 	return sign(ctx, filepath.Join(out, "SHA256SUMS"), key)
 }
 
-// clone writes the newest commit of the repository around the working directory into an empty
-// folder. It prints a note if the working directory has files that differ from the commit.
+// clone writes the files of the newest commit into an empty folder. The commit is in the repository
+// that contains the working directory. clone prints a note if the working directory has files that
+// differ from the commit.
 func clone(ctx context.Context, folder string) error {
 	changed, err := output(ctx, ".", "git", "status", "--porcelain")
 	if err != nil {
