@@ -47,8 +47,8 @@ type Study struct {
 }
 
 // paces is the minimum deadline of a round, in multiples of federation.pace. A client sends its
-// answer at a multiple of federation.pace after it has read the plan. With a deadline of several
-// multiples, a client can still answer if its computation takes longer than one of them.
+// answer at a multiple of federation.pace after it has read the plan. A client whose computation
+// takes longer than federation.pace can therefore still answer before the deadline.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.
@@ -59,10 +59,10 @@ func (s *Study) roundDeadline() time.Duration {
 var _ transport.Coordinator = (*Study)(nil)
 
 const (
-	// noteAborted is the key under which the store keeps the reason of an abort before the study
+	// noteAborted is the key under which the store keeps the reason for an abort before the study
 	// began.
 	noteAborted = "aborted"
-	// noteExcluded is the key under which the store keeps the reasons of exclusions.
+	// noteExcluded is the key under which the store keeps the reasons for exclusions.
 	noteExcluded = "excluded"
 	// noteSince is the key under which the store keeps the time since which the study has waited.
 	noteSince = "since"

@@ -68,8 +68,9 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
-// A derived entry has no body, because clients can compute it themselves. The test checks that
-// only plans are derived, both in entries from the cache and in entries from the disk.
+// An entry is derived if it is sent without its body, because clients can compute the body
+// themselves. The test checks that plans are the only derived entries, both in entries that come
+// from the cache and in entries that come from the disk.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))

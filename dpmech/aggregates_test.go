@@ -17,8 +17,8 @@ var aggregates = dpmech.Config{
 }
 
 // The test checks the sensitivity of a sum of aggregates, which are vectors computed from many
-// records. It is 2C under every adjacency, because removing one record can change an aggregate into
-// any other vector of norm at most C, and two opposite vectors are 2C apart.
+// records. The sensitivity must be 2C under every adjacency: removing one record can change an
+// aggregate into any other vector of norm at most C, and two opposite vectors are 2C apart.
 func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	m := newSum(t, aggregates)
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
@@ -34,7 +34,7 @@ func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	}
 }
 
-// The test checks that AddKeeping adds the same integers to a sum as Add does, and stores a copy of
+// The test checks that AddKeeping adds the same integers to a sum as Add, and stores a copy of
 // them.
 func TestAddKeeping(t *testing.T) {
 	m := newSum(t, aggregates)

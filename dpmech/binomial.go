@@ -184,8 +184,8 @@ func (b *binomial) sample(src wordSource) int {
 	return b.first + entry
 }
 
-// find returns the first outcome whose highest word of the distribution function is at least u, the
-// highest word of the draw. If that word is greater than u, the draw selects this outcome.
+// find returns the index of the first element of top that is at least u, the highest word of the
+// draw. If this element is greater than u, the draw selects the outcome with this index.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
 	for b.top[entry] < u { // The loop ends, because the last entry is 2^64 − 1.
@@ -194,9 +194,9 @@ func (b *binomial) find(u uint64) int {
 	return entry
 }
 
-// refine returns the outcome of a draw whose highest word is top[entry], which is the first outcome
-// whose distribution function is above the draw. u holds the other three words of the draw, highest
-// first.
+// refine returns the index of the outcome that a draw selects if the highest word of the draw
+// equals top[entry]. The draw selects the first outcome whose distribution function is above the
+// draw. u holds the other three words of the draw, highest first.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

@@ -143,7 +143,8 @@ func TestBinomialFrequencies(t *testing.T) {
 			if p := chiSquare(observed, expected); p < rejectBelow {
 				t.Errorf("n = %d, q = %g: χ² rejects the binomial draws, p = %.2g", n, q, p)
 			}
-			// The mean is the formula n·q, so that the reference does not come from the table.
+			// The test computes the mean as n·q, so that the reference does not come from the
+			// table.
 			mean, sd := float64(n)*q, math.Sqrt(float64(n)*q*(1-q)/draws)
 			if math.Abs(sum/draws-mean) > 5*sd {
 				t.Errorf("n = %d, q = %g: mean %g, want %g ± %.2g", n, q, sum/draws, mean, 5*sd)

@@ -43,10 +43,10 @@ type Config struct {
 
 	Adjacency accountant.Adjacency
 
-	// PerUnit is the largest number of vectors in a sum of releases that belong to one protected
-	// unit. The value 0 means 1. PerUnit is above 1 if, for example, the unit is a person and a
-	// release contains a vector for each of up to PerUnit rows of the person. Adding or removing
-	// the unit changes the sum by at most PerUnit·C, and replacing the unit changes it by at most
+	// PerUnit is the largest number of vectors of one protected unit in a sum of releases. The
+	// value 0 means 1. PerUnit is above 1 if, for example, the unit is a person and a release
+	// contains a vector for each of up to PerUnit rows of the person. Adding or removing the unit
+	// changes the sum by at most PerUnit·C, and replacing the unit changes it by at most
 	// 2·PerUnit·C (triangle inequality).
 	PerUnit int
 

@@ -28,13 +28,13 @@
 // of laws already exist. Studies use Gaussian noise alone, because posteriors and the limits of
 // messages are computed for it.
 //
-// A mechanism that is not a Sum, such as [ProductSum], or one that clips in a norm other than L2,
-// is one file with a configuration, a constructor, a release function and an Event. The constructor
-// refuses settings for which no cost is proved. The release function draws the noise before it
-// reads the data. Event computes the cost from the same fields as the noise. The comment of the
-// type states the sensitivity and proves it. Use [Lattice] for the grid; config.go checks settings,
-// and release.go the slices that receive a release. A test like sum_test.go checks the sensitivity
-// on random adjacent inputs, in integers, and every refusal of the constructor. Then add the
-// mechanism to sim/audit, and faults of it to tools/plant. Lint reports a mechanism that no program
-// uses yet.
+// A mechanism that is not a Sum, such as [ProductSum], or that clips in a norm other than L2, gets
+// a file of its own with a configuration, a constructor, a release function and an Event. The
+// constructor refuses settings for which no cost is proved. The release function draws the noise
+// before it reads the data. Event computes the cost from the same fields as the noise. The comment
+// of the type states the sensitivity and proves it. Use [Lattice] for the grid. Use the functions
+// in config.go to check the settings, and the functions in release.go to check the slices that
+// receive a release. A test like sum_test.go checks every refusal of the constructor, and checks
+// the sensitivity in integers, on random adjacent inputs. Then add the mechanism to sim/audit, and
+// add faults of the mechanism to tools/plant. Lint reports a mechanism that no program uses yet.
 package dpmech

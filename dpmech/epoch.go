@@ -74,8 +74,8 @@ func (s *allocationSampler) draw(src *Stream) {
 	for i := range s.Steps() {
 		s.ends[i+1] += s.ends[i]
 	}
-	// Before the loop, ends[i] is the beginning of batch i. The loop moves it to the end of the
-	// batch.
+	// Before the loop, ends[i] is the beginning of batch i. The loop increases ends[i] until it is
+	// the end of batch i.
 	for i, step := range s.choices {
 		s.order[s.ends[step]] = uint32(i / s.picks)
 		s.ends[step]++

@@ -73,8 +73,8 @@ func (f *feistel) schedule(words []uint64) {
 }
 
 // hash computes the round function of one half of a number. The caller combines the result with the
-// other half by exclusive or. Both half and the result use the highest bits of a word. The caller
-// must mask the lower bits of the result.
+// other half by exclusive or. half must be in the highest bits of its word. The result is in the
+// highest bits of its word, too, and the caller must mask the lower bits.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer

@@ -8,11 +8,11 @@ import (
 // A gate bounds the contribution of one vector to an integer sum. It scales the vector to lattice
 // steps, clips it to an L2 norm of clip steps, truncates it toward zero, and adds it to the sum.
 //
-// The contribution depends on the vector alone, and the norm of its integers is never above clip,
-// in spite of rounding errors. The gate computes the factor that shortens the vector in floating
-// point. For most vectors there is a proof that the total rounding error is less than the margin of
-// the factor ([gate.add]). For all other vectors the gate computes the integer norm without
-// rounding and compares it with clip.
+// The contribution depends on the vector alone. Despite rounding errors, the norm of its integers
+// is never above clip. The factor that shortens the vector is computed in floating point. For most
+// vectors there is a proof that the total rounding error is less than the margin of the factor
+// ([gate.add]). For all other vectors the gate computes the integer norm without rounding and
+// compares it with clip.
 type gate struct {
 	perStep          float64 // 1/step for the lattice step, a power of two
 	clip             float64 // the clip in lattice steps, rounded down; an integer in [1, 2^maxClipBits]

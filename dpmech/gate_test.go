@@ -119,8 +119,8 @@ func accumulatedRapid(t *rapid.T, m *dpmech.GaussianSum, v []float64) []int64 {
 	return sum
 }
 
-// The test checks that a vector whose norm equals the bound is added unchanged, and that it is
-// clipped once one element is a lattice step larger.
+// The test checks that a vector whose norm equals the bound is added unchanged, and that a vector
+// that is longer by one lattice step in an element is clipped.
 func TestGateAtTheBound(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()

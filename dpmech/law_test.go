@@ -95,7 +95,8 @@ func listed(l dpmech.Law) (p []float64, reach int64) {
 }
 
 // checkMass checks that the probabilities add up to 1 and that their standard deviation is at least
-// sd. At σ = 1 the standard deviation of the discrete Gaussian is smaller than σ by 10⁻⁷.
+// sd. At σ = 1 the standard deviation of the discrete Gaussian is smaller than σ by one part in
+// 10⁷.
 func checkMass(l dpmech.Law, sd float64) error {
 	var sum, squares float64
 	p, reach := listed(l)

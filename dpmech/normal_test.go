@@ -45,7 +45,7 @@ func BenchmarkNormal(b *testing.B) {
 	})
 }
 
-// normals returns n numbers, which it draws with calls of FillNormal of different lengths.
+// normals draws n numbers. It calls FillNormal with slices of different lengths.
 func normals(n int, index uint64) []float64 {
 	src := seeded.Stream(7, "normals", index)
 	all := make([]float64, n)

@@ -26,8 +26,8 @@ func persons() (starts []int32, x []float64) {
 	return starts, x
 }
 
-// adders returns queries that add the rows of a batch, one for each method with which an
-// Accumulator adds vectors.
+// adders returns queries that add the rows of a batch. Each query uses a different method of the
+// Accumulator.
 func adders(x []float64) map[string]dpmech.SampledQuery {
 	return map[string]dpmech.SampledQuery{
 		"one by one": func(rows []uint32, sum *dpmech.Accumulator) error {

@@ -125,9 +125,9 @@ const maxPlanned = provenDim
 // Mechanism returns the mechanism whose steps the plan contains.
 func (p *Plan) Mechanism() *SampledSum { return p.of }
 
-// here returns the run that computes the plan's steps on this machine. It makes the run when it is
-// first needed, because a run computes the distribution of the batch size anew, and a device does
-// not need it.
+// here returns the run that computes the plan's steps on this machine. The first call makes the
+// run, which computes the distribution of the batch size. If a device computes the steps, this work
+// is not needed.
 func (p *Plan) here() *SampledRun {
 	if p.run == nil {
 		p.run = p.of.Begin()
@@ -167,8 +167,8 @@ func (p *planSteps) lend() error {
 // guarantees that the device's results for these steps have not been seen and will not be seen.
 func (p *planSteps) Reclaim() { p.lent = false }
 
-// Wipe overwrites the keys. The remaining steps can then not be computed. The caller must wipe the
-// copies of the keys in the result of Words.
+// Wipe overwrites the keys. Afterwards the remaining steps can no longer be computed. The caller
+// must wipe the copies of the keys in the result of Words.
 func (p *planSteps) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()

@@ -128,7 +128,7 @@ func distance(a, b []float64) float64 {
 }
 
 // The test checks that a release is the sum of the clipped vectors plus noise. It draws the same
-// noise twice from one seed, so that two releases must differ by their clipped vectors, up to
+// noise twice from one seed, so that two releases may differ only by their clipped vectors and by
 // rounding. It covers both records in the matrix product and records that are added one by one.
 func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	for _, together := range []int{1, 6, 9, 40} {

@@ -42,7 +42,7 @@ const mostVectors = 1 << 27
 // saturate limits every element of a sum to ±Terms·C, the range of a sum of Config.Terms vectors of
 // norm at most C.
 func (m *Sum) saturate(sum []int64) {
-	most := int64(m.cfg.Terms) * m.clip // below maxTotal, see Config.fit
+	most := int64(m.cfg.Terms) * m.clip // most is below maxTotal (see Config.fit)
 	for i, n := range sum {
 		sum[i] = min(max(n, -most), most)
 	}

@@ -55,8 +55,8 @@ func TestRowLanesAgree(t *testing.T) {
 	})
 }
 
-// The test adds as many rows of the largest norm as one call can add, and rows at the end of a
-// table.
+// The test covers two limits: as many rows of the largest norm as one call can add, and rows at the
+// end of a table.
 func TestRowLanesAtTheirLimits(t *testing.T) {
 	for d := 1; d <= 33; d++ {
 		x := make([]float64, 2*d)

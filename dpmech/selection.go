@@ -35,8 +35,8 @@ const maxRecords = 1 << 31
 type selector struct {
 	n         int
 	selection Selection
-	marks     []uint8 // marks[i] equals epoch if index i was drawn in this step
-	epoch     uint8   // number that stands for this step in marks
+	marks     []uint8 // marks[i] equals epoch if index i was already drawn in this step
+	epoch     uint8   // value in marks of the indices that were drawn in this step
 	words     [wordsAtOnce]uint64
 	network   feistel
 }

@@ -54,8 +54,7 @@ func releaseOne(m *dpmech.GaussianSum, dst, sum []int64, src *dpmech.Stream, v [
 	return m.ReleaseOne(dst, sum, &noise, v)
 }
 
-// normSquared returns the squared norm of v in big integers, without the arithmetic of the
-// mechanism.
+// normSquared computes the squared norm of v with big integers, independently of the mechanism.
 func normSquared(v []int64) *big.Int {
 	total := new(big.Int)
 	for _, n := range v {
@@ -332,7 +331,7 @@ func TestReleaseErrors(t *testing.T) {
 	}
 }
 
-// The test checks that a release consists of noise only if its query panics.
+// The test checks that a release consists of noise alone if its query panics.
 func TestPanicReleasesNoise(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, want, sum := make([]int64, 3), make([]int64, 3), make([]int64, 3)

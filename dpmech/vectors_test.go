@@ -27,8 +27,8 @@ func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int6
 }
 
 // The test checks that vectors that are added together give the same sum as vectors that are added
-// one by one. Some vectors are on the bound or within rounding of it, some are so long that the
-// squared norm overflows, and some are not finite.
+// one by one. The norms of some vectors equal the bound or differ from it only by rounding. Other
+// vectors are so long that the squared norm overflows, or are not finite.
 func TestVectorsTogether(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 20, 300} {
 		all := gates(t, dim)

@@ -84,8 +84,8 @@ func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	}
 }
 
-// factorOf returns element j of the vector that multiplies the table at a leaf. The vector belongs
-// to the record in lane l, which is the given row.
+// factorOf returns element j of the vector that multiplies the table at a leaf, for the record in
+// lane l. row is the row of this record.
 func (n *lanes) factorOf(ld *laneDraw, f *leaf, row int32, j, l int) float64 {
 	if f.onTable {
 		return n.table.Nodes[f.other][int(row)*f.cols+j]

@@ -13,7 +13,7 @@ type draw struct {
 	inside []float64 // part of Query.Inside for this point, or nil
 	leaves []leafWeights
 	dense  []denseWeights
-	grad   []float64 // scratch space, zero between uses
+	grad   []float64 // scratch space, which is zero between uses
 	// inside2 is the squared norm of inside. It is part of the squared norm of each record's
 	// contribution.
 	inside2 float64

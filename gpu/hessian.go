@@ -113,7 +113,7 @@ type hessian struct {
 	sum      hessianSum
 	// gradients of the sum of all tables, weighted with weights, at two points
 	gradients [2][]float64
-	at        []float64 // one of these points
+	at        []float64 // point at which curve computes one of the gradients
 }
 
 // An output is one number that a record gets from a leaf.

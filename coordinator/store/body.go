@@ -291,7 +291,7 @@ func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	return nil
 }
 
-// put stores a value under a key. An earlier value under the key is replaced.
+// put stores a value under a key. It replaces any earlier value under this key.
 func (s Study) put(part string, key []byte, v *Value) error {
 	if err := s.drop(part, key); err != nil {
 		return err

@@ -39,9 +39,9 @@ func stateOf(t *testing.T, st Study) []byte {
 	return b
 }
 
-// The test writes and reads bodies and states of every length. A new state replaces the previous
-// one and its file. A value becomes visible only with the transaction that stores it. If there
-// is no such transaction, the value's file is removed at the next start.
+// The test writes and reads bodies and states of every length. A new state must replace the
+// previous state and its file. A value must become visible only with the transaction that stores
+// it. If no transaction stores a value, the value's file must be removed at the next start.
 func TestLongValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})

@@ -54,7 +54,7 @@ func readNumber(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// PutOffer stores the envelope of an answer whose body has not yet arrived completely.
+// PutOffer stores the envelope of an answer whose body has not fully arrived.
 func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
 	return s.part(offers).Put(k.bytes(), envelope)
 }
@@ -140,7 +140,7 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 // answer.
 func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
-// DropOffer deletes the envelope and the body of a message that has not arrived completely.
+// DropOffer deletes the envelope and the body of a message whose body has not fully arrived.
 func (s Study) DropOffer(k ReleaseKey) error {
 	return errors.Join(s.part(offers).Delete(k.bytes()), s.DropBody(k))
 }
@@ -192,8 +192,8 @@ func (s Study) Shares() error { return s.atLeast(formatShares) }
 // program then refuse the database, because they do not know that keys can change.
 func (s Study) Changes() error { return s.atLeast(formatChanges) }
 
-// Offers calls f with the envelope of each answer whose body has not yet arrived completely. The
-// answers are ordered by plan, then by client.
+// Offers calls f with the envelope of each answer whose body has not fully arrived. The answers are
+// ordered by plan, then by client.
 func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(offers, nil, nil, f)
 }

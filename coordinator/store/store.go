@@ -41,7 +41,8 @@ const (
 // ErrHeld is returned if another program has locked the state directory.
 var ErrHeld = errors.New("another coordinator holds the state: only one can serve from a state directory")
 
-// ErrFormat is returned if the file was written by another version of this program.
+// ErrFormat is returned if the state has a format that this program does not know, because a later
+// version of the program wrote it.
 var ErrFormat = errors.New("the state has a format that this program does not know: use the version that wrote it, or a later one")
 
 // ErrDamaged is returned if the state is inconsistent or cannot be read.

@@ -306,9 +306,9 @@ func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 	}
 }
 
-// The test checks that the messages of different steps for one plan and client are kept apart. When
-// the plan is closed, only the envelopes of answers must stay. An earlier version of the program
-// must refuse the state.
+// The test stores messages of different steps for one plan and client. The store must not confuse
+// these messages. When the plan is closed, only the envelopes of answers must stay. An earlier
+// version of the program must refuse the state.
 func TestMessagesOfSteps(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)

@@ -141,11 +141,11 @@ func (s Study) getJSON(part, key string, value any) error {
 // Fixed returns the properties that were passed to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
-// PutNote stores a value under a key. The value is encoded as JSON.
+// PutNote stores a value under a key, as JSON.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes the JSON that PutNote has stored under a key into value. If the key has no JSON,
-// value does not change.
+// Note decodes into value the JSON that PutNote stored under a key. If there is none, Note does not
+// change value.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
 // Put stores a client's value for a part.
@@ -167,7 +167,7 @@ func (s Study) All(p Part) (map[string][]byte, error) {
 	})
 }
 
-// PutTicket stores the ticket of an invitation. An earlier ticket for the same name is replaced.
+// PutTicket stores the ticket of an invitation. It replaces any earlier ticket for the same name.
 func (s Study) PutTicket(name string, ticket any) error { return s.putJSON(tickets, name, ticket) }
 
 // Tickets calls f with each ticket, in order of name.
@@ -181,7 +181,7 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 // key. The value under stateSlot is then this key.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
-// PutState stores the state of the study's algorithm. The earlier state is replaced.
+// PutState stores the state of the study's algorithm. It replaces the earlier state.
 func (s Study) PutState(v *Value) error {
 	// this also removes states that earlier formats have stored under other keys
 	if err := s.dropPrefix(state, nil); err != nil {
@@ -198,8 +198,7 @@ func (s Study) State() ([]byte, error) {
 	return s.whole(state, stateNow)
 }
 
-// clone returns a copy of b. The copy of nil is nil. The copy of an empty slice that is not nil is
-// not nil either.
+// clone returns a copy of b. The copy is nil only if b is nil.
 func clone(b []byte) []byte {
 	if b == nil {
 		return nil

@@ -156,8 +156,8 @@ func (a *Authority) Renew(now, until time.Time) (*Authority, error) {
 	return certifyItself(a.key, a.study, now, until)
 }
 
-// RenewFrom returns the time from which the authority's certificate should be renewed. This time is
-// the end of the second third of the validity period.
+// RenewFrom returns the time from which the authority's certificate should be renewed: the time at
+// which two thirds of the validity period have passed.
 func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
 
 const authorityDomain identity.Domain = "fedpvi/v1/authority"

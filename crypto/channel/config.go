@@ -99,8 +99,8 @@ func (l Client) Config() *tls.Config {
 }
 
 // Join returns the configuration of a party that has an invitation but no certificate. The party
-// does not know the authority of the study yet. The connection authenticates the coordinator by the
-// pin in the invitation.
+// does not yet know the authority of the study, so the connection authenticates the coordinator by
+// the pin in the invitation.
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 	return guest(study, now, func(Party) (identity.Pin, bool) { return pin, true })
 }
@@ -154,7 +154,7 @@ func checkTLS(state tls.ConnectionState) error {
 	return nil
 }
 
-// check checks the party at the other side of a connection. Both sides call it, in addition to the
+// check checks the party at the other end of a connection. Both ends call it, in addition to the
 // verification of the certificate chain.
 func check(state tls.ConnectionState, study Hash, pins Pins, roles ...identity.Role) error {
 	if err := checkTLS(state); err != nil {

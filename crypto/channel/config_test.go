@@ -184,8 +184,8 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		{"no post-quantum key exchange", func() *tls.Config {
 			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} })
 		}, nil},
-		// Any other authority could make this certificate, because the name is right and the key
-		// is pinned.
+		// In this certificate only the authority is wrong: the name is right, and the key is
+		// pinned.
 		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
 		{"under another name", func() *tls.Config {
 			return pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} })

@@ -33,7 +33,7 @@ func NewCredentials(p Party, key *Key, authority, certificate []byte, now time.T
 	return c, nil
 }
 
-// Renew replaces the certificate by a newer certificate for the same key. New connections use the
+// Renew replaces the certificate with a newer certificate for the same key. New connections use the
 // new certificate. If Renew returns an error, the old certificate stays in use.
 func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 	leaf, err := x509.ParseCertificate(certificate)
@@ -57,8 +57,8 @@ func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 // Expires returns the time at which the certificate in use expires.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewFrom returns the time from which the caller should request a new certificate. This time is
-// the end of the second third of the validity period. The last third remains for retries.
+// RenewFrom returns the time from which the caller should request a new certificate: the time at
+// which two thirds of the validity period have passed. The last third remains for retries.
 func (c *Credentials) RenewFrom() time.Time { return renewFrom(c.current.Load().Leaf) }
 
 func renewFrom(c *x509.Certificate) time.Time {

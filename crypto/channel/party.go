@@ -89,7 +89,7 @@ func ServerName(study Hash) string {
 	return strings.ToLower(label) + "." + domainName
 }
 
-// PeerOf returns the party at the other side of a connection that was made with a configuration of
+// PeerOf returns the party at the other end of a connection that was made with a configuration of
 // this package. For a guest, a party without a certificate, it returns the zero Party. A party can
 // leave the roster while it is connected. Callers must therefore look up the party in the roster
 // for every request.

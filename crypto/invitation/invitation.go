@@ -120,8 +120,8 @@ func isHostName(host string) bool {
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // Text returns the invitation as one line: the prefix, then letters and digits. The line contains
-// the token, so anyone who reads the line can join. Parse ignores the case of letters, spaces and
-// line breaks, because mail programs may change them.
+// the token, so anyone who reads the line can join. Mail programs may insert spaces and line
+// breaks, or change letters to upper or lower case. Parse ignores such changes.
 func (i Invitation) Text() string {
 	b := i.append(nil)
 	defer clear(b)

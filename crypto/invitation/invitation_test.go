@@ -62,8 +62,8 @@ func TestInvitationsSurviveMail(t *testing.T) {
 	}
 }
 
-// The test compares the text of an invitation in version 1 with one made with Python's hashlib
-// and base64.
+// The test compares the text of an invitation in version 1 of the format with a text that was made
+// with Python's hashlib and base64.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/invitation-v1.txt")
 	if err != nil {

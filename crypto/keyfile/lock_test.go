@@ -229,7 +229,7 @@ func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 }
 
 func TestPassphraseIsReplaced(t *testing.T) {
-	if memory := 128 * 8 << usualFactor; memory != 256<<20 { // scrypt with r = 8, RFC 7914
+	if memory := 128 * 8 << usualFactor; memory != 256<<20 { // scrypt with r = 8 takes 128·r·N bytes (RFC 7914)
 		t.Errorf("a passphrase takes %d bytes of memory", memory)
 	}
 	dir, paths := directory(t)

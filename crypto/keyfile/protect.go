@@ -107,8 +107,8 @@ var system = writes{private.Replace, private.Remove}
 // lock, l must be this lock, and Protect replaces the passphrase or the identities of the lock. No
 // other process may use the directory.
 //
-// Every write replaces one file by another file with the same key. If Protect is interrupted, all
-// keys can still be read, and a second call completes the work.
+// Every write replaces one file with another file that has the same key. If Protect is interrupted,
+// all keys can still be read, and a second call completes the work.
 func Protect(dir string, l *Lock, unlock Unlock) error { return system.protect(dir, l, unlock) }
 
 func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
@@ -165,10 +165,9 @@ func (w writes) unprotect(dir string, l *Lock) error {
 	return w.remove(filepath.Join(dir, LockFile))
 }
 
-// convert rewrites the key files that do not have the wanted form, which is either encrypted or
-// not. The function form returns the text of a key file in the wanted form. convert also removes
-// the temporary files that interrupted writes have left, because they can contain keys without
-// encryption.
+// convert rewrites the key files that do not yet have the wanted form, encrypted or unencrypted.
+// form converts the text of a key to this form. convert also removes the temporary files that
+// interrupted writes have left, because they can contain unencrypted keys.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {

@@ -58,7 +58,7 @@ var workFactor = 18
 type material struct {
 	identities []age.Identity
 	passphrase string // empty if there are age identities
-	named      string // description, for messages, of the file or the passphrase with which the lock is opened
+	named      string // name of the file or the passphrase, for messages
 }
 
 // material returns the passphrase or the identities in the file. If there is no file, it prompts

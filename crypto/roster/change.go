@@ -99,11 +99,11 @@ type Revocation struct {
 // A Change contains the differences between a version of the roster and the next version. A change
 // cannot add a party.
 type Change struct {
-	Renewed []Renewal    // in order of the names
-	Revoked []Revocation // in order of the names
+	Renewed []Renewal    // sorted by name
+	Revoked []Revocation // sorted by name
 }
 
-// MaxReason is the maximum length of the reason of a revocation in bytes.
+// MaxReason is the maximum length in bytes of the reason for a revocation.
 const MaxReason = 400
 
 const changeMagic = "FPRC"

@@ -208,7 +208,7 @@ func TestFormatOfAChange(t *testing.T) {
 	n := apply(t, r, c)
 	previous := r.Hash()
 	want = slices.Concat([]byte("FPR2"), study[:], []byte{0, 0, 0, 0, 0, 0, 0, 2}, previous[:], []byte{0, 4})
-	for _, p := range []party{newEast, parties[1], parties[0], parties[3]} { // in order of the names
+	for _, p := range []party{newEast, parties[1], parties[0], parties[3]} { // sorted by name
 		want = append(want, p.entry.Bytes()...)
 	}
 	want = slices.Concat(want, []byte{0, 1}, lp("south"))

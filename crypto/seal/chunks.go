@@ -20,10 +20,10 @@ type Payload struct {
 	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt does the same as Open for a seal (encrypted bytes) that is in a file. The seal consists of
-// the first length bytes of r. These bytes must not change while the Payload is in use. OpenAt
-// reads and authenticates the whole seal before it returns. It returns the same errors as Open, or
-// the read error if the seal cannot be read.
+// OpenAt is like Open, for a seal (encrypted bytes) in a file. The seal consists of the first
+// length bytes of r. These bytes must not change while the Payload is in use. OpenAt reads and
+// authenticates the whole seal before it returns. It returns the same errors as Open, or the read
+// error if the seal cannot be read.
 func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(r, length, context, size)
 	if err != nil {

@@ -162,8 +162,8 @@ func TestReadErrorIsReturned(t *testing.T) {
 	}
 }
 
-// The test checks that a long payload is never in memory as a whole. It bounds both the live
-// heap and the allocations, which each of the two passes makes for every chunk.
+// The test checks that a long payload is never in memory as a whole. It limits the live heap, and
+// it limits the total size of all allocations to about one payload for each of the two passes.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20

@@ -3,16 +3,15 @@ package seal
 import "bytes"
 
 // intro and the following constants describe the header of an age file for one recipient with a
-// hybrid key. This header consists of one stanza and always has the same length and the same line
-// breaks:
+// hybrid key. The header has one stanza. Its length and its line breaks are always the same:
 //
 //	age-encryption.org/v1
 //	-> mlkem768x25519 <1120 bytes in base64: 1494>
 //	<32 bytes in base64: 43>
 //	--- <32 bytes in base64: 43>
 //
-// A nonce follows the header, and then the payload in chunks, each with its tag (C2SP, "The age
-// file encryption format").
+// A nonce follows the header. After the nonce follows the payload in chunks, each with its tag
+// (C2SP, "The age file encryption format").
 const (
 	intro    = "age-encryption.org/v1\n"
 	stanza   = "-> mlkem768x25519 "

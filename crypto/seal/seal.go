@@ -72,9 +72,9 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// Open decrypts a seal that was made for the key with this context and size, and returns the
-// payload. sealed is the seal. Open checks the length of sealed before it decrypts anything. It
-// returns the payload only after it has authenticated all bytes.
+// Open decrypts the seal in sealed and returns its payload. The seal must have been made for this
+// key, context and size. Open checks the length of sealed before it decrypts anything. It returns
+// the payload only after it has authenticated all bytes.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {

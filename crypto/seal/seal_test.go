@@ -57,8 +57,8 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// The test decrypts a seal with age itself and checks that the plaintext has the documented format,
-// and the header the documented size.
+// The test decrypts a seal with age itself, and checks the format of the plaintext and the size of
+// the header against their documentation.
 func TestFormat(t *testing.T) {
 	if headerSize != 1627 {
 		t.Errorf("a header has %d bytes", headerSize)
@@ -96,7 +96,8 @@ func TestKnownSeal(t *testing.T) {
 	}
 }
 
-// encrypted returns an age file with a plaintext and recipients that Seal would not accept.
+// encrypted encrypts plain with age itself. A test can thus make files with plaintexts and
+// recipients that Seal would not accept.
 func encrypted(t *testing.T, plain []byte, to ...age.Recipient) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -95,7 +95,7 @@ func ClaimedPayload(envelope []byte) ([]byte, error) {
 	return p.payload, err
 }
 
-// parts contains the parts of an envelope. The field signed is the encoding of the header.
+// parts is an envelope after parsing. signed is the encoding of the header.
 type parts struct {
 	header          Header
 	signed, payload []byte

@@ -139,7 +139,7 @@ func (h Header) check() error {
 }
 
 // matches returns an error if h differs from want in the version, study, protocol, round, model or
-// roster. The domain, the sender and the sender's ledger are not compared.
+// roster. It does not compare the domain, the sender and the sender's ledger.
 func (h Header) matches(want Header) error {
 	for _, c := range []struct {
 		same bool

@@ -145,8 +145,8 @@ func TestUnexpectedMessagesAreRefused(t *testing.T) {
 	}
 }
 
-// unchecked returns a signed envelope with a header that the function change altered. It omits
-// the checks of Sign.
+// unchecked returns a signed envelope whose header was altered by change. It does not check the
+// header as Sign does.
 func unchecked(i *identity.Identity, change func(h *Header)) []byte {
 	h := header()
 	h.Sender = i.Fingerprint()

@@ -109,7 +109,7 @@ func dealtByAll(f *Federation, keys []key) (cut []Dealt, pieces []byte) {
 	return cut, pieces
 }
 
-// masks adds a mask for each other client to a vector, in blocks that fit into the cache.
+// masks adds to a vector one mask for each other client, in blocks that fit into the cache.
 func masks(keys []key, vector []int64) []uint64 {
 	out := make([]uint64, len(vector))
 	for i, v := range vector {

@@ -9,10 +9,10 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// deal returns the body of a deal. The body has the columns that are sent, followed by the tags of
-// the derived columns, which the holders compute from a key. Both are in the order of their offsets.
-// deal also returns the dealer's own column. keys contains the dealer's key for place p at index p −
-// 1. matrix is the result of [packed.Scheme.Dealing] for the dealer.
+// deal returns the body of a deal, and the dealer's own column. The body has the columns that are
+// sent, followed by the tags of the derived columns, which the holders compute from a key. Both are
+// in the order of their offsets. keys[p−1] is the dealer's key for place p. matrix is the result of
+// [packed.Scheme.Dealing] for the dealer.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -123,9 +123,8 @@ func (u *Unopened) Error() string {
 }
 
 // gather returns the sum of a holder's columns of the deals in a cut. own is the holder's column of
-// its own deal. At index p − 1, keys contains the key that the dealer at place p has drawn for the
-// holder. pieces contains the parts of the deals for the holder, in the order of the cut. gather
-// overwrites pieces.
+// its own deal. keys[p−1] is the key that the dealer at place p has drawn for the holder. pieces
+// contains the holder's parts of the deals, in the order of the cut. gather overwrites pieces.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {

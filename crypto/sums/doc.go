@@ -10,11 +10,11 @@
 // # Messages
 //
 // Once in a study, each client draws a key for each other client, encrypts the key with package
-// seal, and sends it to that client. After that, each plan needs three messages of each client and
-// three entries of the transcript:
+// seal, and sends it to that client. After that, each plan needs three messages from each client
+// and three entries of the transcript:
 //
 //   - deal: The client computes the columns of its vector, one for each client. It encrypts each
-//     column under a key that it shares with the client for which the column is.
+//     column under a key that it shares with the client that receives the column.
 //   - cut: The coordinator lists the deals that are added up, at least U_min.
 //   - confirmation: A client that could decrypt its columns of all these deals signs the hash of
 //     the cut. It signs only one cut for each plan. To ensure this, it stores the hash before it

@@ -20,20 +20,19 @@ const (
 	// version is the first byte of every payload and body.
 	version = 1
 
-	wordSize = 8  // bytes of a word
-	tagSize  = 16 // bytes that AES-GCM adds
+	wordSize = 8  // size of a word in bytes
+	tagSize  = 16 // number of bytes that AES-GCM adds
 	keySize  = 32
 )
 
 // A Hash is a SHA-256.
 type Hash = transcript.Hash
 
-// A Federation contains the rules by which the vectors of clients are added up. The rules are the
-// clients, the number of clients that open a sum, and the sizes of all messages. The clients have
-// places, which are numbers from 1 in the order of the clients' names. A Federation does not
-// change.
+// A Federation contains the rules by which the vectors of clients are added up: the clients, the
+// number of clients that open a sum, and the sizes of all messages. The clients have places, which
+// are numbers from 1 in the order of the clients' names. A Federation is immutable.
 type Federation struct {
-	chain   transcript.Chain // for headers and the roster
+	chain   transcript.Chain // provides the headers of messages and the roster
 	clients []roster.Entry   // the client at place p has index p − 1
 	scheme  *packed.Scheme
 	length  int // number of elements of a vector

@@ -61,7 +61,7 @@ func (s *stage) plan(number int) entryPair {
 	return at
 }
 
-// publishTo signs the next entry and follows it.
+// publishTo signs the next entry and passes it to the coordinator c.
 func (s *stage) publishTo(c *Coordinator, kind transcript.Kind, body []byte) entryPair {
 	s.t.Helper()
 	envelope, err := s.chain.Sign(s.hub, kind, 1, model(1), body)
@@ -73,8 +73,8 @@ func (s *stage) publishTo(c *Coordinator, kind transcript.Kind, body []byte) ent
 	return entryPair{e, body}
 }
 
-// certify makes the entries of a cut of the model and of its certificate, as if all clients had
-// confirmed it.
+// certify makes the entry of a cut of the model, and the entry of a certificate with enough
+// confirmations of this cut.
 func (s *stage) certify(c modelCut, salts map[int]Hash) {
 	s.t.Helper()
 	chain, progress := s.chain, s.coordinator.Progress

@@ -247,8 +247,8 @@ func TestEntriesOutOfPlace(t *testing.T) {
 	try("plan")
 }
 
-// The test checks that a client refuses to make a message a second time, or in a step in which
-// the message is not due. A refusal must leave the state unchanged.
+// The test checks that a client refuses to make a message twice, and refuses to make it in the
+// wrong step. A refusal must leave the state unchanged.
 //
 //abuse:case P16 a client deals, confirms and shares once for a plan, and not before its time
 func TestClientsSayEachThingOnce(t *testing.T) {

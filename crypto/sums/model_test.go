@@ -7,11 +7,11 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// The model explores all runs of one plan in small federations. The coordinator and the last clients
-// are dishonest and act together. For every reachable state, the model computes by linear algebra
-// the knowledge that they have about the vectors of the honest clients. They must know at most one
-// sum, over at least U_min clients. TestClientsFollowTheModel shows that the clients of this package
-// take the steps of the model and no others.
+// The model explores all runs of one plan in small federations. The coordinator and the last
+// clients are dishonest and act together. In every reachable state, linear algebra shows how much
+// they know about the vectors of the honest clients. They must know at most one sum, over at least
+// U_min clients. TestClientsFollowTheModel shows that the clients of this package take the steps of
+// the model and no others.
 
 // A rules value contains the sizes of a federation, and the faults that are planted in its honest
 // clients.
@@ -32,7 +32,7 @@ type rules struct {
 
 const mostHonest = 4
 
-// A modelCut is a cut with all corrupt clients and some honest ones.
+// A modelCut is a cut that contains the deals of all corrupt clients and of some honest clients.
 type modelCut struct {
 	plan   int // from 1
 	honest int // set of honest dealers, as bits
@@ -41,7 +41,7 @@ type modelCut struct {
 // A holder is the state of an honest client. plan, confirmed and shared are numbers from 1. said
 // and gave are bit sets of cuts, in which the first cut is bit 0.
 type holder struct {
-	plan      int8   // plan for which it has dealt; 0 for none
+	plan      int8   // plan for which the client has dealt; 0 for none
 	confirmed int8   // cut that the client has confirmed, according to its disk; 0 for none
 	shared    int8   // cut for which the client has given a share, according to its disk; 0 for none
 	said      uint32 // all cuts that the client has ever confirmed
@@ -236,9 +236,9 @@ func (e *explorer) sums(row []uint64, set int) bool {
 	return true
 }
 
-// knowledge returns the linear functions of the secrets of the honest clients that follow from
-// their columns for corrupt clients and from the shares that they gave. An honest client's
-// polynomial is a function of its secrets and of random values at further points.
+// knowledge returns the linear functions of the honest clients' secrets that follow from the
+// columns that corrupt clients received and from the shares that honest clients gave. A polynomial
+// is determined by its secrets and by random values at further points.
 func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	random := e.fewest - e.packed
 	before := e.honest * random // number of columns for random values, which precede the columns for secrets
@@ -443,7 +443,7 @@ func live(clients, fewest int, all, dealers bool) *liveState {
 				push(gone)
 			}
 		}
-		if s.cut == 0 && count(s.dealt) >= fewest { // all clients have dealt, or the deadline has passed
+		if s.cut == 0 && count(s.dealt) >= fewest { // the coordinator makes the cut when all clients have dealt or the deadline has passed
 			next := s
 			next.cut = s.dealt
 			moved = true

@@ -149,7 +149,7 @@ func (w *world) deal(place int, vector []int64) {
 	w.restart(place)
 }
 
-// restart replaces a client by one from its saved state.
+// restart replaces a client with a client that is restored from its saved state.
 func (w *world) restart(place int) {
 	w.t.Helper()
 	p := w.clients[place-1]

@@ -86,8 +86,8 @@ func (c Chain) Protocol() Hash { return c.protocol }
 
 // Follow checks the next entry and returns the chain after this entry. The coordinator must have
 // signed the entry for this study, protocol and roster. The number, the hash of the previous
-// envelope and the body must be correct. Follow does not check the number of the plan and the model
-// hash. The caller must compare them with the expected values. If Follow returns an error, it
+// envelope and the body must be correct. Follow checks neither the number of the plan nor the model
+// hash, which the caller must compare with the expected values. If Follow returns an error, it
 // returns c unchanged.
 func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)

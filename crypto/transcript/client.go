@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Release contains the verified data in the envelope of a client's answer. It does not contain
+// A Release contains the verified data from the envelope of a client's answer. It does not contain
 // the encrypted body.
 type Release struct {
 	Header signed.Header

@@ -10,8 +10,8 @@ import (
 )
 
 // An Export is a client's copy of the envelopes of a transcript. The coordinator has signed each
-// envelope. Two exports with different envelopes of the same number are therefore evidence against
-// the coordinator.
+// envelope. If two exports have different envelopes with the same number, they are therefore
+// evidence against the coordinator.
 type Export struct {
 	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
 	Client      identity.Name `json:"client"`
@@ -36,7 +36,7 @@ func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry,
 	entries := make([]Entry, 0, len(x.Envelopes))
 	for _, envelope := range x.Envelopes {
 		e, err := verified(envelope, study, hub.Key)
-		for len(renewals) > 0 && errors.Is(err, signed.ErrSender) { // signed with a later identity
+		for len(renewals) > 0 && errors.Is(err, signed.ErrSender) { // the envelope is signed with a later identity
 			if hub, err = roster.Latest(study, hub, renewals[:1]); err != nil {
 				return nil, fmt.Errorf("the coordinator's new keys: %w", err)
 			}

@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// renews returns a new identity for the party with a name, and the renewal that the earlier
-// identity has signed.
+// renews returns a new identity for the party with the given name, and a renewal that the party's
+// previous identity (before) has signed.
 func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity) (*identity.Identity, roster.Renewal) {
 	t.Helper()
 	key, err := seal.Generate()

@@ -138,7 +138,7 @@ func (s scene) mechanism(t testing.TB) *dpmech.SampledSum {
 // rowSink is a sink that adds contributions to the mechanism.
 type rowSink struct {
 	sum   *dpmech.Accumulator
-	dense []float64 // scratch vector, zero between records
+	dense []float64 // scratch vector, which is zero between records
 }
 
 func (s *rowSink) AddRecord(index []int32, value []float64) error {

@@ -6,9 +6,9 @@ import (
 )
 
 // A Gathering collects visits from several goroutines, its members, and computes them together,
-// with one launch for each device and kind of model. The launch happens when each member has either
-// called Descend or left. A member may leave without a visit, and may bring several visits one
-// after the other.
+// with one launch for each device and kind of model. The launch happens as soon as all members that
+// have not left wait in Descend. A member may leave without a visit, and may bring several visits
+// one after the other.
 //
 // The result of a visit does not depend on other visits in the launch. A nil Gathering, and a
 // Gathering without members such as the zero value, computes each visit at once.
@@ -46,10 +46,10 @@ func (g *Gathering) Leave() {
 }
 
 // Descend computes one visit, together with the visits of the other members, and returns the error
-// of this visit. The records stay on the device only during the visit, unless [Tables.Keep]
-// returned them. If a launch fails, Descend tries each half of its visits again, down to launches
-// of one visit. So a faulty visit, or too little memory on the device, does not make other visits
-// fail.
+// of this visit. The records stay on the device only during the visit, unless they come from
+// [Tables.Keep]. If a launch fails, Descend splits its visits into halves and tries each half
+// again, until a launch has a single visit. A faulty visit, or too little memory on the device,
+// therefore does not make other visits fail.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
 	ready := []gathered{{device: d, records: records, visit: v, done: done}}

@@ -178,9 +178,9 @@ func TestMembersBringSeveralVisits(t *testing.T) {
 	}
 }
 
-// The test checks that Tables keeps records on the device between visits until Free, and that it
-// makes room if the device has no memory left. The visits must have the same results as when they
-// are computed alone.
+// The test checks that Tables keeps records on the device between visits until Free is called, and
+// that it makes room if the device has no memory left. The visits must have the same results as
+// when they are computed alone.
 func TestTablesAreKept(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 3}
 	var tables Tables

@@ -12,7 +12,7 @@ type Recorder interface {
 	Record(work func(Launcher) error) (play func(times int) error, forget func() error, err error)
 }
 
-// record does the same as [Recorder.Record] for any device. If d cannot record, play calls work
+// record is like [Recorder.Record], but works for any device. If d cannot record, play calls work
 // each time.
 func record(d Device, work func(Launcher) error) (play func(times int) error, forget func() error, err error) {
 	if r, ok := d.(Recorder); ok {

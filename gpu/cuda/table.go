@@ -20,8 +20,8 @@ const (
 	families
 )
 
-// spread reports whether the family may have a coordinate for the logarithm of the outcomes' spread
-// (may), and whether it must have one (must).
+// spread reports whether a model of the family may have a coordinate for the logarithm of the
+// outcomes' spread (may), and whether it must have one (must).
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must

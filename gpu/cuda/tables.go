@@ -91,7 +91,7 @@ func (k *keptRecords) Put(d Device) (*Table, error) {
 	return k.table, nil
 }
 
-// leave records that a visit no longer uses the table.
+// leave must be called when a visit no longer uses the table.
 func (k *keptRecords) leave() {
 	k.of.mutex.Lock()
 	defer k.of.mutex.Unlock()

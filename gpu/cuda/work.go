@@ -23,8 +23,8 @@ const (
 	coreRecord, coreNumber     = 30e-9, 2e-9
 	deviceRecord, deviceNumber = 14e-9, 1e-9
 	deviceStep                 = 18e-6  // time of a step for a batch without records
-	deviceVisit                = 30e-6  // time in which the CPU prepares a visit
-	deviceCopy                 = 8.5e-9 // time in which a number is copied to the device
+	deviceVisit                = 30e-6  // time that the CPU takes to prepare a visit
+	deviceCopy                 = 8.5e-9 // time for copying one number to the device
 	blocks                     = 128    // number of visits that a device computes at the same time
 )
 

@@ -1,8 +1,8 @@
 // Package field implements arithmetic modulo the prime P = 2⁶¹ − 1.
 //
 // An element is a uint64 below P. All functions expect elements and return elements, unless their
-// comments state otherwise. The time and the memory accesses of every function are the same for all
-// values.
+// comments state otherwise. The running time and the memory accesses of a function do not depend on
+// the values.
 package field
 
 import "math/bits"
@@ -50,7 +50,7 @@ func Beyond(x uint64) uint64 { return (x | (x + 1)) >> 61 }
 // FromInteger returns v mod P. The absolute value of v must be at most MaxInteger.
 func FromInteger(v int64) uint64 { return uint64(v) + P&uint64(v>>63) }
 
-// ToInteger returns the integer that has the remainder x and an absolute value of at most
+// ToInteger returns the integer v for which FromInteger(v) is x. The absolute value of v is at most
 // MaxInteger.
 func ToInteger(x uint64) int64 {
 	return int64(x - P&-((MaxInteger-x)>>63))

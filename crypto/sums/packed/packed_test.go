@@ -27,8 +27,8 @@ func words(t *rapid.T, n int, label string) []uint64 {
 	return rapid.SliceOfN(rapid.OneOf(edge, rapid.Uint64Range(0, field.P-1)), n, n).Draw(t, label)
 }
 
-// dealt draws secrets and derived columns of a dealer, and returns all columns of the dealer by
-// place.
+// dealt draws the secrets and the derived columns of a dealer, and returns the secrets and all of
+// the dealer's columns, by place.
 func dealt(t *rapid.T, s *Scheme, dealer, n int) (secrets [][]uint64, columns map[int][]uint64) {
 	columns = map[int][]uint64{}
 	var in [][]uint64
@@ -117,7 +117,8 @@ func equal(a, b [][]uint64) bool {
 	return slices.EqualFunc(a, b, func(x, y []uint64) bool { return slices.Equal(x, y) })
 }
 
-// The test computes the columns of one dealer, and the secrets, with the second implementation.
+// The test checks the columns of one dealer, and the secrets that are computed from the columns,
+// with the second implementation.
 func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rules(t)
@@ -220,8 +221,9 @@ func subsets(clients, n int) func(yield func([]int) bool) {
 	}
 }
 
-// count counts, for each tuple of words, the values of the derived columns for which the holders
-// receive this tuple from the dealer at place 1. All secrets of the dealer are equal to secret.
+// count returns, for each tuple of words, the number of ways to choose the derived columns such
+// that the given holders receive this tuple from the dealer at place 1. All secrets of the dealer
+// are equal to secret.
 func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[string]int {
 	var from []int
 	for a := range s.Packed() {

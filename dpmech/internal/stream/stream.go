@@ -1,6 +1,6 @@
-// Package stream is the random bit generator of all samplers and noise shares: AES-256 in counter
-// mode with a key of 32 bytes. It is internal to dpmech, so that only the following functions can
-// choose a key. [fedpvi/dpmech.NewStream] gets the key from the operating system, and
+// Package stream generates the random bits for all samplers and noise shares, with AES-256 in
+// counter mode and a key of 32 bytes. It is internal to dpmech, so that only the following
+// functions can choose a key. [fedpvi/dpmech.NewStream] gets the key from the operating system, and
 // [fedpvi/dpmech.Split] draws it from another stream. [fedpvi/dpmech.FillPublicNormal] computes the
 // key from public values, for numbers that protect no data. The package fedpvi/dpmech/seeded
 // computes the key from a seed, for simulations and tests. Plans for devices use ChaCha20 instead

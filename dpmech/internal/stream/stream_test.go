@@ -25,7 +25,7 @@ func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	return stream[:words]
 }
 
-// The test checks that reads of any sizes return the output of AES in counter mode.
+// The test checks that reads of any size return the output of AES in counter mode.
 func TestStreamIsCounterMode(t *testing.T) {
 	key := [KeySize]byte{1, 2, 3}
 	want := reference(t, key, 40_000)
