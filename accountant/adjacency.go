@@ -33,9 +33,9 @@ func (a Adjacency) Check() error {
 	return fmt.Errorf("unknown adjacency %q: use %q, %q or %q", string(a), AddRemove, ReplaceOne, ZeroOut)
 }
 
-// Factor returns the L2 sensitivity of a sum of vectors of norm at most C, in units of C. The
-// factor is 1 if a vector can be added or removed, and 2 if a vector can be replaced by the
-// opposite vector.
+// Factor returns the L2 sensitivity of a sum of vectors, divided by the maximum norm C of one
+// vector. The factor is 1 if a vector can be added or removed, and 2 if a vector can be replaced
+// with the opposite vector.
 func (a Adjacency) Factor() float64 {
 	if a == ReplaceOne {
 		return 2

@@ -23,9 +23,9 @@ import (
 //
 // The mass of each Y_i is moved to the points of a grid, so that its mean does not change. Both
 // functions are convex in S, so the move cannot lower δ. An epoch with several picks costs at most
-// as much as Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If such an epoch has one step,
-// or if the noise is too small for the grid, each pick is accounted as one release without
-// amplification. There is no lower bound on the cost.
+// as much as Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If such an epoch has one
+// step, or if the noise is too small for the grid, each pick is accounted as one release without
+// amplification. No lower bound on the cost is known.
 //
 // The mass outside of the grid counts as an infinite loss, so Rényi divergences cannot be computed
 // from the grid. [Renyi] returns an upper bound instead. The exponential of (α−1)·D_α is jointly
@@ -65,7 +65,7 @@ const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-14 // mass that the grid cuts off at the upper end of the distribution of one lognormal variable
+	allocationTail = 1e-14 // mass of one lognormal variable that the grid cuts off at the upper end
 	allocationSpan = 13    // half-width of the grid for the sum of the lognormal variables, in standard deviations
 )
 
@@ -77,8 +77,7 @@ func (e RandomAllocation) laws() (upper, lower directions, err error) {
 	return upper, directions{}, nil
 }
 
-// allocation is the distribution, on a grid, of the sum S that [RandomAllocation] defines. S is a
-// function of a sample from N(0, σ²I).
+// allocation is the distribution on a grid of the sum S that [RandomAllocation] defines.
 type allocation struct {
 	k, sigma float64
 
@@ -170,7 +169,7 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // the difference is more accurate in the smaller tail
+			u, v = -v, -u // for u > 0, Φ(−u) − Φ(−v) is more accurate than Φ(v) − Φ(u)
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}

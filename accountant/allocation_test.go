@@ -53,10 +53,9 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	}
 }
 
-// The test compares δ(ε) = E[(1 − e^(ε−L))₊], where L is the privacy loss, with a simulation, for
-// an epoch of many steps in which every record takes part in one step. With 4·10⁵ draws the
-// standard error is below δ/√(4·10⁵·δ). An error above five standard errors has a probability of
-// one in a million.
+// The test compares δ(ε) with a simulation of E[(1 − e^(ε−L))₊], where L is the privacy loss. In
+// each epoch, every record takes part in one of many steps. With 4·10⁵ draws the standard error is
+// below δ/√(4·10⁵·δ). An error above five standard errors has a probability of one in a million.
 func TestAllocationBySimulation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long under the race detector")
@@ -114,8 +113,8 @@ func TestAllocationEdges(t *testing.T) {
 			t.Errorf("%+v costs %g, %+v costs %g", a, x, b, y)
 		}
 	}
-	// If there is only one step, or if every record takes part in every step, nothing is random,
-	// and the cost is that of plain Gaussian releases.
+	// If there is only one step, or if every record takes part in every step, nothing is random.
+	// The cost is then the cost of plain Gaussian releases.
 	same(RandomAllocation{1, 1, 2, ZeroOut}, Gaussian{1, 2, ZeroOut})
 	same(RandomAllocation{9, 9, 2, ZeroOut}, Repeated{Gaussian{1, 2, ZeroOut}, 9})
 	same(RandomAllocation{10, 3, 2, ZeroOut}, Repeated{RandomAllocation{3, 1, 2, ZeroOut}, 3})

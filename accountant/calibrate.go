@@ -166,7 +166,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
 	// The search begins at the point of the range that is closest to 0 and moves outwards, because
-	// extreme parameters take long to account for.
+	// the cost of extreme parameters takes long to compute.
 	from, to := low, high
 	x := min(max(0, low), high)
 	a, b := math.NaN(), math.NaN()
@@ -280,7 +280,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	}
 	high = min(high, most+1)
 	// narrow halves the interval [low, high) until its length is at most width. The cost at low
-	// meets the target: the certified cost if certify is true, and otherwise the estimated cost.
+	// meets the target. This is the certified cost if certify is true, and the estimated cost
+	// otherwise.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2

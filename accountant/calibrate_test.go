@@ -46,8 +46,8 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 	})
 }
 
-// If a mechanism rounds σ, its cost is constant over intervals of σ. Over a whole interval, the
-// cost can exceed the target by less than the tolerance.
+// If a mechanism rounds σ, its cost is constant over intervals of σ. In such an interval, the cost
+// can exceed the target by less than the tolerance of the search.
 func TestCalibrateNoiseThatIsRounded(t *testing.T) {
 	for _, excess := range []float64{1e-12, 1e-11, 5e-11, 9e-11, 2e-10, 1e-9} {
 		for _, step := range []float64{1e-9, 1e-7, 1e-5} {

@@ -108,8 +108,8 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	return b
 }
 
-// irrelevant reports whether closer bounds on ε(δ) of the composition would not change the result.
-// This is the case if ε(δ) is at most lower, if the bounds are already exact, or if no ε meets δ.
+// irrelevant reports whether closer bounds on ε(δ) of the composition are unnecessary. This is the
+// case if ε(δ) is at most lower, if the bounds are already exact, or if no ε meets δ.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -161,8 +161,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns a bound on ε(δ) for the saddle point at and the given grid width. It returns the
-// upper bound if upper is true, and otherwise the lower bound.
+// read returns a bound on ε(δ). It tilts the losses at the saddle point given by at, on a grid of
+// the given width. It returns the upper bound if upper is true, and otherwise the lower bound.
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {
@@ -231,9 +231,9 @@ func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the smallest number of grid points for which the window (the range of losses on the
-// grid) contains all losses within reach of the mean, and for which the mass outside the window
-// changes δ(ε) by at most blur.
+// size returns the smallest sufficient number of grid points. The window (the range of losses on
+// the grid) must contain all losses within reach of the mean, and the mass outside the window must
+// change δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width

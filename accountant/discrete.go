@@ -9,9 +9,9 @@ import (
 // DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. The noise of
 // every element is the sum of Shares independent samples of the discrete Gaussian N_Z(0, Sigma²).
 //
-// The accountant replaces the noise by a continuous Gaussian of variance v = Shares·Sigma² − 1/12
-// that is rounded to integers. It adds a bound on the max divergence between the two distributions.
-// The proof has three parts:
+// The accountant replaces the noise with a continuous Gaussian of variance v = Shares·Sigma² −
+// 1/12 that is rounded to integers. It adds a bound on the max divergence between the two
+// distributions. The proof has three parts:
 //
 //   - Rounding is post-processing, and a shift by integers commutes with it.
 //   - The probability of the rounded Gaussian at k is the density at k of the sum of the Gaussian

@@ -138,7 +138,7 @@ func (g grid) after(index int) int {
 }
 
 // before returns the grid point at the lower end of the cell that ends at the grid point index. It
-// is used where cells are made from the largest loss downwards.
+// is used where cells are built from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -229,12 +229,12 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	return mass * width, excess * width
 }
 
-// merge returns a distribution on the grid that l dominates. It replaces each cell of outputs by
-// one output, which is post-processing. The loss of the merged output is the logarithm of the ratio
-// of its masses under P and Q. The cells are chosen so that this loss is on the grid: a cell begins
-// at a loss below its grid point and is extended until the merged output has the loss of the grid
-// point. The losses of atoms, and of the last cell, are rounded down to the grid. A mass under P of
-// at most cut is left out.
+// merge returns a distribution on the grid that l dominates. It replaces each cell of outputs with
+// one output. This is post-processing. The loss of the merged output is the logarithm of the ratio
+// of its masses under P and Q. The cells are chosen so that this loss is on the grid: a cell
+// begins at a loss below its grid point and is extended until the merged output has the loss of
+// the grid point. The losses of atoms, and of the last cell, are rounded down to the grid. A mass
+// under P of at most cut is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -248,7 +248,7 @@ func (l law) merge(g grid, cut float64) masses {
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
 			// The interval from lo to hi is so narrow that the last cell would contain most of the
 			// mass. Rounding the loss of this cell would make the bound much looser. The cells are
-			// therefore made from the largest loss downwards.
+			// therefore built from the largest loss downwards.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)

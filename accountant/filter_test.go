@@ -73,8 +73,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		var admitted Composed
 		for range 20 {
-			// Rounding can make the cost of an event slightly larger than the part of the remaining
-			// budget that it should take.
+			// Because of rounding, the cost of the event can be slightly larger than the drawn
+			// part of the remaining budget.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -130,7 +130,8 @@ func TestRenyiFilterMeetsTarget(t *testing.T) {
 		} else if got, _ := p.Epsilon(testTarget.Delta); got.Upper > testTarget.Epsilon {
 			t.Errorf("order %g: %d releases cost ε = %g, above the target", order, n, got.Upper)
 		}
-		// At the best order, a Rényi filter admits at least 70% of the exact number of releases.
+		// At the best order, a Rényi filter admits at least 70 % of the releases that the target
+		// allows.
 		if exact := math.Pow(GaussianMu(1, 1e-5)*100, 2); order == 24 && float64(n) < .7*exact {
 			t.Errorf("order %g admits %d releases, where %g are possible", order, n, exact)
 		}
@@ -347,8 +348,8 @@ func TestAddUp(t *testing.T) {
 		{1, 2, 3},
 		{1, 0x1p-60, 1 + 0x1p-52},
 		{0x1p-60, 1, 1 + 0x1p-52},
-		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // a tie that rounds up
-		{1, 0x1p-53, 1 + 0x1p-52},           // a tie that rounds down, so the result is raised
+		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // the exact sum is halfway between two float64 numbers, and + rounds it up
+		{1, 0x1p-53, 1 + 0x1p-52},           // the exact sum is halfway between two float64 numbers, and + rounds it down, so the result is raised
 		{1, -0x1p-60, 1},
 		{0x1p-60, -1, -1 + 0x1p-53},
 		{math.MaxFloat64, math.MaxFloat64, math.Inf(1)},

@@ -94,7 +94,7 @@ func evenMoments(sigma float64, most int) []float64 {
 	return logs
 }
 
-// logAdder adds numbers that are given by their logarithms.
+// logAdder adds numbers whose logarithms are given.
 type logAdder struct{ most, sum float64 }
 
 func (a *logAdder) add(x float64) {

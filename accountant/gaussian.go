@@ -82,17 +82,17 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	return math.Float64frombits(l), math.Float64frombits(h)
 }
 
-// GaussianGuess returns the largest probability with which an observer can guess from which of two
-// adjacent inputs a μ-Gaussian-DP release was computed, if both are equally likely a priori:
+// GaussianGuess returns the largest probability with which an observer of a μ-Gaussian-DP release
+// can guess which of two adjacent inputs was used, if both are equally likely a priori:
 //
 //	(1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns log F for the factor F by which a μ-Gaussian-DP release can change an
-// observer's odds between two adjacent inputs: the release changes the odds by more than F with at
-// most the given probability. The privacy loss has the distribution N(μ²/2, μ²). The result is
-// larger than the ε for which δ(ε) is the given probability, because δ also depends on the amount
-// by which the loss exceeds ε.
+// GaussianOdds returns log F for a factor F with the following property: a μ-Gaussian-DP release
+// multiplies an observer's odds between two adjacent inputs by more than F with at most the given
+// probability. The privacy loss has the distribution N(μ²/2, μ²). The result is larger than the ε
+// for which δ(ε) is the given probability, because δ also depends on the amount by which the loss
+// exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

@@ -95,7 +95,8 @@ func sharesDistance(sigma float64, n int) float64 {
 	if n > listed {
 		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
 	}
-	// The rounding error of the exponent matters only while the term is a normal float64.
+	// The last factor covers the rounding errors of the exponents. These errors matter only while
+	// a term is a normal float64.
 	return 10 * sum * (1 + 0x1p-41)
 }
 

@@ -13,8 +13,9 @@ const (
 	// and then narrows the bounds on ε.
 	Tightest Method = "tightest"
 	// Planned selects the same methods as Tightest, but does not narrow the bounds of
-	// LossDistribution further. It is used for calibrations and in the statements of studies. The
-	// noise of studies is computed from these bounds, so they must not change in any bit.
+	// LossDistribution further. It is used for calibrations, and for the costs that a study
+	// states. The noise of studies is computed from these bounds, so they must not change in any
+	// bit.
 	Planned Method = "planned"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
@@ -126,8 +127,8 @@ func gaussianDeltaBelow(mu, epsilon float64) float64 {
 	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
 }
 
-// overDirections returns the larger of the bounds for the two directions of an adjacency, which are
-// the two orders of two adjacent inputs.
+// overDirections returns the larger of the bounds for the two directions. A direction is one order
+// of two adjacent inputs.
 func overDirections(all []*composition, bound func(c *composition) (Bound, error)) (b Bound, err error) {
 	for _, c := range all {
 		one, err := bound(c)

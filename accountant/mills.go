@@ -58,9 +58,9 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
-// millsSlopes replaces each element of x by its millsSlope. It computes four continued fractions at
-// a time, because each one is a chain of divisions, and a processor can compute several chains at
-// once.
+// millsSlopes replaces each element of x with the millsSlope of the element. It computes four
+// continued fractions at a time, because each one is a chain of divisions, and a processor can
+// compute several chains at once.
 func millsSlopes(x *[4]float64) {
 	if slices.Min(x[:]) < millsSwitch {
 		for i := range x {

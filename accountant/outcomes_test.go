@@ -37,7 +37,8 @@ func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	}
 }
 
-// The exact δ of 3 asymmetric binary outcomes is a sum over all 8 sequences.
+// The exact δ of three releases with asymmetric binary outcomes is a sum over all 8 sequences of
+// outcomes.
 func TestOutcomesOfBothOrders(t *testing.T) {
 	p, q := []float64{.6, .4}, []float64{.3, .7}
 	own, err := NewOutcomes(p, q, ReplaceOne)

@@ -117,7 +117,7 @@ func (m mixture) scale(float64) (smooth, analytic float64) {
 }
 
 // opposed is one step of the Gaussian mechanism on a Poisson sample, in which the record is
-// replaced by its opposite: (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²) (Lebeda,
+// replaced with its opposite: (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²) (Lebeda,
 // Regehr, Kamath, Steinke 2024, proposition 13).
 type opposed struct{ rate, sigma float64 }
 

@@ -86,9 +86,9 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 // at returns the composed loss at the grid point index.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on two tilted masses: above is the mass of the losses that exceed
-// the mean of the composed loss by more than reach, and below is the mass of the losses that are
-// less than this mean by more than reach.
+// outside returns Chernoff bounds on two tilted masses: above is the mass of the losses more than
+// reach above the mean of the composed loss, and below is the mass of the losses more than reach
+// below this mean.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -107,7 +107,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// If a sum overflowed, it is not below the earlier bound, and so the earlier bound stays.
+		// If a sum has overflowed, rise is not below the earlier bound, which then stays.
 		if rise < up {
 			up = rise
 		}

@@ -180,8 +180,8 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by passes the two functions of the method m to compute, and returns the bounds that compute
-// returns.
+// by calls compute with the two functions of the method m, and returns the result with the name of
+// the method.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

@@ -112,9 +112,8 @@ func TestDiscreteGaussianIsCovered(t *testing.T) {
 	}
 }
 
-// The test compares roundingDivergence with the log ratio between the rounded Gaussian of
-// variance s² − 1/12 and the discrete Gaussian, which is −He₄(k/s)/(2880 s⁴) up to higher
-// orders.
+// The test compares roundingDivergence with the log ratio between the rounded Gaussian of variance
+// s² − 1/12 and the discrete Gaussian. This log ratio is −He₄(k/s)/(2880 s⁴) up to higher orders.
 func TestRoundingDivergence(t *testing.T) {
 	for _, s := range []float64{16, 32, 64} {
 		v := s*s - 1.0/12

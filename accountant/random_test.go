@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A setting is a number of equal releases and a δ. orders contains the densities of a release for
-// each order of the two inputs, so that the test can compute the cost independently. It is nil if
-// this test has no formula for the densities.
+// A setting consists of equal releases, their number, and a δ. orders contains the densities of a
+// release for each order of the two inputs, so that the test can compute the cost independently.
+// It is nil if this test has no formula for the densities.
 type setting struct {
 	event  Event
 	delta  float64
@@ -25,7 +25,7 @@ type setting struct {
 
 // lossDensity contains the densities p and q of an output for two adjacent inputs. log returns log
 // p and log q at an output, scale is the standard deviation of the noise, and shift is the largest
-// distance between the means of p.
+// absolute value of a mean of the Gaussians in p and q.
 type lossDensity struct {
 	scale, shift float64
 	log          func(x float64) (p, q float64)

@@ -59,9 +59,9 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// bounded returns a composition whose Rényi divergences are at least as large as the divergences of
-// c. It replaces each step that has a mass at infinity by a Gaussian release with larger
-// divergences, if one is known.
+// bounded returns a composition whose Rényi divergences are at least as large as the divergences
+// of c. It replaces each step that has a mass at infinity with a Gaussian release of larger
+// divergences, if such a release is known.
 func (c *composition) bounded() *composition {
 	b := &composition{}
 	for _, s := range c.steps {
@@ -90,8 +90,8 @@ func (c *composition) finiteRenyi(order float64) float64 {
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
 // (Mironov, Talwar, Zhang 2019, section 3.3), where q is the sampling rate. ok is false if order
-// is not an integer from 64 to 2¹⁶, if a step is not such a mixture, or if the sum would lose
-// digits.
+// is not an integer from 64 to 2¹⁶, if a step is not a sampled Gaussian release, or if the sum
+// would lose digits.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false

@@ -18,11 +18,10 @@ import (
 //
 //	inf over a > 0 of H_a(P‖Q) + a·fpr,   H_a(P‖Q) = ∫ (P − aQ)₊,
 //
-// of the test of Neyman and Pearson. Each order is treated separately, because the orders are
-// different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic
-// Function", 2022, section 2). Every a gives a valid bound. Therefore H_a must be certified, but a
-// need not be the best choice. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su
-// 2022).
+// of the test of Neyman and Pearson. The two orders are different tests, so each order has its own
+// rate (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via Characteristic Function",
+// 2022, section 2). Every a gives a valid bound. Therefore H_a must be certified, but a need not
+// be the best choice. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	return p.truePositiveRate(p.attacks(), fpr)
 }

@@ -68,7 +68,8 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// blur is the effect on the reference value of rounding an fpr near 1.
+			// blur bounds the relative error of the reference value that is due to the rounding of
+			// fpr.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)
 			checkLower(t, "lower", got.Lower, want*(1+blur), 3*blur)
@@ -96,7 +97,7 @@ func TestOneStepTrueRate(t *testing.T) {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
 		best := max(mix, 0)
-		for y := -4.0; y < 5; y += 1e-3 { // tries thresholds y of the test for the other direction, of which those with a false-positive rate of at most null count
+		for y := -4.0; y < 5; y += 1e-3 { // tries all thresholds y of the test for the other direction; a threshold counts if its false-positive rate is at most null
 			if 1-((1-q)*normalCDF(-y/sigma)+q*normalCDF((1-y)/sigma)) <= null {
 				best = max(best, normalCDF(y/sigma))
 			}
@@ -197,8 +198,8 @@ func TestRiskBoundsAreReached(t *testing.T) {
 	}
 }
 
-// The test compares OddsFactor with the quantile of the privacy loss of a Gaussian release,
-// which is N(μ²/2, μ²).
+// The test compares OddsFactor with a quantile of the privacy loss of a Gaussian release. This
+// loss has the distribution N(μ²/2, μ²).
 func TestOddsFactor(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{0.1, 1, 3} {

@@ -80,12 +80,12 @@ func sampledPair(rate, sigma float64) directions {
 //   - Under add-remove, with the size of the sample public, the dominating pairs are
 //     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem 11).
 //     These are the pairs of a Poisson sample with half the noise.
-//   - Under replace-one every step is bounded by a pair whose profile is the larger of
-//     the profiles of the two orders (proposition 30 of the same paper). The bound is
-//     tight for one step. For several steps, the pairs for add-remove give the lower
-//     bound.
-//   - Under zero-out one record is replaced by a record of norm 0. The upper bound is the
-//     bound for replace-one, and the lower bound is the bound for a Poisson sample.
+//   - Under replace-one the cost of each step is bounded by the cost of a pair. The profile of
+//     this pair is the larger of the profiles for the two orders (proposition 30 of the same
+//     paper). The bound is tight for one step. For several steps, the pairs for add-remove give
+//     the lower bound.
+//   - Under zero-out one record is replaced with a record of norm 0. The upper bound is the bound
+//     for replace-one, and the lower bound is the bound for a Poisson sample.
 type WithoutReplacement struct {
 	Rate      float64 // sampled fraction of the records, in [0, 1]
 	Sigma     float64
@@ -123,12 +123,12 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 	return same(l), lower, nil
 }
 
-// Permutation is one epoch of releases over the batches of a partition of the records. Every record
-// is in exactly one batch. Apart from that, each release is like [Poisson]. The epoch costs as much
-// as one release over all records, whether or not the records are shuffled. For noise multipliers
-// below about 0.6 shuffling gives no amplification (Chua et al., "How Private are DP-SGD
-// Implementations?", 2024). Add-remove is refused, because an additional record moves other records
-// to other batches.
+// Permutation is one epoch that divides the records into batches and has one release for each
+// batch. Every record is in exactly one batch. Apart from that, each release is like [Poisson].
+// The epoch costs as much as one release over all records, whether or not the records are
+// shuffled. For noise multipliers below about 0.6 shuffling gives no amplification (Chua et al.,
+// "How Private are DP-SGD Implementations?", 2024). Add-remove is refused, because an additional
+// record moves other records to other batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency

@@ -57,7 +57,8 @@ func TestFixedSizeGap(t *testing.T) {
 }
 
 // The test computes the cost of the published method DP-SEP, which visits the records in a
-// permutation. The provable parameter μ is √T/σ. The published ε is 1, and the provable ε is 22.
+// permuted order. The provable parameter μ is √T/σ. The published ε is 1, and the provable ε is
+// 22.
 func TestPermutationOfDPSEP(t *testing.T) {
 	// sigma is the published noise multiplier of DP-SEP for ε = 1 at N = 1000, T = 100 passes, δ
 	// = 1e-5.
