@@ -61,11 +61,11 @@ func rotate(t *testing.T, c *client.Client, m *client.Member) error {
 	})
 }
 
-// The test plays studies over TLS with a virtual clock. The clients approve, and stay away for 91
-// days, longer than their certificates are valid. In the middle of the study they stay away for 400
-// days, longer than the certificate of the authority. Then two of the three clients and the
-// coordinator get new keys, and the clients stay away for another 400 days. The result must equal
-// the simulator's result bit for bit.
+// The test plays studies over TLS with a virtual clock. The clients approve the study and stay
+// away for 91 days, longer than their certificates are valid. In the middle of the study they stay
+// away for 400 days, longer than the certificate of the authority. Then two of the three clients
+// and the coordinator get new keys, and the clients stay away for another 400 days. The result
+// must equal the simulator's result bit for bit.
 //
 //abuse:case A06 over TLS, certificates are renewed by identity after 91 and 400 days, and with new keys of both ends
 //abuse:case A14 certificates expire by the clock, and only the identities renew them

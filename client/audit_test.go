@@ -10,7 +10,7 @@ import (
 	"fedpvi/internal/testing/auditlog"
 )
 
-// audited gives a data holder an audit log.
+// audited gives a data holder an audit log, and returns the lines of the log.
 func (p *holder) audited() (lines *auditlog.Lines) {
 	p.audit, lines = auditlog.New(p.t)
 	return lines

@@ -86,7 +86,7 @@ const (
 	versionPart    = "version"    // the present version of the roster, if it has changed
 	positionPart   = "position"   // position of the client in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
-	sumsPart       = "sums"       // state of the secure sums, with the keys of pairs of clients
+	sumsPart       = "sums"       // state of the secure sums, including the keys that this client shares with each other client
 	// message with this client's keys for the secure sums, which the other clients receive
 	keysPart = "keys"
 	wordPart = "word" // this client's confirmation or share for the open plan of a study with secure sums
@@ -99,14 +99,14 @@ const (
 type membership struct {
 	Name        identity.Name        `json:"name"` // name of this client in the study
 	Coordinator identity.Fingerprint `json:"coordinator"`
-	Entry       []byte               `json:"entry"` // the coordinator's roster entry at joining
+	Entry       []byte               `json:"entry"` // the coordinator's roster entry when this client joined
 	Addresses   []string             `json:"addresses"`
 	Authority   []byte               `json:"authority"`
 	Certificate []byte               `json:"certificate"`
 	Joined      time.Time            `json:"joined"`
 
 	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that this client knows, oldest first
-	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version joined
+	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if the client joined with an old version of the program
 	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not yet valid
 	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted the keys in Next
 }

@@ -20,7 +20,7 @@ const correctionAsk = 0
 // does not cover a correction, correct returns an error, and no more is released about this data
 // set.
 func (c *Client) correct(dataset string) error {
-	last := map[ledger.Hash]ledger.Charge{} // last charge for the view of an outsider, by study
+	last := map[ledger.Hash]ledger.Charge{} // last charge that was computed for an outsider, keyed by study
 	charged := map[ledger.Hash]accountant.Composed{}
 	err := c.store.Stamps(func(s ledger.Stamp) error {
 		charge := s.Entry.Charge

@@ -33,8 +33,8 @@ func (p *holder) killed(n int) bool {
 	return true
 }
 
-// The test kills a client before and after every commit of a study, and restarts it each time.
-// The result, the sent bytes and the charges must equal those of a client that was not killed.
+// The test kills a client before and after every commit of a study, and restarts it each time. The
+// result, the sent bytes and the charges must be the same as for a client that is not killed.
 //
 //abuse:case A01 it continues where it was: one charge and the same bytes for each plan
 //abuse:case A25 no second answer, at whichever step the client was stopped
@@ -124,7 +124,7 @@ func TestSameBytesAreSentAgain(t *testing.T) {
 		item := h.releases[releaseKey{p.name, 1}]
 		return fmt.Sprintf("%x %x", item.Envelope, item.Body)
 	}
-	p.seed++ // noise drawn with this seed would differ
+	p.seed++ // with this seed the client would draw different noise
 	first, spent := sent(), p.account().Spent
 	// The coordinator loses the answer, as if it had never arrived.
 	delete(h.releases, releaseKey{p.name, 1})

@@ -110,8 +110,8 @@ func TestLogsOfFailedDevices(t *testing.T) {
 	}
 }
 
-// A listener is a device that fails after it has received its input. It reports how the batches
-// in the input are drawn.
+// A listener is a device that fails after it has received its input. It records the kind of each
+// batch in the input.
 type listener struct {
 	gone
 	mutex sync.Mutex

@@ -137,8 +137,8 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	return all
 }
 
-// examineHours checks the time for which the study occupies this machine. The check reads no
-// records.
+// examineHours compares the time for which the study occupies this machine with the limit in the
+// policy. The check reads no records.
 func (c *Client) examineHours(m *Member, p *Policy) Finding {
 	const check = "computing time"
 	r, err := c.Review(m, p, "")

@@ -26,7 +26,7 @@ const (
 	OverBudget  = 4   // the study costs more than the remaining privacy budget
 	Damaged     = 5   // the state is damaged, or older than a message that this client has sent
 	Unreachable = 6   // the coordinator cannot be reached
-	Fruitless   = 7   // several consecutive answers were charged for nothing (see [Failing] and [Stalled])
+	Fruitless   = 7   // several consecutive answers were charged without success (see [Failing] and [Stalled])
 	Interrupted = 130 // stopped by a signal
 )
 

@@ -23,7 +23,7 @@ func (c *Client) Forget(of ledger.Hash, part string) error {
 	return c.store.Save(ledger.Change{Study: of, Parts: map[string][]byte{part: nil}})
 }
 
-// Missed returns the reasons why charged answers were not accepted, by plan.
+// Missed returns the reasons why charged answers were not accepted, keyed by plan number.
 func (c *Client) Missed(of ledger.Hash) (map[uint64]string, error) {
 	var at position
 	err := c.get(of, positionPart, &at)

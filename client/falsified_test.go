@@ -50,9 +50,9 @@ type falsifier struct {
 	said     []transport.Item
 	consents map[identity.Name][]byte
 	answers  map[releaseKey][]byte
-	models   map[uint64][32]byte   // model hash of each plan, by number of the plan
-	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, by number of the outcome's entry
-	changed  [32]byte              // hash of the victim's release, if it is fetched
+	models   map[uint64][32]byte   // model hash of each plan, keyed by plan number
+	fetched  map[uint64][][32]byte // hashes of the releases that clients fetch, keyed by the number of the outcome's entry
+	changed  [32]byte              // hash of the victim's release, if clients fetch releases
 }
 
 // Pieces changes or withholds the release of the victim.
@@ -347,9 +347,9 @@ func fetchedStudy(t *testing.T) *study.Study {
 	return st
 }
 
-// falsified plays a study with a falsifier. Every client must stop with a refusal that contains the
-// text refusal. The verification of the bundle must fail at the last entry, with an error that
-// contains the text fault. If fault is empty, the bundle is not verified.
+// falsified plays a study with a falsifier. Every client must stop with a refusal whose text
+// contains refusal. The verification of the bundle must fail at the last entry, with an error
+// whose text contains fault. If fault is empty, the bundle is not verified.
 func falsified(t *testing.T, st *study.Study, l *falsifier, refusal, fault string) {
 	records := filepath.Join(t.TempDir(), "records")
 	_, err := sim.Deal(st, sim.Options{StudyFile: "study.toml", Seed: federationSeed, Workers: 1}, records)

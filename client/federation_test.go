@@ -149,7 +149,8 @@ func newNetworkBehind(t *testing.T, st *study.Study, records string, front func(
 	return newNetworkAt(t, st, records, coordinator.Options{Now: time.Now}, front)
 }
 
-// newNetworkAt is like newNetworkBehind, but all clocks show the time of the coordinator's options.
+// newNetworkAt is like newNetworkBehind, but o configures the coordinator, and the clients use the
+// coordinator's clock.
 func newNetworkAt(t *testing.T, st *study.Study, records string, o coordinator.Options, front func(n *realNetwork) transport.Coordinator) *realNetwork {
 	t.Helper()
 	n := &realNetwork{t: t, document: st, hubDir: filepath.Join(t.TempDir(), "hub"), records: records, now: o.Now}
@@ -254,7 +255,8 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	})
 }
 
-// play runs all clients concurrently and returns how the study ended for each of them.
+// play runs all clients concurrently, and returns the ending of the study that each client has
+// seen.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
 	endings, errs := n.runAll()

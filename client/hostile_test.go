@@ -127,8 +127,8 @@ func TestForgedFirstEntry(t *testing.T) {
 	}
 }
 
-// The test checks that charges per record and charges per client are not added up, and that a data
-// set is not used in a study whose privacy unit differs from the one in the policy.
+// The test checks that charges per record and charges per client are not added up, and that a
+// study cannot use a data set if the study and the policy have different privacy units.
 //
 //abuse:case A23 studies with another privacy unit than the budget's are refused, not added up
 func TestUnitsAreKeptApart(t *testing.T) {
@@ -225,8 +225,8 @@ func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil changes the messages that the hub receives from the victim. It replaces each of
-// their last four numbers n by −n/2, so that the cavity of the victim's factor is improper.
+// spoil changes the messages that the hub receives from the victim. It replaces each of their last
+// four numbers n with −n/2, so that the cavity of the victim's factor is improper.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {

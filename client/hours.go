@@ -24,8 +24,8 @@ type Duration struct {
 }
 
 const (
-	fewRecords  = 256            // number of made-up records of the client with fewer records
-	someRecords = 8 * fewRecords // number of made-up records of the client with more records
+	fewRecords  = 256            // number of made-up records of the first simulated client
+	someRecords = 8 * fewRecords // number of made-up records of the second simulated client
 	// A rehearsal (a simulation of two clients) ends after this time if each client has answered a
 	// plan of the rounds phase.
 	rehearse = 300 * time.Millisecond

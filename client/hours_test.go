@@ -85,8 +85,9 @@ func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that the findings about the computing time are byte-identical for files of 10 and
-// of 1,000 records, with a limit below the estimate and with one above it.
+// The test checks that review, doctor and approval report the same bytes about the computing time
+// for a file of 10 records and for a file of 1,000 records. It does so with a limit below the
+// estimate, and with a limit above it.
 func TestHoursDoNotDependOnTheFile(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)

@@ -20,10 +20,10 @@ type hubSums struct {
 	*sums.Coordinator
 	federation *sums.Federation
 	keys       map[int]transport.Item // by place
-	deals      map[int][]byte         // bodies of the deals for the open plan, by place
+	deals      map[int][]byte         // bodies of the deals for the open plan, keyed by the dealer's place
 	said       map[string][]byte      // confirmations and shares received so far; a client that repeats one must send the same bytes
 	complaints []int                  // places of dealers whose deals could not be read
-	// spoil, if set, changes the parts of deals for a client.
+	// spoil, if set, changes pieces, the parts of deals that are meant for the client name.
 	spoil func(name identity.Name, pieces []byte)
 	// absent lists the clients whose messages for the open plan do not arrive.
 	absent []identity.Name

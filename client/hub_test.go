@@ -88,9 +88,9 @@ type hub struct {
 	receipts []transcript.Receipt
 	// bodies holds the decrypted answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
-	// waiting holds the new keys that are not in a version of the roster yet, by party. The hub
-	// signs the next version before its next plan. The slice renewals holds all renewals of the
-	// hub's own keys since the study was created.
+	// waiting holds the new keys that are not in a version of the roster yet, keyed by party. The
+	// hub signs the next version before its next plan. The slice renewals holds all renewals of
+	// the hub's own keys since the study was created.
 	waiting  map[identity.Name]roster.Renewal
 	renewals [][]byte
 	revoked  []roster.Revocation
@@ -190,7 +190,7 @@ func (h *hub) begin() {
 	h.append(envelope, body)
 	if h.study.Federation.Aggregation == study.Secure {
 		h.beginSums()
-		return // the first plan waits for keys
+		return // the first plan is published after the clients have sent their keys
 	}
 	h.ask()
 }
@@ -395,7 +395,7 @@ func (l line) Whole(_ context.Context, number uint64) (transport.Item, error) {
 
 func (l line) Submit(_ context.Context, item transport.Item) error { return l.submit(l.name, item) }
 
-// Release returns a release as its client has signed it.
+// Release writes the release with the given hash to w.
 func (l line) Release(_ context.Context, ask uint64, hash [32]byte, _ int64, w io.Writer) error {
 	for key, body := range l.bodies {
 		if own, err := l.server.Commitment(int(ask), body); key.ask == ask && err == nil && own == hash {

@@ -140,8 +140,8 @@ func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) 
 }
 
 // destroyKey destroys the sealing keys of a study that is over. The coordinator has kept the deals
-// of the other clients. If the sealing keys were not destroyed, a person who steals them and the
-// kept deals could decrypt the columns for this client.
+// of the other clients. With these deals and the sealing keys, a thief could decrypt the columns
+// for this client.
 func (c *Client) destroyKey(m *Member) error {
 	m.keys.sealing = nil
 	return c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile))
@@ -191,7 +191,7 @@ func (c *Client) destroyAll(path string, except ...string) error {
 }
 
 // makeKeys makes new keys for a study. It returns the renewal, a signed message that replaces this
-// client's roster entry by an entry with the new keys.
+// client's roster entry with one that contains the new keys.
 func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	var k keys
 	var err error

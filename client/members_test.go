@@ -282,7 +282,7 @@ func TestNewKeysBeforeTheBeginning(t *testing.T) {
 		_, err := p.step()
 		check(t, err)
 	}
-	h.rotate() // while the clients wait
+	h.rotate() // the hub gets new keys while the clients wait for the study to begin
 	h.begin()
 	for _, e := range play(t, all) {
 		if e.Aborted {
@@ -405,8 +405,9 @@ func TestPolicyKnowsTheClients(t *testing.T) {
 	one(t, h, north)
 }
 
-// With participants.review in the policy, the run must stop when the roster becomes known, until the
-// data holder has approved the roster. An approval of a different roster must not count.
+// If the policy sets participants.review, the run must stop when the roster becomes known. It may
+// continue only after the data holder has approved the roster. An approval of a different roster
+// must not count.
 //
 //abuse:case A05 where the policy asks for it, the data holder approves the roster before the first answer
 func TestDataHolderApprovesTheRoster(t *testing.T) {

@@ -67,9 +67,9 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 	return transport.Dial(ctx, config)
 }
 
-// Dial connects to the coordinator of a study. The certificate of this client may have expired, or
-// the client or the coordinator may reject the keys of the other. Dial then first renews the
-// certificate and learns the coordinator's new keys.
+// Dial connects to the coordinator of a study. If the certificate of this client has expired, or
+// if one of the two parties rejects the other's keys, Dial first renews the certificate and learns
+// the coordinator's new keys.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	line, err := c.dial(ctx, m, n)
 	if err == nil || !errors.Is(err, errStale) && !transport.Mistrusted(err) {

@@ -28,7 +28,7 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 		{"pace = 2.5", 2499 * time.Millisecond, 2500 * time.Millisecond},
 		{"pace = 2.5", 2500 * time.Millisecond, 5 * time.Second},
 		{"pace = 2.5", 12 * time.Second, 12500 * time.Millisecond},
-		{"", 7 * time.Second, 7 * time.Second}, // version 1 has no pace
+		{"", 7 * time.Second, 7 * time.Second}, // a study of version 1 has no pace
 	} {
 		h, all := federation(t, planeStudy(recordPrivacy, "", c.federation), "north")
 		p := all[0]
@@ -48,7 +48,7 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 		began := p.late
 		sent := &pacedLine{line{h, p.name}, func() {
 			left = append(left, p.late-began)
-			began = p.late // the next plan comes with the answer
+			began = p.late // the coordinator publishes the next plan as soon as this answer arrives
 		}}
 		_, err = k.Run(t.Context(), client.Run{
 			Member: m, Policy: policy, Data: origin.Source{From: p.data},

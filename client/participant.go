@@ -54,9 +54,9 @@ type position struct {
 	Records ledger.Hash `json:"records"` // hash of the file of records at the start of the study
 	Plan    uint64      `json:"plan"`    // number of the last plan for this client
 	Model   [32]byte    `json:"model"`   // model hash of plan number Plan
-	Asks    [2]int      `json:"asks"`    // number of plans that asked this client so far, and in the whole study
+	Asks    [2]int      `json:"asks"`    // number of plans published so far, and number of plans in the whole study
 	Ended   *Ending     `json:"ended,omitempty"`
-	// reason why a charged answer was not accepted, by number of the plan
+	// reasons why charged answers were not accepted, keyed by plan number
 	Missed map[uint64]string `json:"missed,omitempty"`
 	Failed int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
 	// Open maps the number of each open plan to the model hash in the plan's entry. It is used only
@@ -348,8 +348,8 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes an entry with a plan or an outcome, or an entry between the two, which is a step of
-// the secure sum.
+// step processes an entry that contains a plan, an outcome, or a step of the secure sum between
+// the two.
 func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind

@@ -36,7 +36,7 @@ func (p *holder) refused(what string, err error, code int, says string, spent fl
 	}
 }
 
-// edit replaces old by new in the policy file.
+// edit replaces old with new in the policy file.
 func (p *holder) edit(old, new string) {
 	p.t.Helper()
 	path := filepath.Join(p.dir, client.PolicyFile)

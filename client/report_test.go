@@ -23,8 +23,8 @@ func written(t *testing.T, r *page.Report) string {
 }
 
 // The test plays studies of two clients with different records, and checks that their reports are
-// equal. A report then cannot depend on the records of one client. A report must contain the result,
-// and must name neither the data set nor the file of the client.
+// equal. Equal reports cannot depend on the records of one client. A report must contain the
+// result, and must name neither the data set nor the file of the client.
 func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
@@ -73,8 +73,9 @@ func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	}
 }
 
-// The test checks that a client's report and the report from the coordinator's bundle differ only in
-// their list of checks, and that a client whose transcript has a damaged entry makes no report.
+// The test checks that a client's report and the report from the coordinator's bundle differ only
+// in the list of checks. It also checks that a client makes no report if an entry of its
+// transcript is damaged.
 func TestReportOfAClientAndOfTheCoordinator(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0", ""))
 	n := newRealNetwork(t, st, records)

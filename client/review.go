@@ -58,7 +58,7 @@ type Organiser struct {
 // Leaves describes the messages that this client sends in a study.
 type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
-	Numbers  int `json:"numbers"`         // number of numbers in the longest message
+	Numbers  int `json:"numbers"`         // count of numbers in the longest message
 	Bytes    int `json:"bytes_a_message"` // size of each encrypted message with its envelope, the same for all messages
 	// Dealt states that the client deals each message out to the other clients (see package sums)
 	// instead of sending it to the coordinator. With each message the client then also sends a
@@ -82,7 +82,7 @@ type Cost struct {
 	// Quote is the cost of this study under the policy, with the state of the budget before and
 	// after the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
-	Cap   float64       `json:"cap"` // ε in the policy, at the δ in the field At
+	Cap   float64       `json:"cap"` // limit on ε in the policy, at the δ in the field At
 	At    float64       `json:"at_delta"`
 }
 
@@ -160,7 +160,8 @@ func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) 
 	return clientsOf(members), true, nil
 }
 
-// findStrangers sets the field Strangers of the review of a study whose roster is known.
+// findStrangers sets the field Strangers of the review if the study has secure aggregation. The
+// roster must be known.
 func (c *Client) findStrangers(r *Review, m *Member, p *Policy) error {
 	if p == nil || m.Study.Federation.Aggregation != study.Secure {
 		return nil

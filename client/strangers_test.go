@@ -25,9 +25,9 @@ func TestStrangersAndTheCharge(t *testing.T) {
 		members.Entries = append(members.Entries, roster.Entry{Name: name, Role: identity.Client, Key: key})
 	}
 	for _, c := range []struct {
-		recognised string // names of the clients in the policy
+		recognised string // names of the clients that the policy recognises
 		strangers  int
-		views      [3]string // views of the charge for t = 0, 1 and 2
+		views      [3]string // observers for which the study is charged if 0, 1 or 2 clients may collude
 	}{
 		{"", 3, [3]string{"coordinator", "coordinator", "coordinator"}},
 		{"south", 2, [3]string{"coordinator", "coordinator", "coalition"}},

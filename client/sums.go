@@ -65,8 +65,8 @@ func (a *participant) restoreSums() error {
 	return nil
 }
 
-// drawKeys returns the message that sends this client's keys of the secure sums to the other clients.
-// It puts the new state of the sums into change.
+// drawKeys returns the message with this client's keys for the secure sums, which the other
+// clients receive. It puts the new state of the sums into change.
 func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 	envelope, body, err := a.sums.Keys(a.member.keys.identity)
 	if err != nil {
@@ -87,8 +87,8 @@ func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
 
-// followSums applies an entry to the state of the secure sums. The entry contains a plan or an
-// outcome, or was signed between the two as a step of secure aggregation.
+// followSums applies an entry to the state of the secure sums. The entry contains a plan, an
+// outcome, or a step of secure aggregation between the two.
 func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
 	if a.sums == nil {
 		if e.Kind.Step() {

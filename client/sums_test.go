@@ -178,9 +178,9 @@ func TestAnswerAfterTheCut(t *testing.T) {
 	}
 }
 
-// One client's part of a deal was changed. The client must complain and must not confirm the cut.
-// The other clients must open the sum. The client must continue, although its complaint arrives too
-// late, after the certificate.
+// The part of a deal for one client was changed. This client must complain and must not confirm
+// the cut. The other clients must open the sum. This client must continue, although its complaint
+// arrives too late, after the certificate.
 //
 //abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
 func TestSpoiledColumns(t *testing.T) {
@@ -285,7 +285,7 @@ func TestSealingKeyOfAClientIsDestroyed(t *testing.T) {
 	if left := keys(); len(left) > 0 {
 		t.Errorf("the keys %v are left", left)
 	}
-	check(t, os.WriteFile(during[0], key, 0o600)) // as if the program had been killed before
+	check(t, os.WriteFile(during[0], key, 0o600)) // as if the program had been killed before it destroyed the key
 	ending, err := all[0].step()
 	if err != nil || string(ending.Result) != string(endings[0].Result) || len(keys()) > 0 {
 		t.Errorf("another run after the end: %v, keys %v", err, keys())

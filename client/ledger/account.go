@@ -42,8 +42,7 @@ type StudySpent struct {
 	Last    time.Time `json:"last"`
 }
 
-// Accounts returns the state of every data set's budget, in the order of the names of the data
-// sets.
+// Accounts returns the state of every data set's budget, sorted by the name of the data set.
 func (s *Store) Accounts() []Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -97,7 +97,7 @@ type anchor struct {
 
 // openAnchor compares the anchor in a directory with db, the newest mark of the database. head is
 // the hash of the newest entry of the database, and previous is the hash of the entry before it.
-// Then openAnchor replaces the anchor by a file that contains only the mark db. The mark is then
+// Then openAnchor replaces the anchor with a file that contains only the mark db. The mark is then
 // durable, and the file stays short.
 func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
 	path := filepath.Join(dir, AnchorFile)

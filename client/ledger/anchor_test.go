@@ -93,9 +93,9 @@ func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	return n, nil
 }
 
-// The test replaces each of the two files by the file after an earlier transaction. Open must accept
-// the store only if the anchor is at most one transaction behind, because a crash can cause this
-// state.
+// The test opens stores in which the database or the anchor is older than the other file. Open
+// must accept a store only if the anchor is at most one transaction older than the database,
+// because a crash can cause this state.
 //
 //abuse:case A15 one of the two files put back to any earlier transaction: not opened
 func TestFilesFromThePast(t *testing.T) {

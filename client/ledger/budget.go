@@ -10,7 +10,7 @@ import (
 // These are the kinds of filters. A filter decides whether a release fits into a budget.
 const (
 	Gaussian = "gaussian" // exact for Gaussian releases; refuses all other releases
-	Renyi    = "renyi"    // adds Rényi divergences of one fixed order; accepts every kind of release
+	Renyi    = "renyi"    // adds up Rényi divergences of one fixed order; accepts every kind of release
 )
 
 // Privacy units.

@@ -36,7 +36,7 @@ type chain struct {
 	heads    []Hash // hash of entry n at index n − 1
 	accounts map[string]*account
 	answered map[answer]uint64 // number of the entry that charges the answer
-	names    map[Hash]string   // data set that was charged first for a file of records, by hash of the file
+	names    map[Hash]string   // first data set that was charged for a file of records, keyed by the hash of the file
 }
 
 // An answer identifies the answer to one plan of one study.

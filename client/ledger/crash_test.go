@@ -83,7 +83,7 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	path := filepath.Join(s.Dir(), ledger.File)
 	before, err := os.ReadFile(path)
 	check(t, err)
-	anchor, err := os.ReadFile(filepath.Join(s.Dir(), ledger.AnchorFile)) // written after the commit
+	anchor, err := os.ReadFile(filepath.Join(s.Dir(), ledger.AnchorFile)) // the anchor is written after the commit
 	check(t, err)
 	_, err = pay(s, study, 2)
 	check(t, err)

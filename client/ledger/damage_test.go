@@ -155,7 +155,7 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// exchange replaces the data holder's identity in dir by another one.
+// exchange replaces the data holder's identity in dir with another one.
 func exchange(t *testing.T, dir string) error {
 	s := newStore(t)
 	check(t, s.Close())

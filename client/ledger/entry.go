@@ -28,7 +28,7 @@ const maxLine = 128 << 10
 type Entry struct {
 	Version  int       `json:"version"`
 	Sequence uint64    `json:"sequence"` // number of the entry, from 1
-	Previous Hash      `json:"previous"` // hash of the previous entry; zeros in the first
+	Previous Hash      `json:"previous"` // hash of the previous entry; zeros in the first entry
 	Time     time.Time `json:"time"`     // time by this machine's clock; no decision depends on it
 	Program  string    `json:"program"`  // name and version of the program that wrote the entry
 	Dataset  string    `json:"dataset"`

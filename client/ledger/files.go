@@ -14,7 +14,7 @@ import (
 const (
 	fileMode = 0o600
 
-	heldFile = "in-use.json" // names the process that has the store open, for error messages
+	heldFile = "in-use.json" // file that names the process that has the store open; used in error messages
 )
 
 // Damaged is the error for a damaged store. The client must not send any message from a damaged

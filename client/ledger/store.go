@@ -39,10 +39,10 @@ const format = "fedpvi client ledger 2"
 // without a mark.
 const unanchored = "fedpvi client ledger 1"
 
-// These are the names of the buckets of the database. The bucket meta contains the format, the data
-// holder's public key and the mark of the newest transaction. The bucket chain contains the entries
-// by number. The bucket studies contains a bucket for each study with its encrypted state. The
-// bucket outbox contains the charged messages of plans whose outcome is unknown.
+// These are the names of the buckets of the database. The bucket meta contains the format, the
+// data holder's public key and the mark of the newest transaction. The bucket chain contains the
+// entries, keyed by number. The bucket studies contains a bucket for each study with its encrypted
+// state. The bucket outbox contains the charged messages of plans whose outcome is unknown.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")

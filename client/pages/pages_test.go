@@ -48,7 +48,7 @@ type holder struct {
 	dir    string // state directory
 	study  *coordinator.Study
 	client *client.Client
-	member *client.Member // value that a run uses
+	member *client.Member // the Member that runs use and change
 	pages  *Pages
 	other  invitation.Invitation // invitation of the other client
 	cut    bool                  // whether the connection to the coordinator breaks before an answer

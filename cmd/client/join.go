@@ -29,7 +29,7 @@ type firstPolicy struct {
 	Delta   *float64 `help:"The δ of the cap. Default: 1e-5." placeholder:"δ"`
 }
 
-// promise returns the privacy limit that the policy states.
+// promise returns the privacy limit for a new policy: the values of the flags, or the defaults.
 func (f firstPolicy) promise() (accountant.Target, error) {
 	t := accountant.Target{Epsilon: 1, Delta: 1e-5}
 	if f.Epsilon != nil {

@@ -115,7 +115,7 @@ func (c *commands) finish(err error) int {
 		fmt.Fprintf(os.Stderr, "client: %v%s\n(exit code %d: docs/use/exit-codes.md)\n", err, cli.Remedy(err), code)
 	}
 	if c.JSON && err != nil && told == nil {
-		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // an error of printing cannot be reported anywhere
+		_ = cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}) // if printing fails, there is no other place to report the error
 	}
 	return code
 }

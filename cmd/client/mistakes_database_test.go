@@ -73,7 +73,7 @@ func serveBase(c io.ReadWriter) error {
 		switch kind[0] {
 		case 'Q': // a query without results, such as BEGIN
 			answer = "C\x00\x00\x00\x0aBEGIN\x00" + ready
-		case 'P': // a query with results: its name, its text, and the types of its parameters
+		case 'P': // a query with results; the message contains its name, its text and the types of its parameters
 			answer = string(failure(strings.Split(string(body), "\x00")[1]))
 		case 'S':
 			answer = ready

@@ -57,7 +57,8 @@ func gzipped(t *testing.T, content []byte) []byte {
 	return compressed(t, gzip.NewWriter, content)
 }
 
-// workbook returns a ZIP archive with one file, which looks like a workbook.
+// workbook returns a ZIP archive that contains only an empty file with the given name, so that the
+// archive looks like a workbook.
 func workbook(t *testing.T, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -174,7 +175,8 @@ func unreadable(t *testing.T) (all []mistake) {
 	return all
 }
 
-// A mistake is a file with a mistake.
+// A mistake describes a faulty file: the fault, the name of the file, and a part of the expected
+// message.
 type mistake struct{ what, file, has string }
 
 // misfit writes files with rows or values that do not fit the study, and returns them.

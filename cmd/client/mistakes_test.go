@@ -23,8 +23,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// visits is the study of the tests. Its noise is given, so that nothing has to be computed before a
-// run.
+// visits is the study that the tests run. It states its noise, so the programs need not compute
+// the noise before a run.
 const visits = `study = { version = 2, name = "visits" }
 model = { family = "poisson", outcome = "visits", terms = ["age", "sex"] }
 privacy = { unit = "client", noise_multiplier = 4.0, delta = 1e-5 }

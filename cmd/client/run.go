@@ -156,7 +156,7 @@ func (r *runCommand) reading(read shard.Report) {
 	if read.Records == 0 {
 		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
 	}
-	_ = words.Reading(os.Stderr, read) // the error could only be reported by printing again
+	_ = words.Reading(os.Stderr, read) // if printing fails, printing an error would fail too
 }
 
 func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy, web *pages.Pages) (_ *client.Ending, err error) {

@@ -123,8 +123,8 @@ func (s *serviceRun) Run() error {
 type handler []string
 
 // Execute runs the command line. If Windows orders the service to stop, Execute cancels the
-// command, which then ends as it does after a signal. The exit code is that of the command, or 0 if
-// the command ended because Windows stopped it.
+// command, which then ends as it does after a signal. Execute returns the command's exit code, or
+// 0 if the command ended because Windows stopped it.
 func (h handler) Execute(_ []string, orders <-chan svc.ChangeRequest, status chan<- svc.Status) (specific bool, code uint32) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
