@@ -12,8 +12,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Several goroutines add the same study at the same time. The test checks that one of them
-// succeeds, and that the hub keeps the keys that it made.
+// Several goroutines add the same study at the same time. The test checks that exactly one of them
+// succeeds, and that a restarted hub can run the study with the keys on disk.
 func TestFoundingTwiceAtOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	document := planeText(noPrivacy, "rounds = 2", "")

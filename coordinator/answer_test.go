@@ -187,9 +187,9 @@ func TestKilledBetweenPasses(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// A plan is closed while a long answer to it is checked, which deletes the answer's bytes. The
-// coordinator must reply that the client is late, or must report success if the answer was accepted
-// before.
+// The test closes a plan while the coordinator checks a long answer to this plan. Closing the plan
+// deletes the bytes of the answer. The coordinator must reply that the client is late, or must
+// report success if it has already accepted the answer.
 func TestPlanIsClosedDuringCheck(t *testing.T) {
 	s := newLongStand(t, 100)
 	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
@@ -207,8 +207,8 @@ func TestPlanIsClosedDuringCheck(t *testing.T) {
 	check(t, s.study.finish(t.Context(), s.south.peer, again))
 }
 
-// The test deletes the bytes of an answer after the check, and replaces them by others. The
-// coordinator must not accept the answer.
+// The test deletes the bytes of an answer after the check, and writes other bytes in their place.
+// The coordinator must not accept the answer.
 func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
@@ -292,8 +292,8 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	}
 	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, size)
 	garbage := size + size/8      // bytes allocated by one read of the answer
-	numbers := uint64(8 * s.size) // bytes of the answer as numbers; the sum takes as much
-	taken := size + 2*numbers     // the answer as bytes and as numbers, and the sum
+	numbers := uint64(8 * s.size) // size in bytes of the answer as numbers; the sum has the same size
+	taken := size + 2*numbers     // size of the answer as bytes, the answer as numbers, and the sum
 	if checked > garbage+300<<10 || added > garbage+taken+300<<10 {
 		t.Errorf("checking took %d bytes, and adding up %d", checked, added)
 	}

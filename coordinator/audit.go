@@ -26,7 +26,7 @@ func (s *Study) auditMember(ctx context.Context, event string, name identity.Nam
 	s.audit(event, slog.LevelInfo, append(all, attrs...)...)
 }
 
-// auditVerdict writes a line with the verdict on a round of the posterior.
+// auditVerdict writes a line with the verdict on a round.
 func (s *Study) auditVerdict(ask uint64, verdict phase.Verdict) {
 	level := slog.LevelInfo
 	if verdict != pvi.Accepted {

@@ -21,7 +21,8 @@ type columns struct {
 	cut        []sums.Dealt
 
 	once sync.Once
-	// deals by the dealer's place in the roster; nil if the deals are too long to be kept in memory
+	// deals, keyed by the dealer's place in the roster; nil if the deals are too long to be kept
+	// in memory
 	bodies map[int][]byte
 	err    error
 }
@@ -34,8 +35,9 @@ func newColumns(s *Study, f *sums.Federation, ask uint64, cut []sums.Dealt) *col
 	return &columns{study: s, federation: f, ask: ask, cut: slices.Clone(cut)}
 }
 
-// load reads the deals into memory if their total size is at most maxColumns. If each client
-// fetches many small columns, reads from the store are slow.
+// load reads the deals into memory, unless the store keeps them in files or their total size
+// exceeds maxColumns. Without this copy, reading many small columns for each client from the store
+// would be slow.
 func (c *columns) load() error {
 	c.once.Do(func() {
 		size := c.federation.DealSize()
@@ -67,7 +69,7 @@ type part struct {
 	key    store.ReleaseKey
 	at     int64
 	body   []byte // the whole message, if it is in memory
-	offset uint64 // offset in the pieces
+	offset uint64 // position in the sequence that the client receives
 	size   uint64
 }
 

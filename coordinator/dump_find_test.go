@@ -50,8 +50,8 @@ func (f *finder) find(b []byte) (rows [][]uint64) {
 	return rows
 }
 
-// dumpOf returns all numbers and bytes that can be reached from a value. Each number except a byte
-// has eight bytes.
+// dumpOf returns all numbers and bytes that can be reached from a value. A byte takes one byte of
+// the result, and any other number takes eight.
 func dumpOf(value any) []byte {
 	w := walker{seen: map[uintptr]bool{}}
 	w.walk(reflect.ValueOf(value))
@@ -77,7 +77,7 @@ func (w *walker) walk(v reflect.Value) {
 		w.walk(v.Elem())
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[Study]() || v.Type() == reflect.TypeFor[Hub]() {
-			return // the state refers back to its study and hub
+			return // do not follow the references from the state back to its study and hub
 		}
 		for i := range v.NumField() {
 			w.walk(v.Field(i))

@@ -48,9 +48,9 @@ type vault struct {
 	openers []*seal.Key
 	keys    [][32]byte
 	dealt   map[store.ReleaseKey]dealt
-	rows    map[[32]byte][]uint64 // rows that the vault knows, by their hash
+	rows    map[[32]byte][]uint64 // rows that the vault knows, keyed by their hash
 	clear   *finder
-	shared  map[uint64]bool // plans that have a certificate, by number
+	shared  map[uint64]bool // numbers of the plans that have a certificate
 	dumps   int
 	entries uint64   // number of transcript entries that the vault has read
 	found   []string // descriptions of combinations, other than sums, that the vault could compute
@@ -136,7 +136,7 @@ func (v *vault) files() {
 	}))
 }
 
-// search adds the rows of honest clients that are unencrypted in b.
+// search adds the rows of honest clients that occur unencrypted in b.
 func (v *vault) search(b []byte) {
 	for _, row := range v.clear.find(b) {
 		v.hold(row)
@@ -402,8 +402,8 @@ func (v *vault) learned() string {
 	return ""
 }
 
-// functions returns a basis of the combinations of targets that are combinations of the vault's
-// rows.
+// functions returns the targets, and a basis of the linear combinations of targets that the vault
+// can compute from its rows.
 func (v *vault) functions() (targets []target, functions [][]uint64) {
 	n := v.words()
 	var rows [][]uint64
@@ -441,7 +441,8 @@ func (v *vault) functions() (targets []target, functions [][]uint64) {
 	return targets, functions
 }
 
-// vanishing returns a basis of the combinations of rows in which the first words are zero.
+// vanishing returns a basis of those linear combinations of rows whose words are zero before
+// position first.
 func vanishing(rows [][]uint64, first int) [][]uint64 {
 	rank := 0
 	for col := 0; col < first && rank < len(rows); col++ {
@@ -490,7 +491,7 @@ func wideRecords(n, d int) *shard.Records {
 // client is corrupt.
 func playInVault(t *testing.T) *vault {
 	t.Helper()
-	const d = 100 // a row has as many words
+	const d = 100 // number of coefficients, which determines the number of words in a row
 	v := newVault(t)
 	v.h = newHouse(t, Options{Store: store.Options{Commit: v.commit}})
 	v.h.found([]byte(strings.Replace(string(wideText(d, 2)), "[federation]", "[federation]\naggregation = \"secure\"\nmin_clients = 3\ncolluders = 1", 1)))

@@ -129,7 +129,7 @@ func TestStalledStudyIsAborted(t *testing.T) {
 
 // The test excludes a client from a study with secure aggregation while a plan waits for the
 // client's deal, and then restarts the coordinator. The sums of the other clients must be opened
-// without the excluded one. No other client can be excluded, because all remaining clients are
+// without the excluded client. No other client can be excluded, because all remaining clients are
 // needed to open a sum. It must not be possible to sign another roster during a round.
 //
 //abuse:case A20 with secure sums an excluded client counts as missing, and the sums of the others are opened

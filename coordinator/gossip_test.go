@@ -67,7 +67,7 @@ func TestGossipIsShown(t *testing.T) {
 	}
 	h.gossiping(t)
 	north, south := parties[0], parties[1]
-	admit(t, north) // without a connection, so that only gossip can show the client
+	admit(t, north) // north does not connect to the coordinator, so only gossip can show that it is running
 	south.connect(t, serving(t, h))
 	check(t, south.approve(t.Context()))
 	standing, err := south.link.Standing(t.Context())

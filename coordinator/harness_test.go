@@ -161,7 +161,7 @@ type party struct {
 	ledger   uint64
 	outbox   *transport.Item
 	next     *successor   // keys that are not in force yet; nil if there are none
-	models   map[int]Hash // hash of the model, by number of the plan
+	models   map[int]Hash // hash of the model of each plan, keyed by plan number
 
 	commitment Hash // commitment of the last answer
 }

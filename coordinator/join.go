@@ -176,7 +176,8 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	// the envelope may be the client's first consent, sent again after its keys were replaced
+	// the envelope may be the client's first consent, sent again after the client's keys were
+	// replaced
 	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
 		if err := b.view(func(st store.Study) (err error) {

@@ -31,10 +31,10 @@ type keyChanges struct {
 	Versions []uint64 `json:"versions,omitempty"` // numbers of the entries that changed the roster
 	// renewals of the coordinator's roster entry that are in force, oldest first
 	Own [][]byte `json:"own,omitempty"`
-	// renewals that the next version of the roster will contain, by party
+	// renewals that the next version of the roster will contain, keyed by party
 	Waiting map[identity.Name][]byte `json:"waiting,omitempty"`
-	Revoked map[identity.Name]string `json:"revoked,omitempty"` // reasons, by revoked client
-	Made    map[identity.Name]int    `json:"made,omitempty"`    // number of renewals, by client
+	Revoked map[identity.Name]string `json:"revoked,omitempty"` // reasons for the revocations, keyed by client
+	Made    map[identity.Name]int    `json:"made,omitempty"`    // number of renewals, keyed by client
 }
 
 // noteMembers is the name of the note with the key changes.
@@ -366,8 +366,9 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 	})
 }
 
-// remove removes a client from a study that has not begun. It replaces the client's invitation by
-// an expired one that nobody receives. The study therefore waits until the client is invited again.
+// remove removes a client from a study that has not begun. It replaces the client's invitation
+// with an expired one that nobody receives. The study therefore waits until the client is invited
+// again.
 func (b *batch) remove(name identity.Name, c *client) error {
 	s, st := b.study, b.state
 	_, expired, err := s.hub.invite(s.hash, st.own, name, s.fixed.Addresses, b.now)

@@ -65,12 +65,12 @@ func (s *successor) asks() transport.RenewRequest {
 	return transport.RenewRequest{Request: s.request, Renewal: s.renewal.Bytes()}
 }
 
-// adopt replaces the keys of the party by the keys in s.
+// adopt replaces the keys of the party with the keys in s.
 func (p *party) adopt(s *successor) {
 	p.identity, p.tls, p.sealing, p.request, p.entry, p.next = s.identity, s.tls, s.sealing, s.request, s.renewal.Entry.Bytes(), nil
 }
 
-// version follows a new version of the roster.
+// version processes an entry with a new version of the roster.
 func (p *party) version(e transcript.Entry, chain transcript.Chain) error {
 	own, _ := chain.Members().Named(p.peer.Name)
 	if !bytes.Equal(own.Bytes(), p.entry) {

@@ -88,7 +88,7 @@ type Events interface {
 	Ended()                 // a study ended with a posterior
 	Aborted()               // a study was aborted
 	Opened()                // a plan was published
-	Verdict(verdict string) // a round of the posterior ended: accepted, rejected or void
+	Verdict(verdict string) // a round ended with the verdict accepted, rejected or void
 	// Influence reports the norm of a client's answer, divided by the median norm of the other
 	// answers. It is called only in studies in which everybody is allowed to read the answers.
 	Influence(client string, norm float64)

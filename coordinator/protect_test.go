@@ -25,7 +25,7 @@ func TestNewKeysStayProtected(t *testing.T) {
 	check(t, h.Close())
 	all, err := keyfile.Files(dir)
 	check(t, err)
-	if len(all) < 7 { // identity, TLS and authority twice, and a sealing key
+	if len(all) < 7 { // two keys each for identity, TLS and authority, and a sealing key
 		t.Errorf("the key files are %v", all)
 	}
 	for _, f := range all {

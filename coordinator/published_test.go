@@ -35,7 +35,8 @@ func TestFetchedKilledAtEveryTransaction(t *testing.T) {
 	killedEverywhere(t, signedText(1), 1, 0, 1)
 }
 
-// releasesOf returns the releases of the first plan as a client fetches them, by client.
+// releasesOf fetches the releases of the first plan for client p. The result is keyed by the
+// client of the release.
 func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 	t.Helper()
 	all := map[identity.Name][]byte{}
@@ -164,8 +165,8 @@ func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	}
 }
 
-// The coordinator must remove releases that no client will fetch: the releases of a void round, and
-// those of a plan that is open when the study is aborted.
+// The coordinator must remove releases that no client will fetch: the releases of a void round,
+// and the releases for a plan that is open when the study is aborted.
 func TestReleasesThatNobodyFetches(t *testing.T) {
 	lowerPublished(t)
 	h := newHouse(t, Options{})

@@ -298,7 +298,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // the study is not over, so the result is the error of the call's context
+		return err // the context of the call is done
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
@@ -307,7 +307,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // if the plan has received its outcome in the meantime, the body was removed, which is not an error
+		case unread != nil: // the body may have been removed because the plan has received its outcome; this is not an error
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}

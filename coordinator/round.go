@@ -117,7 +117,7 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	}
 	s.opener.use(key, server.MaxRelease())
 	if _, waits := st.changes.Waiting[s.name()]; waits {
-		return nil // the present key is newer, because it belongs to a later version of the roster, so keep it
+		return nil // keep the present key, which is newer: it belongs to a later version of the roster
 	}
 	return s.hub.files.destroySealing(s.hash, path)
 }

@@ -28,10 +28,11 @@ type secure struct {
 	keying     *question // offers of keys
 	columns    *columns  // access to the columns in the deals of the open plan; nil before the cut
 
-	// complaints has the clients that complained about a dealer of the open plan, by the dealer's
-	// place in the roster. A client cannot confirm a cut if it cannot decrypt the column for it in
-	// one of the deals. The client then complains about the dealer of this deal. Complaints are not
-	// signed and not stored. They only decide which dealers are left out of later cuts.
+	// complaints has the clients that complained about a dealer of the open plan. Its key is the
+	// dealer's place in the roster. A client cannot confirm a cut if it cannot decrypt the column
+	// for it in one of the deals. The client then complains about the dealer of this deal.
+	// Complaints are not signed and not stored. They only decide which dealers are left out of
+	// later cuts.
 	complaints map[int]map[identity.Name]bool
 	// places in the roster of dealers whose deals caused a plan to be void; later cuts must not
 	// contain these dealers

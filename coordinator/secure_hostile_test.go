@@ -243,7 +243,7 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 //
 //abuse:case P16 columns of a plan that ends while they are fetched are refused as late
 func TestColumnsOfAPlanThatEnds(t *testing.T) {
-	h := newHouse(t, Options{Store: store.Options{Long: 8}}) // the deals are too long for the memory
+	h := newHouse(t, Options{Store: store.Options{Long: 8}}) // the coordinator does not keep deals of this size in memory
 	h.found(secureText(1))
 	parties := h.invite(four...)
 	admit(t, parties...)

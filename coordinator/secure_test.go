@@ -19,8 +19,8 @@ import (
 	"fedpvi/transport"
 )
 
-// secureText returns the document of a study with four clients. A sum can be opened without one of
-// them, and the coordinator may collude with one.
+// secureText returns the document of a study with four clients. Three of the clients can open a
+// sum, and the coordinator may collude with one client.
 func secureText(rounds int) []byte {
 	return planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1")
 }
@@ -33,7 +33,7 @@ type sharer struct {
 	confirmed  []byte    // unsent confirmation
 	said       [2]uint64 // numbers of the plans of this client's last confirmation and last share
 	gone       func(step sums.Step, ask uint64) bool
-	dealt      map[uint64][]int64               // vectors that this client has dealt, by plan
+	dealt      map[uint64][]int64               // vectors that this client has dealt, keyed by plan
 	spoil      func(ask uint64, vector []int64) // if set, changes the vectors before they are dealt
 }
 
@@ -131,7 +131,7 @@ func (p *party) gather(ctx context.Context) error {
 	return x.Gather(b)
 }
 
-// fetch reads pieces in parts of 100 bytes, as if connections were cut.
+// fetch reads pieces in parts of 100 bytes, as if the connection broke after each part.
 func (p *party) fetch(ctx context.Context, of transport.Wanted) ([]byte, error) {
 	var b []byte
 	for {

@@ -180,7 +180,7 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 			return err
 		})
 	}
-	if key.Ask == 0 { // the client must stop, because its keys differ from those that other clients have, and its deals could not be decrypted
+	if key.Ask == 0 { // other clients have different keys of this client and could not decrypt its deals, so the client must stop
 		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
 	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)

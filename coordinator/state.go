@@ -35,15 +35,15 @@ type state struct {
 
 	secure *secure // state of the secure sums of a study that has begun; nil without secure aggregation
 
-	roster []identity.Name // sorted clients in the roster; nil until members needs them
+	roster []identity.Name // sorted clients in the roster; nil until the method members computes them
 	gone   int             // number of clients that have left or were excluded
 
-	excluded map[identity.Name]string // reasons for which clients were excluded
+	excluded map[identity.Name]string // reasons for the exclusions, keyed by client
 
 	changes keyChanges
 	own     roster.Entry       // the coordinator's present roster entry
 	who     *identity.Identity // identity in own
-	edition int                // number of changes of the set of members since the state was read
+	edition int                // number of times that the set of members has changed since the state was read
 }
 
 // A client is the state of a client that has joined the study.
@@ -71,7 +71,7 @@ type question struct {
 	opened   time.Time
 	deadline time.Time
 	offers   map[identity.Name]*offer
-	taken    map[identity.Name][]byte // envelope of each accepted answer, by client
+	taken    map[identity.Name][]byte // envelope of each accepted answer, keyed by client
 }
 
 // An offer is the envelope of a message that has no complete body yet, with the bytes of the body

@@ -136,9 +136,8 @@ type giver struct{ uid, pid int }
 
 type giverKey struct{}
 
-// giverOf returns the process that gave an order. If ctx has the connection over which the order
-// came, the process is the one at the other end of the connection. Otherwise it is the current
-// process.
+// giverOf returns the process that gave an order. This is the process at the other end of the
+// connection over which the order came, or the current process if ctx names no connection.
 func giverOf(ctx context.Context) giver {
 	if g, ok := ctx.Value(giverKey{}).(giver); ok {
 		return g

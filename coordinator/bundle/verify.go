@@ -52,8 +52,8 @@ type verifier struct {
 	chain    transcript.Chain
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil if the study does not use it
-	models   map[uint64]signed.Hash   // hash of the λ in each open plan, by number of the plan
-	excluded map[identity.Name]uint64 // number of the last plan before a client was excluded or revoked, by name of the client
+	models   map[uint64]signed.Hash   // hash of the λ in each open plan, keyed by plan number
+	excluded map[identity.Name]uint64 // number of the last plan before a client was excluded or revoked, keyed by the client's name
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far
@@ -170,8 +170,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 	return err
 }
 
-// begin reads the coordinator's key from the first entry. All entries must be signed with this key,
-// until an entry replaces the key by another.
+// begin reads the coordinator's key from the first entry. All entries must be signed with this
+// key, until an entry replaces it with another key.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {

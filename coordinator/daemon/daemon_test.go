@@ -76,8 +76,8 @@ func start(t *testing.T, dir string, untilDone bool) *running {
 	return startTraced(t, dir, untilDone, nil)
 }
 
-// The test serves studies without naming a port. The coordinator must listen on the port that the
-// invitations name, if all of them name the same port.
+// If the configuration names no port, the coordinator must listen on the port in the invitations.
+// It must return an error if the invitations name different ports.
 func TestListensWhereItInvites(t *testing.T) {
 	got, err := invited(foundedAt(t, "hub.example.org:7777", "192.0.2.1:7777"))
 	if err != nil || got != ":7777" {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A gossip runs the gossip nodes of all studies on one port. By gossip, the members of a study find
-// out which clients are reachable.
+// A gossip runs the gossip nodes of all studies on one port. Through gossip, the members of a
+// study learn which clients are reachable.
 type gossip struct {
 	port *membership.Port
 	log  *slog.Logger

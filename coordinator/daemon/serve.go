@@ -139,8 +139,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 const (
-	// longAnswer is a size of answers in bytes. Above this size the answers use most of the memory
-	// of a round.
+	// longAnswer is the size in bytes above which answers use most of the memory of a round.
 	longAnswer = 4 << 20
 	// oftener is the garbage collector's target percentage for studies with long answers. With Go's
 	// default of 100 the program would need twice the memory. Frequent collections take little

@@ -40,8 +40,8 @@ type pages struct {
 	Config
 
 	mu      sync.Mutex
-	costs   map[string]cost          // costs of studies, by digest of the study and names of the study's clients
-	reports map[string]template.HTML // reports, by digest of the study; a report never changes
+	costs   map[string]cost          // costs of studies, keyed by the digest of the study and the names of its clients
+	reports map[string]template.HTML // reports, keyed by the digest of the study; a report never changes
 }
 
 //go:embed study.html
