@@ -115,8 +115,8 @@ func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error)
 	return r, nil
 }
 
-// power returns the largest β among 1, .7, .7², ... for which the weights proportional to
-// exp(β·logs) have an effective number of points of at least least.
+// power returns the largest β among 1, .7, .7², ... for which weights proportional to exp(β·logs)
+// have an effective number of points that is not below least.
 func power(logs []float64, least float64) float64 {
 	for beta := 1.0; beta > 1e-12; beta *= .7 {
 		if w, err := normalised(logs, beta); err == nil && 1/squares(w) >= least {

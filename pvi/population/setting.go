@@ -133,8 +133,8 @@ const leastSignal, fairSignal = 5, 15
 // most clients.
 func (r *rules) chooseClips() {
 	clients, d := float64(r.Clients), float64(r.dim)
-	// mu is the parameter of Gaussian differential privacy of one client's vectors after the first
-	// round, taken together, under the noise of all clients.
+	// mu is the Gaussian-DP parameter of all vectors that one client sends after the first round,
+	// hidden by the noise of all clients.
 	mu := floats.Norm(r.Weights[1:], 2) / math.Sqrt(clients) / r.Noise
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)

@@ -62,10 +62,10 @@ func (s *State) Query(number int) *Query {
 func (s *State) Posterior() *Mixture { return s.posterior.divided(s.factors) }
 
 // Signal returns S = Mμ/√d for M clients and d coordinates, a ratio of signal to noise. μ is the
-// parameter of Gaussian differential privacy of all vectors of one client after the first round,
-// with the noise of M clients. If S is above 30, intervals are nearly as narrow as the records
-// allow. If S is between 5 and 15, intervals are wide. If S is below 5, intervals are hardly
-// narrower than the intervals of the prior.
+// Gaussian-DP parameter of all vectors that one client sends after the first round, hidden by the
+// noise of M clients. If S is above 30, intervals are nearly as narrow as the records allow. If S
+// is between 5 and 15, intervals are wide. If S is below 5, intervals are hardly narrower than the
+// intervals of the prior.
 func (s *State) Signal() float64 { return s.rules.signal }
 
 // Slope returns the estimated mean slope of the clip, from the last round and the earlier rounds

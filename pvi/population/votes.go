@@ -14,8 +14,7 @@ const (
 	places = 8
 	base   = 4.
 
-	// finer is the number of steps from one place to the next of the grid on which the posterior of
-	// a place is computed.
+	// The posterior of a place is computed on a grid with finer steps between neighbouring places.
 	finer = 8
 	// unalike is the sd of the error that differences between clients cause in mean votes.
 	unalike = .1

@@ -39,7 +39,7 @@ const tablesRound = 1
 // A budget has the share of every block in every round.
 type budget struct {
 	shares  [][blocks]float64 // shares by round; the shares of all rounds add up to 1
-	largest float64           // share of the budget of the round with the largest share, summed over the blocks of the round
+	largest float64           // largest share of a round in the budget, summed over the blocks of the round
 }
 
 // SetNoise divides the budget among the rounds. multiplier is the sd of the noise divided by the

@@ -11,10 +11,10 @@ import (
 // possible probabilities of this quantile.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare limits the covariance of θ from which the outcomes of made-up records of a nonlinear
-// model are drawn. The trace of this covariance times the information of a record is at most
-// unsureShare. With a larger covariance, the quadratic approximation of the log likelihood does not
-// hold.
+// unsureShare limits the covariance of θ from which outcomes of made-up records are drawn in a
+// nonlinear model: the trace of this covariance times the information of a record is at most
+// unsureShare. With a larger covariance, the quadratic approximation of the log likelihood would
+// not hold.
 const unsureShare = 0.5
 
 // chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping and
@@ -85,9 +85,9 @@ func lengthOf(x float64) int {
 	return n
 }
 
-// A stretch is the likelihood, given the released counts, of the factor by which the scores of real
-// records are longer than the scores of made-up records. logs holds the log likelihood of the
-// factor, on a grid of the factor's logarithm.
+// The scores of real records are longer than the scores of made-up records by an unknown factor. A
+// stretch is the likelihood of this factor given the released counts. logs holds the log
+// likelihood on a grid of the factor's logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -105,10 +105,10 @@ const (
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns the likelihood after counts was released: the number of records whose score has a
-// norm in each interval. norms holds the sorted norms of made-up records, and sd is the sd of the
-// noise in a count. slack is the sd of a further error, which is due to the difference between real
-// and made-up records.
+// learned returns the likelihood after a release of counts. counts holds, for each interval, the
+// number of records whose score has its norm in the interval. norms holds the sorted norms of
+// made-up records, and sd is the sd of the noise in a count. slack is the sd of a further error,
+// which is due to the difference between real and made-up records.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))

@@ -153,8 +153,8 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose sets the eigenvalues and eigenvectors of one block of guess. The blocks are the
-// coordinates that are effects of groups, and all other coordinates.
+// decompose sets the eigenvalues and eigenvectors of one of the two blocks of guess: the
+// coordinates that are effects of groups if effect is true, and otherwise all other coordinates.
 func (u *update) decompose(guess *mat.SymDense, effect bool) {
 	var block []int
 	for i, e := range u.effect {
