@@ -59,12 +59,11 @@ func (s *Study) roundDeadline() time.Duration {
 var _ transport.Coordinator = (*Study)(nil)
 
 const (
-	// noteAborted is the key under which the store keeps the reason for an abort before the study
-	// began.
+	// noteAborted is the key of the reason for an abort before the study began.
 	noteAborted = "aborted"
-	// noteExcluded is the key under which the store keeps the reasons for exclusions.
+	// noteExcluded is the key of the reasons for exclusions.
 	noteExcluded = "excluded"
-	// noteSince is the key under which the store keeps the time since which the study has waited.
+	// noteSince is the key of the time at which the study began to wait.
 	noteSince = "since"
 )
 

@@ -69,8 +69,8 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 }
 
 // An entry is derived if it is sent without its body, because clients can compute the body
-// themselves. The test checks that plans are the only derived entries, both in entries that come
-// from the cache and in entries that come from the disk.
+// themselves. The test checks that plans are the only derived entries, whether the entries come
+// from the cache or from the disk.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))

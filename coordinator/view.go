@@ -17,7 +17,7 @@ type view struct {
 	ending  string
 	members map[identity.Name]member // clients that have joined
 	own     roster.Entry             // the coordinator's present roster entry
-	edition int                      // number of changes of the set of members, which tells whether members can be reused
+	edition int                      // version of the set of members, which shows whether members can be reused
 	chain   transcript.Chain
 	open    map[uint64]Hash // hash of the λ in each open plan, by number of the plan
 	changed chan struct{}   // closed when a newer view exists

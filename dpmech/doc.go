@@ -1,8 +1,8 @@
 // Package dpmech implements the mechanisms that release private sums. A mechanism bounds the
 // influence of each vector on a sum and adds noise. No other package makes noise.
 //
-// A [Sum] clips every vector to an L2 bound, truncates it toward zero onto a grid whose step is a
-// power of two, adds the vectors as integers, and adds noise of a [Law] on the same grid. In a
+// A [Sum] clips every vector to an L2 bound and truncates it toward zero onto a grid whose step is
+// a power of two. It adds the vectors as integers, and adds noise of a [Law] on the same grid. In a
 // [GaussianSum] the noise is an exact discrete Gaussian. Integer sums are exact and do not depend
 // on the order. The bound therefore holds for the numbers that the program computes, not only for
 // real numbers. The noise has no floating-point pattern that an attacker could exploit (Mironov

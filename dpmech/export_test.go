@@ -54,8 +54,8 @@ func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 // Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end, and
-// the amount by which the area of a layer exceeds the area of the highest layer.
+// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end.
+// excess is the difference between the area of the other layers and the area of the highest layer.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1

@@ -78,9 +78,9 @@ func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
 func (g DiscreteGaussian) Mass(k int64) float64 { return gaussianMass(float64(k), g.Sigma()) }
 
 // gaussianMass returns the probability of k under N_Z(0, σ²). The sum of exp(−j²/2σ²) over all
-// integers j is σ√(2π) times the sum of exp(−2π²σ²j²) (Poisson summation). For σ ≥ 1 the terms with
-// |j| > 1 of the second sum, and for σ < 1 the terms with |j| > 8 of the first sum, are too small to
-// change a float64.
+// integers j is σ√(2π) times the sum of exp(−2π²σ²j²) (Poisson summation). For σ ≥ 1 the function
+// computes the second sum, in which terms with |j| > 1 are too small to change a float64. For σ < 1
+// it computes the first sum, in which terms with |j| > 8 are too small.
 func gaussianMass(k, sigma float64) float64 {
 	total := sigma * math.Sqrt(2*math.Pi) * (1 + 2*math.Exp(-2*math.Pi*math.Pi*sigma*sigma))
 	if sigma < 1 {

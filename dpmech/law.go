@@ -2,8 +2,8 @@ package dpmech
 
 import "fedpvi/accountant"
 
-// A Law is the distribution of the noise of one element of a [Sum], together with its cost. The
-// noise is an integer, in lattice steps.
+// A Law is the distribution of the noise that a [Sum] adds to one element, together with the cost
+// of this noise. The noise is an integer, in lattice steps.
 type Law interface {
 	// Fill sets every element of dst to an independent sample. The sampler must be exact: no
 	// decision may depend on the rounding of a float.

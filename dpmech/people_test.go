@@ -111,9 +111,8 @@ func clippedSum(s *dpmech.SampledSum, x []float64) (sum [2]int64) {
 	return sum
 }
 
-// The test checks that a person whose rows have a sum that is not finite adds zero, and that the
-// sums of other persons do not change. If a query panics, the release must consist of the noise
-// alone.
+// The test checks that a person adds zero if the sum of its rows is not finite, and that the sums
+// of other persons do not change. If a query panics, the release must consist of the noise alone.
 func TestSampledPersonsWithoutASum(t *testing.T) {
 	cfg := sampled
 	cfg.Sampling, cfg.Records, cfg.Rows, cfg.Dim = dpmech.FullBatch{}, 3, []int32{0, 2, 2, 3}, 1

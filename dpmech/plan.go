@@ -241,8 +241,8 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned describes the batches for a device. A batch consists of all records, of a fixed number of
-// records, of a number of records drawn from a table, or of listed records.
+// planned describes the batches for a device. There are four kinds of batches: all records, a fixed
+// number of records, a number of records that is drawn from a table, and listed records.
 type planned struct {
 	kind  uint64
 	first int       // size of every batch if it is fixed, and otherwise the smallest size in the table

@@ -8,7 +8,7 @@ import (
 
 // Normals sets every element of dst to a standard normal number for the current step. Two words of
 // 53 bits each determine a pair of numbers by the method of Box and Muller ("A Note on the
-// Generation of Random Normal Deviates", 1958), so that all numbers are within ±8.6. Like the
+// Generation of Random Normal Deviates", 1958). All numbers are therefore within ±8.6. Like the
 // numbers of [FillNormal], they protect no data. Logarithms, sines and cosines are computed from
 // sums, products and quotients in a fixed order, so that they have the same bits on every machine.
 func (p *Plan) Normals(dst []float64) {

@@ -87,7 +87,7 @@ const productSigmaBits = 21
 const (
 	leastProductClip = 0x1p-20
 	mostProductClip  = 0x1p20
-	mostProductSide  = 1 << 16 // largest number of elements of one of the two vectors of a product
+	mostProductSide  = 1 << 16 // maximum length of the vectors in a product
 	mostTogether     = 1 << 12
 )
 

@@ -124,7 +124,7 @@ func (p *ProductPlan) here() *ProductRun {
 // Parts returns the parts of a release. See [ProductRun.Parts].
 func (p *ProductPlan) Parts() []ProductPart { return p.here().Parts() }
 
-// Size returns the number of elements of the release of a part. See [ProductRun.Size].
+// Size returns the number of elements in the release of a part. See [ProductRun.Size].
 func (p *ProductPlan) Size(part int) int { return p.here().Size(part) }
 
 // Next begins the next step of the plan and returns its batch, like [ProductRun.Next]. While a

@@ -99,7 +99,7 @@ func (r *ProductRun) Parts() []ProductPart {
 	return parts
 }
 
-// Size returns the number of elements of the release of part i, including the padding. The part
+// Size returns the number of elements in the release of part i, including the padding. The part
 // consists of panels with To−From rows of [math32.TileColumns] numbers.
 func (r *ProductRun) Size(i int) int {
 	p := &r.parts[i]

@@ -346,8 +346,8 @@ func TestProductSumRefuses(t *testing.T) {
 	}
 }
 
-// The test checks that a run refuses to release a part before all records of the batch were added,
-// to release a part twice, and to release one after the last planned step.
+// The test checks that a run releases a part only after all records of the batch were added, only
+// once, and not after the last planned step.
 func TestProductRunRefuses(t *testing.T) {
 	cfg := product
 	cfg.Steps, cfg.Records = 1, 1

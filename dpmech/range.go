@@ -8,12 +8,12 @@ import (
 // A Range bounds the elements of a mechanism's releases, and of sums of these releases, in lattice
 // steps.
 type Range struct {
-	Signal int64 // largest absolute value of an element of a release without noise
-	Noise  int64 // largest absolute value of an element of the noise of a release
+	Signal int64 // largest absolute value of an element before the noise
+	Noise  int64 // largest absolute value of the noise in an element
 }
 
-// Of returns a bound on the absolute value of an element of a sum of n releases with independent
-// noise. The noise in a sum grows with √n.
+// Of returns a bound on the elements of a sum of n releases with independent noise. The noise in a
+// sum grows with √n.
 func (r Range) Of(n int) int64 {
 	return int64(n)*r.Signal + int64(math.Ceil(float64(r.Noise)*math.Sqrt(float64(n))))
 }

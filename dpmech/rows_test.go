@@ -172,8 +172,8 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The test checks that rows that are added together give the same sum as rows that are added one by
-// one. It covers all numbers of rows, and rows for which the fast method is not proven.
+// The test checks that adding rows together gives the same sum as adding them one by one. It covers
+// all numbers of rows, and rows for which the fast method is not proven.
 func TestRowsTogether(t *testing.T) {
 	const dim, table = 14, 50
 	all := gates(t, dim)

@@ -185,8 +185,8 @@ func (s *SampledSum) ShareSigma() int64 { return s.gate.ShareSigma() }
 // Shares returns the number of noise shares that together reach the noise multiplier.
 func (s *SampledSum) Shares() int { return s.cfg.Shares }
 
-// MaxTotal returns a bound on the absolute value of any element of a sum of releases of one
-// step, in lattice steps.
+// MaxTotal returns a bound on the elements of any sum of one step's releases. The bound is for
+// absolute values, in lattice steps.
 func (s *SampledSum) MaxTotal() int64 { return s.gate.MaxTotal() }
 
 // Records returns the number of records from which batches are drawn.

@@ -370,10 +370,10 @@ func TestSampledEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// The test computes the cost of steps over all records. It must be at least the cost of Gaussian
-// releases with parameter 1/σ if one record is added or removed. If a record is replaced, the
-// parameter is 2/σ. It is also 2/σ if another record takes the place of a removed record, in a
-// batch of fixed size.
+// The test computes the cost of steps over all records. If one record is added or removed, this
+// cost must be at least the cost of Gaussian releases with parameter 1/σ. The parameter is 2/σ if a
+// record is replaced, or if another record takes the place of a removed record in a batch of fixed
+// size.
 func TestSampledEventWithoutSampling(t *testing.T) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling

@@ -119,8 +119,8 @@ func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64
 	checkCells(t, fmt.Sprintf("%#v of %d", sampling, n), counts, both)
 }
 
-// The test checks that, in an epoch, the set of steps of every record is uniform, and
-// independent of the other records and of the next epoch.
+// The test checks the steps of an epoch whose batches contain a record. This set of steps must be
+// uniform, and independent between records and between epochs.
 func TestAllocationLaw(t *testing.T) {
 	for _, c := range []struct{ steps, picks int }{{2, 1}, {3, 1}, {4, 1}, {3, 2}, {4, 2}, {4, 3}, {5, 1}} {
 		sampler := newSampler(t, dpmech.RandomAllocation{Steps: c.steps, Picks: c.picks}, 2)
@@ -278,8 +278,8 @@ func (f frequencies) xorsP() float64 {
 	return chiSquare(f.xors, expected)
 }
 
-// The test checks the frequencies of records and of pairs of records in batches. It computes about
-// 500 statistics, each of which rejects a correct sampler with probability 1e-5.
+// The test checks how often records, and pairs of records, are in batches. It computes about 500
+// statistics, each of which rejects a correct sampler with probability 1e-5.
 func TestInclusionAndPairs(t *testing.T) {
 	long(t)
 	for _, n := range []int{2, 3, 5, 8, 16, 17, 65, 127, 255, 256, 257, 512, 1000, 2000, 8191, 39_073, 40_000} {

@@ -304,7 +304,7 @@ func TestSamplerEvents(t *testing.T) {
 	}
 }
 
-// The fuzzer calls samplers with any arguments. They must return an error, or batches of
+// The fuzzer calls samplers with arbitrary arguments. A sampler must return an error, or batches of
 // distinct records.
 func FuzzSamplers(f *testing.F) {
 	f.Add(uint8(0), 100, 0.5, 3, 2, 0, uint64(1))

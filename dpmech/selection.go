@@ -13,7 +13,7 @@ const (
 
 	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md). A parallel
 	// machine can compute these values independently of each other. There is no proof that all sets
-	// are equally probable. It is a conjecture, like the security of block ciphers.
+	// are equally probable. Like the security of block ciphers, this is a conjecture.
 	Feistel
 )
 

@@ -86,8 +86,8 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 }
 
-// The test checks that for every place, the search that begins at the guide finds the wedge that
-// contains the place.
+// The test checks the search that begins at the guide. For every place, the search must find the
+// wedge that contains this place.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {

@@ -159,8 +159,8 @@ func (c cells) chiSquare(observed []float64, n int) float64 {
 	return chiSquare(observed, expected)
 }
 
-// moments returns the variance and the fourth moment of N_Z(0, σ²). They equal those of
-// the continuous Gaussian up to e^(−2π²σ²).
+// moments returns the variance and the fourth moment of N_Z(0, σ²). Both equal the moments of the
+// continuous Gaussian up to e^(−2π²σ²).
 func moments(sigma float64) (second, fourth float64) {
 	if sigma > 10 {
 		return sigma * sigma, 3 * math.Pow(sigma, 4)

@@ -110,8 +110,8 @@ func (m *Sum) draw(dst []int64, src *Stream) {
 	m.law.Fill(dst, src)
 }
 
-// MaxTotal returns a bound on the absolute value of every element of a sum of releases, in lattice
-// steps.
+// MaxTotal returns a bound on the elements of any sum of releases. The bound is for absolute
+// values, in lattice steps.
 func (m *Sum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.law.Bound())
 }

@@ -26,9 +26,9 @@ func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int6
 	return sum
 }
 
-// The test checks that vectors that are added together give the same sum as vectors that are added
-// one by one. The norms of some vectors equal the bound or differ from it only by rounding. Other
-// vectors are so long that the squared norm overflows, or are not finite.
+// The test checks that adding vectors together gives the same sum as adding them one by one. The
+// norms of some vectors equal the bound or differ from it only by rounding. Other vectors are so
+// long that the squared norm overflows, or are not finite.
 func TestVectorsTogether(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 20, 300} {
 		all := gates(t, dim)

@@ -80,8 +80,8 @@ type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
 
-// RowSink is a [Sink] for generalised linear models. There a contribution is a multiple of a row of
-// the table of records, so the evaluator passes the factor and the row number instead of the
+// RowSink is a [Sink] for generalised linear models. In such a model a contribution is a multiple
+// of a row of the table, so the evaluator passes the factor and the row number instead of the
 // vector. The contribution of record l is slopes[l] times row rows[l] of x, which is stored by
 // rows, in the order of the coordinates. The sink must count a contribution that is not finite as
 // zero, and must not keep the slices.

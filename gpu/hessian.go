@@ -234,8 +234,9 @@ func runs(coords []int32, values []float64) (out []segment) {
 	return out
 }
 
-// add adds the first term of the formula of [hessian] for a block of rows, and adds the adjoints of
-// the rows to the weights of the second term. add returns false if a log density is not finite.
+// add processes a block of rows. It adds the first term in the formula of [hessian], and adds the
+// adjoints of the rows to the weights of the second term. It returns false if a log density is not
+// finite.
 func (h *hessian) add(rows []int32) bool {
 	if !h.evaluate(rows, h.adjoints) {
 		return false

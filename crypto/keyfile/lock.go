@@ -97,9 +97,9 @@ func (l *Lock) Create(path, kind, comment string, key []byte) error {
 	return nil
 }
 
-// Load reads a key of the given kind. It returns an error if the file is a symbolic link, if other
-// users can read the file or enter its directory, or if its last line does not have exactly the
-// form that Create writes.
+// Load reads a key of the given kind. It returns an error if the file is a symbolic link, or if
+// other users can read the file or enter its directory. It also returns an error if the last line
+// does not have exactly the form that Create writes.
 func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 	text, err := l.text(path)
 	if err != nil {

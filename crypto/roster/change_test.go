@@ -183,9 +183,8 @@ func FuzzParseChange(f *testing.F) {
 	})
 }
 
-// The test assembles the bytes of a renewal, of a change and of the next version of the roster by
-// hand, in the layout of the documentation, and checks the signature of the renewal with
-// crypto/ed25519.
+// The test assembles a renewal, a change and the next version of the roster by hand, byte by byte,
+// as the documentation describes them. It checks the signature of the renewal with crypto/ed25519.
 func TestFormatOfAChange(t *testing.T) {
 	parties := newParties(t)
 	east := parties[2]

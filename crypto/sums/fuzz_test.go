@@ -26,8 +26,8 @@ func fixed(f *testing.F, play func(w *world)) (w *world) {
 	return w
 }
 
-// fuzzWorld returns a study of three clients, with the state of the first one in each step of a
-// plan, and the bodies of the plan's entries.
+// fuzzWorld returns a study of three clients. states holds the state of the first client in each
+// step of a plan, and bodies holds the bodies of the plan's entries.
 func fuzzWorld(f *testing.F) (w *world, states [][]byte, bodies map[transcript.Kind][]byte) {
 	bodies = map[transcript.Kind][]byte{}
 	w = fixed(f, func(w *world) { states = playPlan(w, bodies) })

@@ -310,7 +310,8 @@ func TestClientsSayEachThingOnce(t *testing.T) {
 }
 
 // The test checks that a client cannot decrypt columns from another plan, from another deal for the
-// same plan, or from another history, although the same clients have dealt them with the same keys.
+// same plan, or from another history. All these columns come from the same clients, with the same
+// keys.
 //
 //abuse:case P16 columns of another plan, deal or history are not added up
 func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {

@@ -59,9 +59,9 @@ func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	return functions
 }
 
-// After each message of a plan, the test examines the memory of the coordinator and of one of four
-// clients. Together they must learn nothing before the shares arrive. After that, they must learn
-// only functions of the sum.
+// After each message of a plan, the test examines the memory of two parties: the coordinator, and
+// one client out of four. Together they must learn nothing before the shares arrive. After that,
+// they must learn only functions of the sum.
 //
 //abuse:case P16 all that a coordinator and one client of four hold determines one sum, after each message
 func TestWhatTheCoordinatorLearns(t *testing.T) {

@@ -236,9 +236,9 @@ func (e *explorer) sums(row []uint64, set int) bool {
 	return true
 }
 
-// knowledge returns the linear functions of the honest clients' secrets that follow from the
-// columns that corrupt clients received and from the shares that honest clients gave. A polynomial
-// is determined by its secrets and by random values at further points.
+// knowledge returns the linear functions of the honest clients' secrets whose values are known:
+// they follow from the columns that corrupt clients received and from the shares that honest
+// clients gave. A polynomial is determined by its secrets and by random values at further points.
 func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	random := e.fewest - e.packed
 	before := e.honest * random // number of columns for random values, which precede the columns for secrets
@@ -366,9 +366,8 @@ func TestModelFindsFaults(t *testing.T) {
 		"shares for another certified cut":    {with(func(m *rules) { m.sharesOther = true }), ""},
 		"packed as if all but t could answer": {with(func(m *rules) { m.packed = 2; m.unconfirmed = true }), "more than one sum is learned"},
 	} {
-		// Before the model reaches a state in which the shares for two cuts reveal something, it
-		// reaches a state in which such shares exist. Only the case that expects this fault counts
-		// it as one.
+		// In every run, shares for two cuts exist before they reveal something. Shares for two cuts
+		// are therefore a fault of their own only in the cases that expect this fault.
 		c.m.honestShares = c.want != "honest clients share for two cuts"
 		if _, fault := newExplorer(c.m).explore(); fault != c.want {
 			t.Errorf("%s: %q, want %q", name, fault, c.want)

@@ -36,11 +36,11 @@ func (a Answered) Bytes() []byte {
 	return b
 }
 
-// AnswersSize returns the largest number of bytes that the envelopes of the given number of answers
-// add to the body of an outcome.
+// AnswersSize returns the maximum size in bytes that the given number of answers adds to the body
+// of an outcome.
 func AnswersSize(answers int) int { return 1 + 4 + 4 + answers*(4+maxRelease) }
 
-// maxRelease is the largest number of bytes of the envelope of an answer.
+// maxRelease is the maximum size of an answer's envelope in bytes.
 const maxRelease = signed.Overhead + releaseSize
 
 // ParseAnswered decodes the output of Bytes. The result shares memory with b.

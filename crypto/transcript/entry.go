@@ -49,8 +49,8 @@ const (
 	// committed is the first byte of two payloads: the payload of the first entry of a study with
 	// commitments, and the payload of an answer with a commitment.
 	committed = 2
-	// fetched is the first byte of the payload of the first entry of a study with commitments, if
-	// clients fetch each release separately.
+	// If clients fetch each release separately, fetched is the first byte of the first entry's
+	// payload. Such a study has commitments.
 	fetched = 3
 )
 

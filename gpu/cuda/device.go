@@ -6,8 +6,8 @@ package cuda
 type Device interface {
 	// Name returns the name of the device for reports.
 	Name() string
-	// Alloc returns the address of new memory of the given number of bytes. The content of the
-	// memory is undefined.
+	// Alloc allocates the given number of bytes and returns the address of the memory. The content
+	// of the memory is undefined.
 	Alloc(bytes int) (uint64, error)
 	// Free overwrites and frees memory that Alloc returned. It overwrites the memory because the
 	// next user could otherwise read records and keys.

@@ -157,7 +157,7 @@ type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	// index of the coordinate of the log sd ([Linear]), of the log scale ([Robust]) or of log φ
+	// index of the coordinate that is the log sd ([Linear]), the log scale ([Robust]) or log φ
 	// ([NegativeBinomial]); negative if there is none
 	Scale     int
 	Precision float64   // precision of Linear outcomes whose sd is known

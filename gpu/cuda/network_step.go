@@ -1,8 +1,8 @@
 package cuda
 
-// tileRows and tileColumns are the numbers of rows and columns of a tile of a matrix product.
-// tileBytes is the size of the shared memory that a block needs for a tile. The values must equal
-// those in product.h.
+// A matrix product is computed in tiles of tileRows rows and tileColumns columns. tileBytes is the
+// size of the shared memory that a block needs for a tile. The values must equal those in
+// product.h.
 const (
 	tileRows    = 16
 	tileColumns = 32

@@ -179,8 +179,8 @@ func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	return strings.TrimSpace(string(out)), c.ProcessState.ExitCode()
 }
 
-// The test checks that the program starts if a part of CUDA is missing. Its error must name the
-// missing part, where it was expected, and the remedy.
+// The test checks that the program starts if a part of CUDA is missing. The error of the program
+// must name the missing part, where it was expected, and the remedy.
 func TestMissingDriver(t *testing.T) {
 	good, empty := fake(t, source(t)), fake(t, "int nothing;")
 	for _, c := range []struct {

@@ -49,7 +49,7 @@ func (m *Machine) Name() string { return fmt.Sprintf("%v (%s)", m.d, m.d.Info.Na
 // Device returns the open GPU.
 func (m *Machine) Device() *Device { return m.d }
 
-// Alloc returns the address of new memory of the given number of bytes.
+// Alloc allocates the given number of bytes and returns the address of the memory.
 func (m *Machine) Alloc(bytes int) (uint64, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -67,8 +67,8 @@ func Kernels() (names []string) {
 	return names
 }
 
-// Alloc returns the address of new memory of the given number of bytes. It fills the memory with a
-// pattern, so that tests find a kernel that reads uninitialised memory.
+// Alloc allocates the given number of bytes and returns the address of the memory. It fills the
+// memory with a pattern, so that tests find a kernel that reads uninitialised memory.
 func (*Device) Alloc(bytes int) (uint64, error) {
 	p := uint64(C.allocate(C.size_t(bytes)))
 	if p == 0 {
