@@ -10,7 +10,7 @@ type hessianSum interface {
 	element(i, j int, x float64)
 }
 
-// A fullSum is a full symmetric matrix, stored as a matrix half with the sum half + halfᵀ.
+// A fullSum stores a full symmetric matrix S as a matrix half with S = half + halfᵀ.
 type fullSum struct {
 	d    int
 	half []float64 // elements of half, row by row

@@ -42,9 +42,9 @@ type plan struct {
 	// alone holds the leaves that form a component by themselves and whose table elements each
 	// depend on one coordinate. The norm of the gradient of such a component has a closed form.
 	alone []*leaf
-	// merged holds the components of several leaves that select elements of tables by index. A
-	// record uses few of the coordinates of these components. The contributions of a record to the
-	// same coordinate are added before they are squared.
+	// merged holds the components that consist of several leaves, if all of them select elements of
+	// tables by index. A record uses few of the coordinates of such a component. Its contributions
+	// to the same coordinate are added before they are squared.
 	merged [][]*leaf
 	// dense holds the components that are neither in alone nor in merged. The gradients of these
 	// components are computed for all coordinates of the component.

@@ -91,7 +91,7 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that fails the test if the site calls Propose before it has drawn its own
+// drawn is a solver that fails the test if Propose is called before the site has drawn its own
 // noise from the stream.
 type drawn struct {
 	solver.Solver

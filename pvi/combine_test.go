@@ -46,8 +46,8 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	}
 }
 
-// The variance of a combination of Gaussian releases is at most the variance of the sum times the
-// loss that the study states, and close to this bound for many clients.
+// If releases are Gaussian, the variance of their robust combination is at most the variance of
+// their sum times the loss that the study states. For many clients it is close to this bound.
 func TestLossOfCombinations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_002, 1))
 	for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {

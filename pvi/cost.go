@@ -63,7 +63,7 @@ func (p *Protocol) whoeverOpens(t int) []method.View {
 		return []method.View{opens}
 	}
 	opens.Who = fmt.Sprintf("the coordinator with more than %d of the clients, who can open every message", p.Hidden())
-	// With all participants but one, the observer lacks one noise share, like an observer who opens
+	// A coalition of all participants but one lacks one noise share, like an observer who opens
 	// every message.
 	most := min(p.Hidden(), p.roster.Fewest-2)
 	if most <= t {
@@ -115,11 +115,11 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost that a ledger charges when a client makes the releases after + 1 to
-// last of the rounds, counted from 1. [scale.Scaling.EventFor] returns the charge for the scale
-// phase, and [lastround.Round.EventFor] the charge for the last round. All charges of a study
-// together cost at most [Protocol.Event] of all releases. The study must have a privacy guarantee
-// and be sound ([Protocol.Sound]).
+// Increment returns the cost that a ledger charges for some of the releases that a client makes in
+// the rounds: from number after + 1 to number last, counted from 1. [scale.Scaling.EventFor]
+// returns the charge for the scale phase, and [lastround.Round.EventFor] the charge for the last
+// round. All charges of a study together cost at most [Protocol.Event] of all releases. The study
+// must have a privacy guarantee and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, after, last int) (accountant.Event, error) {
 	if most := p.method.Releases(); after < 0 || after > last || last > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", after+1, last, most)

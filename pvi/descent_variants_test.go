@@ -54,8 +54,8 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// Batches of a fixed size cost more than the published method claims, which is the cost of Poisson
-// batches. For the 1000 steps of fixedBatches, the claimed ε is 1.83 under add-remove and 2.84
+// The published method claims the cost of Poisson batches, but its batches have a fixed size, which
+// costs more. For the 1000 steps of fixedBatches, the claimed ε is 1.83 under add-remove and 2.84
 // under replace-one. The true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -84,9 +84,9 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// Under add-remove, a client's number of records must not determine the size of its batches with
-// the published sampling, or the number by which their sums are divided. NewSite refuses a client
-// with fewer records than the number for which the cost was computed.
+// With the published sampling under add-remove, neither the size of a client's batches nor the
+// divisor of their sums depends on the client's number of records. NewSite refuses a client with
+// fewer records than the number for which the cost was computed.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -210,8 +210,8 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// A site whose first factor comes from statistics releases and charges them once, even if the
-// site is restored.
+// A site whose first factor comes from statistics releases and charges these statistics once, even
+// if the site is restored.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {

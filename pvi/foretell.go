@@ -12,7 +12,7 @@ func (s *Site) Foretell(n int) (Plan, bool) {
 	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil
 }
 
-// ForetellOutcome returns the outcome of open plan n in which the server accepts sum, the opened
+// ForetellOutcome returns the outcome that open plan n has if the server accepts sum, the opened
 // sum of the participants' releases. The site must have applied all outcomes before it. The server
 // publishes another outcome if q is not proper after this sum.
 func (s *Site) ForetellOutcome(n int, participants []ClientID, sum []int64) Outcome {

@@ -54,9 +54,9 @@ func ofTheFile(r any) bool {
 }
 
 // check checks a database that was just opened. It first visits all pages and checks their lengths
-// and page numbers. It then calls bbolt's own function Check, which trusts these numbers. If they
-// were damaged, Check could read outside the file in a goroutine and so end the program, loop for
-// ever, or use up all memory.
+// and page numbers. It then calls bbolt's own function Check, which trusts these numbers. If the
+// numbers were damaged, Check could read outside the file in a goroutine and so end the program,
+// loop for ever, or use up all memory.
 //
 // The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go, inode.go
 // and bucket.go. Numbers are in the machine's byte order.

@@ -1,5 +1,5 @@
-// Package math32 computes with float32 numbers, which is faster than float64 and accurate enough
-// for the autoencoder. It has products of matrices, the activation functions of a network, and the
+// Package math32 computes in float32, which is faster than float64 and accurate enough for the
+// autoencoder. It has products of matrices, the activation functions of a network, and the
 // optimizer Adam.
 //
 // CPUs with AVX2 and fused multiply-add run vector code. Other CPUs run plain code, which agrees

@@ -218,7 +218,7 @@ func TestSumError(t *testing.T) {
 }
 
 // The test checks that a sum computed in pieces equals the sum computed at once, and that a cleared
-// place adds nothing.
+// position adds nothing.
 func TestOuterPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const inputs, outputs, records = 50, 20, 9

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Width is the number of characters to which text is wrapped. Only a terminal can be narrower.
+// Width is the number of characters to which text is wrapped. Lines are shorter only on a narrower
+// terminal.
 const Width = 92
 
 // Wrap breaks text into lines of at most width characters, and ends the last line.
@@ -60,9 +61,9 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns the beginnings of the lines of a paragraph whose first line is line. first has the
-// spaces and the bullet, if there is one, with which line begins. rest has as many spaces as first
-// has characters, and begins the other lines.
+// indents returns the beginnings of the lines of a paragraph whose first line is line. first is the
+// indent of line, with its bullet if there is one. rest has as many spaces as first has characters,
+// and begins the other lines.
 func indents(line string) (first, rest string) {
 	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
 	first = line[:len(line)-len(body)]

@@ -90,8 +90,8 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events that Propose returns compose to the cost of all steps together, as the accountant's
-// formula for the sampling computes it.
+// The events that Propose returns compose to the cost of all steps. The test computes this cost
+// with the accountant's formula for the sampling.
 func TestDPSEPEventsAddUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

@@ -287,8 +287,8 @@ func (f *tied) floor() float64 {
 	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
 }
 
-// reseat lets f.tilted move a stuck factor, if it is a [Reseater]. If it moved the factor, reseat
-// restarts the average at the moved factor.
+// reseat lets f.tilted move a stuck factor, if f.tilted is a [Reseater]. If the factor was moved,
+// reseat restarts the average at the moved factor.
 func (f *tied) reseat() {
 	r, ok := f.tilted.(Reseater)
 	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {

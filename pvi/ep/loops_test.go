@@ -7,9 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// For each record, project computes the same bits whichever other records it is called with, in
-// any position and for any values. For ordinary values the mean, variance and site agree with
-// the formulas.
+// The results of project for a record have the same bits at any position among any other records.
+// For ordinary values, the mean, the variance and the site of a record agree with the formulas.
 func TestProjectAndMatch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d, n := rapid.IntRange(1, 19).Draw(rt, "d"), rapid.IntRange(1, 5).Draw(rt, "records")

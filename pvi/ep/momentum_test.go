@@ -6,8 +6,8 @@ import (
 )
 
 // MeanNoiseLeft agrees with a forward recursion. The test adds noise of variance 1 to one step at a
-// time, follows it through steps, momentum and average, and adds up the squared results. Without
-// overlap, MeanNoiseLeft equals NoiseLeft.
+// time and follows this noise through steps, momentum and average. It adds up the squared results
+// of all steps. Without overlap, MeanNoiseLeft equals NoiseLeft.
 func TestMeanNoiseIsThatOfTheSteps(t *testing.T) {
 	const steps = 60
 	for _, o := range []SEPOptions{

@@ -76,7 +76,7 @@ func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression 
 
 // tiltedMoments returns the mean and covariance of the distribution over R² whose density is
 // proportional to the cavity times the likelihood of r to the given power. It uses the trapezoid
-// rule along the axes of the cavity. root is the lower root of the cavity's covariance.
+// rule along the axes of the cavity. root is the lower Cholesky factor of the cavity's covariance.
 func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power float64) (first [2]float64, second [3]float64) {
 	const n, reach = 120, 9.0
 	slope := make([]float64, 2)

@@ -65,9 +65,9 @@ type SEPOptions struct {
 	Raw bool
 
 	// Published selects the step of the DP-SEP paper, in which a batch has one record. The record's
-	// site is an estimate of all sites, so the factor moves by the share StepSize/Nominal² of the
-	// way from the factor to the site divided by Rate. After the step, the factor divided by
-	// Nominal is clipped to norm Clip.
+	// site divided by Rate estimates the sum of all sites, and the factor moves by the share
+	// StepSize/Nominal² of the way to this estimate. After the step, the factor divided by Nominal
+	// is clipped to norm Clip.
 	Published bool
 	Clip      float64
 

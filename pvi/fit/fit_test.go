@@ -92,7 +92,8 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// With solver "scoring", θ has the effects of groups themselves, so they are no further quantities.
+// With solver "scoring", the effects of groups are coordinates of θ, so the model has no further
+// quantities.
 func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
 	m := newModel(t, "centred")
 	if all, err := m.QuantitiesAt(make([]float64, m.Dim())); err != nil || all != nil || len(m.Effects()) == 0 {

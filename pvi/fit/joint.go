@@ -106,10 +106,10 @@ func (m *Model) checkScoring() error {
 	return err
 }
 
-// Multiplies reports whether the model is a program whose records read a product in which one
-// factor is 0 for all records if a parameter is 0, such as a spread times standardised effects. The
-// log likelihood of such a program is far from quadratic if the records have little information
-// about one of the factors.
+// Multiplies reports whether the model is a program whose records read a product with a factor that
+// is 0 for all records if a parameter is 0. An example is a spread times standardised effects. If
+// the records have little information about one of the factors, the log likelihood of such a
+// program is far from quadratic.
 func (m *Model) Multiplies() bool {
 	if m.Study.Model.Program == nil {
 		return false

@@ -62,8 +62,9 @@ func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
 
-// noCount and noneOf are the log probabilities that a Poisson and a negative binomial count are 0.
-// poissonTail and negativeTail are the log probabilities that they are not 0.
+// noCount and noneOf are the log probabilities that a count with the Poisson or the negative
+// binomial distribution is 0. poissonTail and negativeTail are the log probabilities that such a
+// count is not 0.
 const (
 	noCount      = "-exp(mu)"
 	noneOf       = "-shape * log1p_exp(mu - log(shape))"

@@ -259,5 +259,5 @@ func decoder(values arrow.Array) func(row int) table.Cell {
 	case array.StringLike:
 		return func(row int) table.Cell { return table.Cell{Text: v.Value(row)} }
 	}
-	return func(int) table.Cell { return table.Cell{Kind: table.Missing} } // the null type
+	return func(int) table.Cell { return table.Cell{Kind: table.Missing} } // a column of the null type has only missing values
 }

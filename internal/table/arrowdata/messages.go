@@ -172,13 +172,14 @@ func (c *checker) enter(t flatbuffers.Table, check func(flatbuffers.Table)) {
 	c.depth--
 }
 
-// field returns the place of a field in a table, by the number of the field, or 0 if the table
-// lacks it.
+// field returns the offset of the field with the given number in a table, or 0 if the table lacks
+// the field.
 func field(t flatbuffers.Table, number int) flatbuffers.UOffsetT {
 	return flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*number)))
 }
 
-// valueOf returns the byte in a field, by the number of the field, or 0 if the table lacks it.
+// valueOf returns the byte in the field with the given number of a table, or 0 if the table lacks
+// the field.
 func valueOf(t flatbuffers.Table, number int) byte {
 	if o := field(t, number); o != 0 {
 		return t.GetByte(t.Pos + o)

@@ -125,7 +125,7 @@ func (s *scene) roles() []role {
 	return []role{
 		{"a client", s.north.config().TLS, s.north, full},
 		{"a client with another client's objects", s.north.config().TLS, s.south, map[string]codes.Code{
-			// These requests name no object of a client.
+			// These requests refer to nothing that belongs to one client.
 			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK,
 			pieces: codes.FailedPrecondition,
 			join:   codes.OK,              // anybody with an unused token may redeem an invitation

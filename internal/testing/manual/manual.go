@@ -68,8 +68,8 @@ func Check(t *testing.T, run func(args []string) int, commands any, words map[st
 	}
 }
 
-// Between returns the page, after the text between the two marks with the given name was replaced
-// by table.
+// Between returns the page with table in place of the text between the two marks that have the
+// given name.
 func Between(page, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)

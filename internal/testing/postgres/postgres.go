@@ -29,7 +29,7 @@ type Server struct {
 }
 
 // Start starts a PostgreSQL server, which runs until the test ends. If PostgreSQL is not installed
-// as on Debian, Start skips the test.
+// in the directory that Debian uses, Start skips the test.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
