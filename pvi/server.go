@@ -145,9 +145,9 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(r.Number, open), nil
 }
 
-// Close ends the round of a plan without the missing answers. In a synchronous schedule a round is
-// void if it has fewer answers than U_min, the smallest number for which a sum is opened. In other
-// schedules a round without its client's answer is void.
+// Close ends the round of a plan without the missing answers. In a synchronous schedule, a round is
+// void if it has fewer than U_min answers, because no sum of fewer answers is opened. In other
+// schedules, a round without its client's answer is void.
 func (s *Server) Close(number int) (*Outcome, error) {
 	open, ok := s.open[number]
 	if !ok {

@@ -19,9 +19,9 @@ var grouped = map[string]setting{
 }
 
 // averaged returns the posterior moments of the study's θ, computed on a grid over the log spreads.
-// At each point of the grid, θ has the posterior of a linear regression with the given sd of the
-// noise and with the prior precision that the spreads give. averaged shares no code with package
-// hierarchy.
+// At each point of the grid, θ has the posterior of a linear regression. The outcome of this
+// regression has the given sd, and the spreads determine the prior precision. averaged shares no
+// code with package hierarchy.
 func (w *world) averaged(sd float64) (mean, variance []float64) {
 	const points = 50
 	d, effects := w.model.Dim(), w.model.Effects()
@@ -99,8 +99,8 @@ func (w *world) averaged(sd float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// If the noise is close to zero, the posterior of a linear regression with known noise is near the
-// exact posterior, including the posterior of the spreads.
+// If the privacy noise is close to zero and the sd of the outcome is known, the posterior of a
+// linear regression is near the exact posterior, including the posterior of the spreads.
 func TestGroupsWithoutNoise(t *testing.T) {
 	for _, name := range []string{"groups, linear", "groups, slopes"} {
 		const multiplier = 1e-3

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestJoint compares the expected mean and variance with those of random values that are weighted by
-// the prior and by the likelihoods of a released mean and a released mean square.
+// TestJoint compares the expected mean and variance under a joint density with averages over random
+// means and variances. The averages are weighted by the prior and by the likelihoods of a released
+// mean and a released mean square.
 func TestJoint(t *testing.T) {
 	const draws, least = 400_000, 1e-4
 	r := rand.New(rand.NewPCG(3, 1))

@@ -210,8 +210,8 @@ type gap struct {
 	outside   string  // first coordinate outside of the bounds; "" if there is none
 }
 
-// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds and sds by 3 %, in addition
-// to three standard errors of both.
+// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds plus three standard errors,
+// and sds by 3 % plus three standard errors.
 func gapOf(names []string, p posterior, stan sampled) gap {
 	g := gap{low: math.Inf(1)}
 	for i, sd := range stan.SD {

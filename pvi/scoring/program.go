@@ -31,7 +31,7 @@ type datum struct {
 	whole     bool
 	first     int       // index of the first column that the number has in the margins
 	levels    int       // number of levels if the values of the number are levels (counted from 1), and otherwise 0
-	atoms     []float64 // values with a positive probability, of a number that otherwise has a density
+	atoms     []float64 // values with a positive probability, if the number otherwise has a density
 
 	// The number x has the value (x − zero)/unit in its column of the margins. zero is 0 if the
 	// bounds include 0, and otherwise the middle of the bounds.

@@ -45,8 +45,8 @@ func (r *programRecords) at(point []float64) evaluator {
 	}
 }
 
-// A programEvaluator evaluates records of a program at θ. It computes the gradients of a block of
-// records together, and also their curvatures.
+// A programEvaluator evaluates records of a program at θ. It computes the gradients of many records
+// at once, and also their curvatures.
 type programEvaluator struct {
 	*programRecords
 	engine gpu.Evaluator
@@ -186,9 +186,8 @@ func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.sq
 // outcomes are quantiles of the density of the outcome, at evenly spaced probabilities.
 const expectedOver = 8
 
-// kinkedOver is the number of outcomes, in place of expectedOver, for a density with a slope that
-// jumps (see [variates]). The curvature is then a covariance of scores, and the covariance of few
-// scores would be too small.
+// kinkedOver replaces expectedOver for a density whose slope jumps (see [variates]). The curvature
+// is then a covariance of scores, and the covariance of few scores would be too small.
 const kinkedOver = 64
 
 // expected returns, in the given units, the curvatures of the records with indices in [from, to).
@@ -215,9 +214,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes draws several sets of outcomes for the records with indices in [from, to), and calls
-// f for each set with an evaluator of the records with these outcomes. number is the number of
-// sets.
+// overOutcomes draws number sets of outcomes for the records with indices in [from, to). For each
+// set it calls f with an evaluator of the records with these outcomes.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})

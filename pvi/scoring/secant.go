@@ -16,12 +16,12 @@ var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 // two sums the wrong sign.
 const leastSecant = 0.1
 
-// learnSecant returns the estimate of the curvature after the last two sums of scores. The argument
-// made has the scores of made-up records at the point of the last sum. The symbols are:
+// learnSecant returns the estimate of the curvature after the last two sums of scores. made has the
+// scores of made-up records at the point of the last sum. The symbols are:
 //   - s is the step between the points of the two sums.
 //   - y is the true curvature times s. The first sum minus the second is y plus noise.
-//   - z = Λs is the prior mean of y. Its prior covariance is ½v(zzᵀ + zᵀs Λ), where v is the variance of G
-//     (see [curvature]).
+//   - z = Λs is the prior mean of y. The prior covariance of y is ½v(zzᵀ + zᵀs Λ), where v is the
+//     variance of G (see [curvature]).
 //
 // The expected part of the difference is computed from made-up scores at both points
 // ([State.released]), so that only the rest changes Λ. learnSecant computes the posterior mean of y

@@ -36,8 +36,8 @@ func NewTotals(st *study.Study, m *fit.Model, madeUp *shard.Shard, normals func(
 // Prior returns the mean and the covariance of the prior of θ. The prior need not be normal.
 func (t *Totals) Prior() (mean []float64, cov *mat.SymDense) { return t.prior.Moments() }
 
-// Draw returns a draw from the prior, as a function of standard normal numbers, one for each
-// coordinate.
+// Draw returns a draw from the prior. It is a function of z, which holds a standard normal number
+// for each coordinate.
 func (t *Totals) Draw(z []float64) []float64 { return t.prior.Draw(z) }
 
 // setUnits sets the units of finite differences. In these units, the identity matrix is the
@@ -204,8 +204,8 @@ func (t *Total) Score(theta []float64) (gradient []float64, information *mat.Sym
 	return gradient, notNegative(sum, units)
 }
 
-// notNegative returns L S Lᵀ for S = (A + Aᵀ)/2, in which 0 replaces negative eigenvalues of S. L
-// is the argument units.
+// notNegative returns L S Lᵀ, where L is units, and S is (A + Aᵀ)/2 with its negative eigenvalues
+// replaced by 0.
 func notNegative(a *mat.Dense, units *mat.TriDense) *mat.SymDense {
 	d, _ := a.Dims()
 	var eigen mat.EigenSym

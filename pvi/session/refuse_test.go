@@ -69,8 +69,8 @@ func farOff(b []byte) []byte {
 	return b
 }
 
-// A client refuses every entry that contradicts the entries before it, and its state does not
-// change.
+// A client refuses every entry that contradicts the entries before it. A refused entry does not
+// change the client's state.
 //
 //abuse:case A03 a client follows nothing that does not follow
 func TestSiteRefuses(t *testing.T) {
@@ -155,8 +155,9 @@ func TestSecondPlanIsRefused(t *testing.T) {
 	}
 }
 
-// A server that is restored to the state after the last entry, and then collects the releases since
-// that entry in any order, has the same state as a server that was never restored.
+// The test restores a server to its state after the last entry, and collects the releases since
+// that entry in random order. The restored server must have the same state as a server that was
+// never restored.
 func TestReplay(t *testing.T) {
 	const clients = 7
 	for _, c := range []struct{ privacy, inference string }{

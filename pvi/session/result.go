@@ -34,7 +34,7 @@ type Result struct {
 	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q, in the family's layout; absent if [Describe] leaves out q
 	Mean       []float64   `json:"mean"`                 // mean of θ, on the model's scale
 	SD         []float64   `json:"sd,omitempty"`         // sds of the coordinates of θ; absent if the result has only point estimates
-	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if the posterior is a diagonal q, or without sds
+	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal, or if there are no sds
 
 	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
 	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns, as found in the scale phase

@@ -143,8 +143,8 @@ func TestModelTellsStatesApart(t *testing.T) {
 	}
 }
 
-// A client with a pending plan queues the outcomes of other plans. Whenever it answers, even
-// after it is restored, it answers from the state in which the plan was made.
+// While a client has a pending plan, it queues the outcomes of other plans. Its answer to the
+// pending plan does not depend on these outcomes, even if the client is restored in between.
 func TestLateClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	early, late := newHouse(t, st, 3), newHouse(t, st, 3)

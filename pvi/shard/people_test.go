@@ -145,8 +145,8 @@ func TestReadPersons(t *testing.T) {
 // White space around a name does not make it the name of another person. Text without a visible
 // character does not name a person, even if the study does not list it among the missing values.
 // Otherwise the rows of several persons would count as rows of one person, and Keep would limit
-// their number together. If one of these persons were removed, Keep would keep different rows of
-// the others.
+// their total number. If one of these persons were removed, Keep would keep different rows of the
+// others.
 func TestBlankNamesNobody(t *testing.T) {
 	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
 		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)

@@ -295,8 +295,8 @@ func (d *decoder) find(header []string, name string) (int, error) {
 	return at, nil
 }
 
-// distinct is the smallest length of a name for which a similar field of the first line is surely a
-// misspelt name and not a value.
+// distinct is the smallest length of a column's name for which a similar field of the first line
+// must be a misspelt name and cannot be a value.
 const distinct = 5
 
 // nearest returns the end of a message about a column that the header does not name. It states the

@@ -203,9 +203,9 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Each record is read as if it were alone in its file, for any lines around it. Otherwise one
-// record could decide which other records are used. For example, a quote that is not closed would
-// join all lines up to the next such quote into one record.
+// Each record is read as if it were alone in its file, whatever the lines around it contain.
+// Otherwise one record could decide which other records are used. For example, a quote that is not
+// closed would join all lines up to the next such quote into one record.
 func TestRecordsAreReadOneByOne(t *testing.T) {
 	studies := []*study.Study{parse(t), parse(t, "trim = true", "trim = false"), parse(t, `separator = ";"`, `separator = "x"`)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -278,9 +278,9 @@ func TestMarkOfUTF8(t *testing.T) {
 	}
 }
 
-// In studies with batches of a fixed size, records that are left out still count, because there the
-// number of records is public but the number of records that fit is private. The regressors of
-// these records are NaN, so the records add zero to every sum.
+// If batches have a fixed size, the number of records is public, but the number of records that fit
+// is private. Records that are left out therefore still count. Their regressors are NaN, so they
+// add zero to every sum.
 func TestLeftOutRecordsCount(t *testing.T) {
 	file := header + "f;30;I;1\nf;30;I;99\nbroken\nf;31;I;2\n"
 	for _, c := range []struct {

@@ -28,8 +28,8 @@ type DPSVIOptions struct {
 	// place of the private number of records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser computes the change of the mean and of the sds of q in a step from the gradient.
-	// Schedule determines the step sizes of all calls of Propose together.
+	// Optimiser computes a step of the mean and of the sds of q from the gradient. Schedule
+	// determines the step sizes of all calls of Propose.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
 	// Average is the share of the steps of a call of Propose over which q is averaged. These are

@@ -12,10 +12,10 @@ type splitPrior struct {
 	cavity []float64
 }
 
-// SplitPrior returns a solver for the only round of a Bayesian committee machine (Tresp 2000) in
-// which the clients, its members, split the prior. The cavity in the first round is the prior. The
-// solver raises the cavity to the power 1/clients before it calls s. Each client therefore computes
-// a posterior with its share of the prior, and q is the product of these posteriors.
+// SplitPrior returns a solver for a Bayesian committee machine (Tresp 2000), whose members are the
+// clients and which has only one round. The cavity in the first round is the prior. The solver
+// raises the cavity to the power 1/clients before it calls s. Each client therefore computes a
+// posterior with its share of the prior, and q is the product of these posteriors.
 func SplitPrior(s Solver, clients int) Solver {
 	return &splitPrior{Solver: s, share: 1 / float64(clients)}
 }

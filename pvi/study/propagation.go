@@ -43,7 +43,7 @@ type Sites string
 
 const (
 	// With TiedSites, a record's site for a cluster is the likelihood of the record under this
-	// cluster, raised to the power of the probability that the record belongs to the cluster.
+	// cluster, raised to the power p. p is the probability that the record belongs to the cluster.
 	TiedSites Sites = "tied"
 	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"

@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions returns sentences about a study: the conditions, on the other clients and on the
-// clock, under which the costs hold, the records that a client leaves out, and facts that the costs
-// do not cover. The page docs/prove/privacy.md gives the reasons.
+// Conditions returns sentences about a study. They state the conditions on the other clients and on
+// the clock under which the costs hold, the records that a client leaves out, and facts that the
+// costs do not cover. The page docs/prove/privacy.md gives the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation

@@ -67,8 +67,8 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// The test compares the statistics that are log likelihood ratios with ratios of densities that it
-// computes directly.
+// Some statistics are log likelihood ratios. The test compares them with ratios of densities that
+// it computes directly.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}

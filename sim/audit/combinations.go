@@ -33,9 +33,9 @@ type mode struct {
 	// whether two messages may differ by more than the accounted sensitivity, because a message is
 	// computed from several releases or because the study has a scale phase
 	derived   bool
-	allocated bool // whether the state that a client saves depends on the rows of its file, so that the state cannot be used with another file
-	// whether the state that a client saves depends on its rows, so that another file does not fit
-	// the state
+	allocated bool // whether the cost of the sampling has no known bound under replace-one adjacency
+	// whether the state that a client saves depends on the rows of its file, so that the state
+	// cannot be used with another file
 	keepsRows bool
 }
 
@@ -74,8 +74,8 @@ const heldOut = "[compare]\nheld_out = 0.5\nclip = [-6, 3]"
 
 var outcomeFamilies = append(study.Families(), study.ByProgram)
 
-// notNumbers lists strings that a file has in place of a missing number. The studies declare them
-// as missing values. A record with any other string in place of a number is left out.
+// notNumbers lists strings that stand for a missing number in a file. The studies declare them as
+// missing values. A record with any other string in place of a number is left out.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.

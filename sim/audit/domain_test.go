@@ -17,10 +17,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks, for the likelihoods and modes of release, that no record of the declared domain
-// makes a computation panic, and that every plan gets an answer that can be added up. If
-// FEDPVI_LONG is set, it tests all of them with a million records each, and otherwise some of them
-// with a few records.
+// The test plays studies of many families and modes of release. No record of the declared domain
+// may make a computation panic, and every plan must get an answer that can be added up. If
+// FEDPVI_LONG is set, the test plays all combinations with a million records each. Otherwise it
+// plays a sample of the combinations with a few records.
 func TestRecordsOfTheWholeDomain(t *testing.T) {
 	const file = 5000
 	many := os.Getenv("FEDPVI_LONG") != ""

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/testing/geometric"
 )
 
-// The test checks that the checks of sums accept noise that is not Gaussian, and that they find
-// noise that is too small and a cost that is too low.
+// The checks of sums must accept noise that is not Gaussian. They must find noise that is too
+// small, and a cost that is too low.
 func TestOtherNoise(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -23,11 +23,11 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// An outcome is everything about an answer, besides its numbers, that others may see and that must
-// not depend on one record: whether the file is read, whether there is an answer, the error, the
-// size of the answer, its charges, whether the state can be saved, and lines of logs. An outcome
-// does not include the size of the state, which depends on the digits of numbers but is never
-// visible to others.
+// An outcome holds everything about an answer, except its numbers, that others may see. It must not
+// depend on one record. It states whether the file is read, whether there is an answer, the error,
+// the size of the answer, its charges, whether the state can be saved, and lines of logs. It does
+// not include the size of the state: this size depends on the digits of numbers, but others never
+// see it.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool

@@ -72,8 +72,8 @@ func (c combination) options() []string {
 	}
 }
 
-// Far compares the first client's first answers for the two files. It describes them if their
-// numbers are further apart than the sensitivity, and otherwise returns "".
+// Far compares the first client's first answers for the two files. If their numbers are further
+// apart than the sensitivity, Far describes the answers. Otherwise it returns "".
 func (p Pair) Far(release, other []byte) (string, error) {
 	st, err := study.Parse("outcomes.toml", []byte(p.Study))
 	if err != nil {

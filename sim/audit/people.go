@@ -29,9 +29,9 @@ func person(r *shard.Records, name string, rows int, row ...float64) *shard.Reco
 	return r
 }
 
-// personPair returns two data sets of a client that differ by all rows of a person. These rows come
-// first, so that a faulty choice of rows that depends on earlier rows selects different rows of the
-// other persons in the two data sets.
+// personPair returns two data sets of a client that differ by all rows of one person. These rows
+// come first. A faulty choice of rows that depends on earlier rows therefore selects different rows
+// of the other persons in the two data sets.
 func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	worlds = [2]*shard.Records{new(shard.Records), new(shard.Records)}
 	victim, alike := row(), r.IntN(2) == 0
