@@ -150,7 +150,8 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	// A change of size lattice steps changes a natural parameter by 4, unless the limit is smaller.
+	// size is the number of lattice steps that change a natural parameter by 4, or the limit if
+	// that is smaller.
 	size := min(p.messages.Limit(), int64(4)<<p.messages.Lattice.Exponent())
 	change := make([]int64, p.messages.Size)
 	for i := range change {

@@ -12,8 +12,8 @@ type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
 
-	// madeUp returns made-up records. x holds the values of the columns of the margins, one record
-	// after another.
+	// madeUp returns made-up records. x holds their values in the columns of the margins, one
+	// record after another.
 	madeUp(p *Problem, x []float64) population
 }
 
@@ -48,8 +48,8 @@ type evaluator interface {
 	// curvature computes the record's curvature in the given units and returns its Frobenius norm.
 	curvature(units whitening) float64
 
-	// packed writes the curvature that was computed last to dst, in the form that pack writes and
-	// multiplied by scale.
+	// packed writes scale times the curvature that was computed last to dst, in the form that pack
+	// writes.
 	packed(dst []float64, scale float64)
 }
 
@@ -59,16 +59,16 @@ type population interface {
 	row(i int) []float64
 
 	// scores calls each once for every record, with the index of the record and the score of the
-	// record at θ. If cov is nil, the outcomes of all records are drawn at θ. Otherwise outcomes
-	// are drawn at points that are drawn from N(θ, cov).
+	// record at θ. If cov is nil, the outcomes of all records are drawn at θ. Otherwise they are
+	// drawn at random points from N(θ, cov).
 	scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64))
 
 	// curvature returns the mean curvature of a record at θ.
 	curvature(theta []float64) *mat.SymDense
 
-	// released returns the expected sum of clipped scores of all records at the point of the
-	// observation o, if the outcomes are drawn at θ. The expectation is computed for records whose
-	// unclipped scores at θ add up to 0. The result is nil if the population does not compute it.
+	// released returns the sum of clipped scores that is expected at the point of o if outcomes are
+	// drawn at θ. The expectation assumes that the unclipped scores at θ add up to 0. The result is
+	// nil if the population does not compute it.
 	released(o *observation, theta []float64) []float64
 
 	// undrawn reports, for each record, whether an outcome of the record follows the margins

@@ -174,7 +174,7 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 // A joint is a joint density of the mean and the variance of a number, on a grid. The density is
 // 1/variance times the normal likelihoods of the mean and of the mean square. The released mean
 // square minus the square of the released mean would be a biased estimate of the variance, because
-// noise makes the square of the mean too large. The joint density is used for this reason.
+// noise makes the square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
 	weight         [jointSize][jointSize]float64 // weights of the points of the grid, by variance and then by mean; they add up to 1

@@ -103,7 +103,8 @@ func solve(l *mat.TriDense, v []float64) []float64 {
 // inverse returns A⁻¹.
 func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
 
-// full returns a matrix as rows without gaps. The result may share memory with m.
+// full returns m as a dense matrix whose rows are stored without gaps. The result may share memory
+// with m.
 func full(m mat.Matrix) *mat.Dense {
 	rows, columns := m.Dims()
 	if dense, ok := m.(*mat.Dense); ok && dense.RawMatrix().Stride == columns {
@@ -296,8 +297,8 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare writes AᵀA to dst, in the form that pack writes and multiplied by scale. It does not
-// compute the whole matrix.
+// packSquare writes scale times AᵀA to dst, in the form that pack writes. It does not compute the
+// whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	rows, _ := a.Dims()
 	for k := range rows {

@@ -30,8 +30,8 @@ import (
 
 var stanFolder = flag.String("stan", "", "folder to which programs of formulas and their records are written for Stan, in place of a test")
 
-// A posterior holds the moments of a formula's parameters given the records, in the order and the
-// coordinates of θ. The errors are Monte Carlo standard errors.
+// A posterior holds the posterior moments of the coordinates of θ in a formula's model, in the
+// order of θ. The errors are Monte Carlo standard errors.
 type posterior struct {
 	Mean, SD, MeanError, SDError []float64
 }

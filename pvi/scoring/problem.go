@@ -51,7 +51,7 @@ type prior interface {
 // a value. It may lack the indicator, the value, or both.
 type column struct {
 	kind      kind
-	factor    int // for a level: number of the categorical column or group; the same for all levels of the column or group
+	factor    int // for a level: number that identifies the categorical column or group
 	levels    int // for a level: number of levels of the categorical column or group, including the baseline
 	low, high float64
 

@@ -11,8 +11,8 @@ import (
 )
 
 // A program is the model of records whose log density is a record program. The curvature of a
-// record is an expectation over the outcomes that the model draws ([programEvaluator.expected]). It
-// may be indefinite, which does not affect the clip of its Frobenius norm.
+// record is an expectation over the outcomes that the model draws ([programEvaluator.expected]).
+// The curvature may be indefinite, but a clip of its Frobenius norm is still possible.
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
@@ -145,8 +145,8 @@ func (r *program) values(dst, record []float64) {
 	}
 }
 
-// numbersOf computes the numbers of a record from the values x of the record in the columns of the
-// margins, and writes them to dst.
+// numbersOf computes the numbers of a record and writes them to dst. x holds the record's values in
+// the columns of the margins.
 func (r *program) numbersOf(dst, x []float64) {
 	for k, n := range r.numbers {
 		switch {

@@ -97,8 +97,9 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 // unsurePoints is the number of draws of an uncertain θ at which outcomes are drawn.
 const unsurePoints = 40
 
-// scores implements [population]. If cov is not nil, records share unsurePoints points from N(θ,
-// cov) at which outcomes are drawn. The mean of the scores is subtracted ([programMadeUp.rows]).
+// scores implements [population]. If cov is not nil, outcomes are drawn at unsurePoints points from
+// N(θ, cov), and each point is used for an equal share of the records. scores subtracts the mean of
+// the scores, as [programMadeUp.rows] describes.
 func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64)) {
 	points := [][]float64{theta}
 	if cov != nil {

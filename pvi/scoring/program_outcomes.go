@@ -20,10 +20,10 @@ func (r *program) sweeps() int {
 
 // drawer returns a function that replaces the outcomes of records by draws from the program's
 // density. The function draws the outcomes of a record one after another, each given the other
-// numbers of the record. In drawer, x holds the numbers of the records, which are divided into
-// consecutive groups of equal size, one group for each point. In the returned function, z holds a
-// standard normal number for each record, outcome and repetition (see [program.sweeps]). The
-// function may be called several times with records that differ in their outcomes alone.
+// numbers of the record. x holds the numbers of the records. The records are divided into
+// consecutive groups of equal size, one group for each point. The returned function needs a
+// standard normal number in z for each record, outcome and repetition (see [program.sweeps]). It
+// may be called several times, with records that differ only in their outcomes.
 func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	if len(r.outcomes) == 1 {
 		return r.conditional(x, r.outcomes[0], points).draw
@@ -270,10 +270,11 @@ func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	return grid[len(grid)-1]
 }
 
-// densities computes log densities of records. In every record it replaces number k by each of the
-// record's candidates. It computes the log density of every resulting record at the point of the
-// record, and writes these densities to dst. A density that is not a number, or that cannot be
-// computed, is −Inf. The density of a record does not depend on the other records.
+// densities computes log densities of several versions of each record. In each version, number k of
+// the record is one of the record's candidates. candidates holds equally many candidates for each
+// record. densities writes the log density of every version, at the point of the record, to dst. A
+// density that is not a number, or that cannot be computed, is −Inf. The density of a record does
+// not depend on the other records.
 func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int, points [][]float64) {
 	n := len(r.numbers)
 	records := len(x) / n
@@ -291,9 +292,10 @@ func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int
 	}
 }
 
-// eachDensity writes log densities at θ to dst, one for each row of x. x holds equally many versions
-// of each of the given number of records, one record after another. A density that is not a number,
-// or that cannot be computed, is −Inf. The density of a record does not depend on the other records.
+// eachDensity writes log densities at θ to dst, one for each version of a record in x. records is
+// the number of records. Each record has the same number of versions, which follow one another in
+// x. A density that is not a number, or that cannot be computed, is −Inf. The density of a record
+// does not depend on the other records.
 func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records int) {
 	if r.density(of, dst, x, theta) {
 		return

@@ -61,8 +61,9 @@ type programEvaluator struct {
 	moved  []float64     // scratch
 }
 
-// A blockOf has a vector for each record of a block: the gradient, or the curvature by rows before
-// it is made symmetric. The vector is nil if the computation of the record panicked.
+// A blockOf holds a vector for each record of a block: its gradient, or the rows of its curvature
+// before the curvature is made symmetric. The vector is nil if the computation of the record
+// panicked.
 type blockOf struct {
 	first int
 	of    [][]float64

@@ -10,7 +10,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// mostSteps is the largest number of steps to the point of the second round.
+// mostSteps is the largest number of steps with which [programMadeUp.start] searches for the mode.
 const mostSteps = 60
 
 // start implements [population]. The returned point is used in the second round, because the prior

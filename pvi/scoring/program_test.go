@@ -93,9 +93,8 @@ func TestProgramRecordThatPanics(t *testing.T) {
 	}
 }
 
-// programMode returns the mode of the posterior of all records of a program, and the inverse of the
-// curvature there. It uses Newton's method on the log density of the program, with differences of
-// its gradients.
+// programMode returns the mode of the posterior given all records of a program, and the inverse of
+// the curvature at the mode. It uses Newton's method, with a Hessian from differences of gradients.
 func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	table, err := w.model.Load(w.records)

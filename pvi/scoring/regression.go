@@ -13,7 +13,7 @@ import (
 // A regression is the model of records whose predictors are linear in θ.
 type regression struct {
 	response  solver.Described
-	columns   []column // regressors of the study's terms, followed by one for each effect of each group
+	columns   []column // columns of the study's terms, followed by one column for each group of each effect
 	effects   []fit.Effect
 	first     []int // index of the first coordinate of each effect
 	dim       int

@@ -152,7 +152,7 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 
 const step = 0x1p-20
 
-// play runs all rounds over all records in one place, with noise of the given multiplier.
+// play runs all rounds with all records in one place and with the given noise multiplier.
 func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.State {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))

@@ -245,7 +245,7 @@ func (s scripted) study(t testing.TB, records int) *study.Study {
 	return st
 }
 
-// world draws true parameters and n records, and divides the records among five clients.
+// world returns a study of five clients, with true parameters and n records that s.draw draws.
 func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st := s.study(t, n)

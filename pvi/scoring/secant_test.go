@@ -65,8 +65,8 @@ func TestLearnedSecant(t *testing.T) {
 	}
 }
 
-// TestSecantWithoutNoise checks that Λ becomes the true curvature along a step without noise, that
-// it stays positive definite, and that hidden differences do not move it.
+// Without noise, learnSecant makes Λ equal to the true curvature along the step, and keeps Λ
+// positive definite. If noise hides the difference of the sums, Λ does not change.
 func TestSecantWithoutNoise(t *testing.T) {
 	const d = 4
 	r := rand.New(rand.NewPCG(2, 1))

@@ -223,9 +223,9 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened holds the blocks of an opened sum, each in the units in which the package uses the
-// values of the block. The blocks are multiplied by the number of clients divided by the number of
-// answers, so that they estimate the sum over all clients.
+// An opened holds the blocks of an opened sum, in the units in which the package computes. The
+// blocks are multiplied by the number of clients divided by the number of answers, so that they
+// estimate the sum over all clients.
 type opened struct {
 	*Query
 	values [blocks][]float64

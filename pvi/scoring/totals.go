@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Totals computes gradients and Fisher informations of all records of a client under a model that
-// is a program. Records depend on all coordinates of θ.
+// Totals computes the gradient and the Fisher information of all records of a client, for a model
+// that is a program. Records depend on all coordinates of θ.
 type Totals struct {
 	*program
 	prior prior
@@ -186,8 +186,8 @@ func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (v value) 
 }
 
 // Score returns the gradient of the log likelihood of all records at θ, and the sum of their
-// curvatures. [programEvaluator.expected] defines the curvature of a record. Negative eigenvalues
-// of the sum are replaced by 0. Records whose numbers cannot be computed or are not finite add 0.
+// curvatures. [programEvaluator.expected] defines the curvature of a record. A record adds 0 if its
+// numbers cannot be computed or are not finite. Negative eigenvalues of the sum are replaced by 0.
 func (t *Total) Score(theta []float64) (gradient []float64, information *mat.SymDense) {
 	d, units := len(theta), t.totals.units
 	gradient = t.Gradient(theta)

@@ -76,7 +76,7 @@ func (c *Contributor) write(dst []float64, i int) {
 	}
 }
 
-// writeTables writes the part of the vector of record i for the tables, if the round has them.
+// writeTables writes the tables' part of the vector of record i, if the round releases tables.
 func (c *Contributor) writeTables(tables []float64, i int) {
 	if tables == nil {
 		return

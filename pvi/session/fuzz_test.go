@@ -147,8 +147,8 @@ func FuzzDamagedState(f *testing.F) {
 	})
 }
 
-// Servers and sites refuse a state of another study, roster, client or version, a truncated state,
-// and a state whose sections do not belong together.
+// Servers and sites refuse a state of another study, roster, client or version. They also refuse a
+// truncated state, and a state with sections from different states.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")

@@ -160,7 +160,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 		t.Fatalf("%+v, %v: want an error and a charge", a, err)
 	}
 	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
-	step := divergence(t, eventFor(quote, view.Name, own)) / 4 // The quote covers four steps, so this is the cost of one.
+	step := divergence(t, eventFor(quote, view.Name, own)) / 4 // The quote covers four steps, so this is the cost of one step.
 	if got, want := divergence(t, eventFor(a.Spent, view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
 	}

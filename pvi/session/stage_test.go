@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A study runs through all of its phases to the end. The server and all sites then write the
-// same bytes as the result.
+// A study runs through all of its phases to the end. The server and all sites must then write
+// results with the same bytes.
 func TestAllFindTheSame(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string

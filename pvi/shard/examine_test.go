@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Examine finds every value that does not fit in every row, not only the first of a row, and uses
-// the same records as Read.
+// In every row, Examine finds all values that do not fit, and not only the first one. It uses the
+// same records as Read.
 func TestExamine(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {

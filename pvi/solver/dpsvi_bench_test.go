@@ -169,9 +169,10 @@ func stepCases(t testing.TB) []stepCase {
 	return append(all, hierarchical(t), mixture(t))
 }
 
-// BenchmarkPrivateStep measures one private step: sampling, gradients, clipping, noise and
-// update. For comparison it measures a step without clip, noise and lattice. Both also report
-// the lower decile of the times of single steps, which other work on the machine affects least.
+// BenchmarkPrivateStep measures one private step: sampling, gradients, clipping, noise and update.
+// For comparison it also measures a step without clip, noise and lattice. It reports the lower
+// decile of the times of single steps too, because other work on the machine affects this decile
+// least.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)

@@ -70,7 +70,7 @@ func (s *Start) place(mean, sd, cavity []float64) error {
 	return nil
 }
 
-// check returns an error if the saved statistics sum have the wrong length. If s is nil, sum must
+// check returns an error if sum, the saved statistics, has the wrong length. If s is nil, sum must
 // be empty.
 func (s *Start) check(sum []int64) error {
 	want := 0

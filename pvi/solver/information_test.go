@@ -11,7 +11,8 @@ import (
 )
 
 // The Fisher information is the negative second derivative of the log likelihood, averaged over
-// outcomes with their probabilities. Its Frobenius norm is at most most.
+// outcomes with their probabilities. Its Frobenius norm never exceeds the bound that the method
+// most returns.
 func TestInformation(t *testing.T) {
 	for name, c := range responses {
 		of, ok := c.of.(informative)

@@ -92,11 +92,14 @@ const (
 )
 
 // shorten writes to dst a factor on the line from the current factor to s.target. It halves the
-// step until three conditions hold: the new q is near the current q ([NaturalGradient.near]);
-// better, if not nil, returns true for the new q; and q stays proper if all clients change their
-// factors as this client does. The third condition suffices if clients change their factors
-// differently: λ then moves to the mean of the points that the clients checked, and proper natural
-// parameters are a convex set.
+// step until three conditions hold:
+//   - The new q is near the current q ([NaturalGradient.near]).
+//   - If better is not nil, it returns true for the new q.
+//   - q stays proper if all clients change their factors as this client does.
+//
+// The third condition is enough even if clients change their factors differently. λ then moves to
+// the mean of the points that the clients checked, and the set of proper natural parameters is
+// convex.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -128,8 +131,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near calls proper. It returns true if proper returns true and no predictor of a record changes by
-// more than farthest. If proper returns true, near sets s.move to the change of the mean.
+// near reports whether proper returns true and no predictor of a record changes by more than
+// farthest. If proper returns true, near sets s.move to the change of the mean.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -23,7 +23,7 @@ const (
 	coarsest  = 1e-3  // replaces sharpest if the quadrature rules of the clients also have few points
 	local     = 0.01  // largest change of a step after which the next q is extrapolated
 	exhausted = 1e-13 // a change this small ends the fit
-	settled   = 1e-11 // a change this small ends the fit if the change is at least as large as that of the step before
+	settled   = 1e-11 // a change this small ends the fit if the change of the step before was not larger
 	enough    = 1e-10 // a change this small ends the fit if expectations have coarse errors
 	still     = 1e-7  // a change this small ends the fit if the free energy has not risen for plateau steps
 	plateau   = 25    // number of steps without progress after which only rounding still changes q

@@ -35,8 +35,9 @@ func ordinary(n, columns int, noise, location float64, random *rand.Rand) *Regre
 	return l
 }
 
-// Linear regressions with learned noise settle for any scale. They settle at the q that a
-// natural-gradient step does not change.
+// Pooled fits of linear regressions with learned noise settle for any number of records, sd of the
+// noise and mean of the outcome. A natural-gradient step does not change the q at which they
+// settle.
 func TestPooledSettles(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{0, 1, 12, 400} {

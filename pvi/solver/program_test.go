@@ -81,7 +81,7 @@ func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 }
 
 // The expected Hessian of a program with groups agrees with central differences of the gradient.
-// Under a diagonal q, so does its diagonal.
+// Under a diagonal q, the diagonal of the expected Hessian agrees with them too.
 func TestCurvatureOfPrograms(t *testing.T) {
 	for name, p := range map[string]*Program{"crossed": crossed(t, 200, 3, 2), "items": items(t, 6, 4)} {
 		t.Run(name, func(t *testing.T) {
@@ -114,8 +114,8 @@ func TestCurvatureOfPrograms(t *testing.T) {
 	}
 }
 
-// A pooled fit of many small groups, whose steps with Hessians at the mean of q do not settle,
-// settles with average Hessians.
+// A pooled fit of many small groups settles with average Hessians. With Hessians at the mean of q,
+// its steps do not settle.
 func TestPooledAveragesHessiansThatDoNotSettle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of steps that do not settle")

@@ -93,10 +93,12 @@ var regressions = map[study.Family]func(o *Outcome) Response{
 }
 
 // An Outcome is the distribution of a record's outcome given its predictors. The predictors come in
-// this order: the predictor of the location or, in a softmax model, one predictor for every class
-// but the first; the log of the scale, if the model learns the scale; and two predictors for each
-// effect that varies between groups, the log of the effect's sd between groups and the regressor
-// times the standardised effect of the record's group.
+// this order:
+//   - the predictor of the location or, in a softmax model, one predictor for every class but the
+//     first
+//   - the log of the scale, if the model learns the scale
+//   - two predictors for each effect that varies between groups: the log of the effect's sd between
+//     groups, and the regressor times the standardised effect of the record's group
 type Outcome struct {
 	Family           study.Family
 	NoiseSD          float64 // sd of the noise of a linear model; 0 if the sd is learned

@@ -24,8 +24,8 @@ func (c *Column) Day(years float64) calendar.Day {
 	return c.Since + calendar.Day(math.Round(years*daysPerYear))
 }
 
-// Text returns the text of a value of a numeric column as it appears in a file of records: the
-// shortest text of a number, or a day such as 2020-12-31.
+// Text returns a value of a numeric column as text, in the form of a file of records: the shortest
+// text of a number, or a day such as 2020-12-31.
 func (c *Column) Text(x float64) string {
 	if c.Dated {
 		return c.Day(x).String()

@@ -127,8 +127,8 @@ func checkDescent(s *Study, t *document.Table) {
 	}
 }
 
-// maxReleasedDraws is the largest number of draws of θ in a step whose gradients are released
-// together. The vector that a record adds has the gradient at each draw.
+// maxReleasedDraws is the largest number of draws of θ in a step. A record adds its gradient at
+// each draw, and the gradients at all draws of a step are released together.
 const maxReleasedDraws = 64
 
 func readOptimiser(d *Descent, t *document.Table) {

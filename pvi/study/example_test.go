@@ -44,7 +44,7 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// Parse returns a study, which lists its coefficients and has defaults for absent keys.
+// Parse returns a study. The study lists its coefficients, and has default values for absent keys.
 func ExampleParse() {
 	s, err := study.Parse("beetles.toml", []byte(beetles))
 	if err != nil {

@@ -66,7 +66,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Parse refuses each of these models, with the line number and a remedy.
+// Parse refuses each of these models. The error has the line number and a remedy.
 func TestFamilyErrors(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{`family = "logit", outcome = "ill", terms = []`, `model.family: "logit" is unknown`},
@@ -162,8 +162,9 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// A Poisson regression with groups starts with samples of q, because the expected rate exp(exp(log
-// sd)·z) is infinite under every Gaussian q. Other regressions with groups start with exact steps.
+// The default solver of a Poisson regression with groups is SVI, which draws samples from q,
+// because the expected rate exp(exp(log sd)·z) is infinite under every Gaussian q. For other
+// regressions with groups the default is NaturalGradient.
 func TestSolverOfGroups(t *testing.T) {
 	for family, want := range map[study.Family]study.Solver{study.Poisson: study.SVI, study.Logistic: study.NaturalGradient, study.NegativeBinomial: study.NaturalGradient} {
 		m := &study.Model{Family: family, Groups: []study.Group{{}}}

@@ -10,15 +10,15 @@ import (
 type Intervals string
 
 // NoIntervals makes a study report point estimates, without sds, intervals or draws. Since version
-// 2 of the study language, a study must have this value if the intervals of its method lack a known
-// source of uncertainty ([Study.Honest]).
+// 2 of the study language, a study must have this value if the intervals of its method leave out a
+// known source of uncertainty ([Study.Honest]).
 const NoIntervals Intervals = "none"
 
 // PointsNote is the note beside estimates of a study with [NoIntervals].
 const PointsNote = `Point estimates alone: the study says intervals = "none".`
 
 // readIntervals reads the key intervals. Since version 2, the key is required if the method's
-// intervals lack a known source of uncertainty ([Study.Honest]).
+// intervals leave out a known source of uncertainty ([Study.Honest]).
 func readIntervals(s *Study, t *document.Table) {
 	in := &s.Inference
 	if s.Version == 1 {
@@ -86,9 +86,9 @@ func (s *Study) whyDishonest() string {
 // Points reports whether the study reports only point estimates.
 func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
 
-// Doubt returns a sentence that must be shown beside intervals that lack a known source of
+// Doubt returns a sentence that must be shown beside intervals that leave out a known source of
 // uncertainty ([Study.Honest]). It returns "" for other intervals. Only studies of version 1 can
-// have intervals that lack a known source.
+// have intervals that leave out a known source.
 func (s *Study) Doubt() string {
 	if s.Version > 1 || s.Honest() {
 		return ""

@@ -147,7 +147,7 @@ func TestDefaultSolverOfPrograms(t *testing.T) {
 	}
 }
 
-// Keys that have no meaning for a program are refused, with a remedy.
+// Parse refuses keys that have no meaning for a program. The error gives a remedy.
 func TestKeysOfPrograms(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`X = ["age", "dose"]`, `X = ["age", "height"]`, "is not declared"},

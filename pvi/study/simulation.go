@@ -148,9 +148,9 @@ func readOwnName(t *document.Table, key string, dst *string) bool {
 	return true
 }
 
-// readOwn reads the names of the solver and of the clip of an extension. Only a study without
-// privacy, or with the privacy unit client, can use an extension. With the unit client a mechanism
-// hides the results of the solver and of the clip.
+// readOwn reads the names of a solver and of a clip that are extensions. Only a study without
+// privacy, or with the privacy unit client, can use such an extension. With the unit client a
+// mechanism hides the results of the solver and of the clip.
 func readOwn(s *Study, t *document.Table) {
 	for _, one := range []struct {
 		key string

@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts holds the verdict that each byte of the encoding means. Byte 0 is invalid.
+// verdicts has the verdict for each byte of the encoding. Byte 0 is invalid.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }

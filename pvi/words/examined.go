@@ -36,7 +36,8 @@ func (e *Examined) Used() string {
 	return text + "."
 }
 
-// Warnings returns sentences about the number of records, if it does not suit the study.
+// Warnings returns sentences that warn the data holder if the number of records does not suit the
+// study.
 func (e *Examined) Warnings() []string {
 	var all []string
 	if e.Of.Records == 0 {

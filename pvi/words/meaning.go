@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Guess describes in words the bound that (ε, δ) differential privacy sets: the probability that an
-// observer guesses correctly which of two neighbouring data sets contains a record. protects names
-// the privacy unit, such as "one row".
+// Guess describes in words the bound that (ε, δ) differential privacy sets on the probability of a
+// correct guess. The guess is whether a data set or its neighbour was used. protects names the
+// privacy unit, such as "one row".
 func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float64) string {
 	guess := "whether " + protects + " is there or not"
 	switch adjacency {

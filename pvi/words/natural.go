@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// ErrNoRatio is the error if ratios are requested for a model without odds and rates.
+// ErrNoRatio is returned if ratios are requested for a model without odds and rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
 // Natural writes a table of parameters in natural units, with their central 95 % intervals. If

@@ -28,7 +28,7 @@ type statistic struct {
 	of   func(seen []float64) float64
 }
 
-// A Profile is the result of testing a claimed privacy profile by an attack.
+// A Profile is the result of testing a claimed privacy profile with an attack.
 type Profile struct {
 	Runs   int     `json:"runs"` // number of runs in each world, without the pilot runs
 	Points []Point `json:"points"`
@@ -128,8 +128,8 @@ type rule struct {
 	threshold float64
 }
 
-// rulesFrom returns a rule for each world and each ε in [Epsilons]. The threshold maximises TPR −
-// e^ε·FPR in the pilot runs.
+// rulesFrom returns a rule for each world and each ε in [Epsilons]. The threshold of a rule
+// maximises TPR − e^ε·FPR in the pilot runs.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
 	for world := range 2 {

@@ -55,8 +55,8 @@ func TestAuditHasNoFindings(t *testing.T) {
 	}
 }
 
-// The test checks that the checks of one case can run before the others, and that the report still
-// lists all checks in the usual order.
+// The checks of one case can run before the others. The report must still list all checks in the
+// usual order.
 func TestOneCaseComesFirst(t *testing.T) {
 	var ran []string
 	ask := func(about string) question {

@@ -77,8 +77,8 @@ func binomialP(count float64, n int, p float64) float64 {
 }
 
 // chiSquareP returns the p-value of Pearson's χ² test of observed counts against expected counts.
-// It merges a cell whose expected count is below leastExpected with the next cells, and at the end
-// with the last merged cell. An observation with probability zero yields a p-value of zero.
+// It merges neighbouring cells until the expected count of each merged cell is at least
+// leastExpected. An observation with probability zero yields a p-value of zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell

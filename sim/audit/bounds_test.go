@@ -19,8 +19,9 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// The test checks that, at the end of a confidence interval, the probability of at least the
-// observed number of hits is alpha. It computes this probability as a sum over all terms.
+// If the probability of a hit is the lower end of the confidence interval, the probability of at
+// least the observed number of hits must be alpha. The test computes this probability as a sum over
+// all terms.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int

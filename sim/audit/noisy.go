@@ -70,7 +70,8 @@ func (p cells) shared(shares int) cells {
 	return sum
 }
 
-// moved returns the probabilities for a sample plus the given number of cells, on a circle.
+// moved returns the probabilities for a sample plus distance cells. Probability that leaves the
+// slice at the end comes back at the beginning.
 func (p cells) moved(distance int) cells {
 	at := len(p) - distance
 	return slices.Concat(p[at:], p[:at])
@@ -116,8 +117,8 @@ func (f noisy) accounted(context.Context, task) (Check, error) {
 	return certain(true, "δ(ε) covers two inputs of a release, with %d settings: for every adjacency, for one share and for three, for records and for sums of many records", at), nil
 }
 
-// undercharged describes a δ(ε) of the accounted cost that is below the exact δ(ε) of two inputs,
-// or returns "" if there is none.
+// undercharged describes an ε at which the accounted δ(ε) is below the exact δ(ε) of two inputs, or
+// returns "" if there is none.
 func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 	m, err := dpmech.NewSum(cfg, dpmech.Family(f))
 	if err != nil {

@@ -75,10 +75,10 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare simulates a study in which one client has two files. At every plan, the client answers
-// twice from the same state and with the same noise: once with its own file, and once with a file
-// that also has the given rows. compare describes the first difference between the two answers that
-// others could see, or returns "".
+// compare simulates a study in which one client has two neighbouring files, without and with the
+// given rows. At every plan, the client answers twice from the same state and with the same noise,
+// once with each file. compare describes the first difference between the two answers that others
+// could see, or returns "".
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -107,8 +107,8 @@ func read(st *study.Study, text string) (*shard.Records, error) {
 	return records.Keep(st), nil
 }
 
-// A play runs a study of two clients. The first client has two files, which differ in one record. A
-// play compares the answers for one file with the answers for the other.
+// A play runs a study of two clients. The first client has two neighbouring files. A play compares
+// the answers for one file with the answers for the other.
 type play struct {
 	study   *study.Study
 	roster  []pvi.ClientID

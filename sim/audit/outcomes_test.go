@@ -17,8 +17,8 @@ func mustStudy(t *testing.T, c combination) *study.Study {
 	return st
 }
 
-// The test compares outcomes for every combination that the study language accepts, with records at
-// every corner of its domain, if FEDPVI_LONG is set. Otherwise it plays two corners of every
+// If FEDPVI_LONG is set, the test compares outcomes for every combination that the study language
+// accepts, with records at every corner of its domain. Otherwise it plays two corners of every
 // combination of the sample.
 func TestOutcomesOfNeighbours(t *testing.T) {
 	began := time.Now()
