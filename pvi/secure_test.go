@@ -38,8 +38,8 @@ func TestSecureRules(t *testing.T) {
 	}
 }
 
-// Least returns the smallest number of clients with which NewProtocol accepts a study. The test
-// compares it with a search, for all rules under which a study can begin.
+// Least returns the smallest number of clients with which NewProtocol accepts a study. For all
+// rules under which a study can begin, the test compares this number with the result of a search.
 func TestLeastClients(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {

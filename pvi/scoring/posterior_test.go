@@ -40,7 +40,7 @@ type posterior struct {
 type sampled struct {
 	posterior
 	Digest    string  // SHA-256 of the program and the records
-	Draws     int     // after warm-up, of all chains
+	Draws     int     // number of draws of all chains after warm-up
 	Divergent int     // number of draws after a divergent transition
 	Rhat      float64 // largest R̂ of a coordinate
 }

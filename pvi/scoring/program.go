@@ -12,7 +12,7 @@ import (
 
 // A program is the model of records whose log density is a record program. The curvature of a
 // record is an expectation over the outcomes that the model draws ([programEvaluator.expected]).
-// The curvature may be indefinite, but a clip of its Frobenius norm is still possible.
+// The curvature may be indefinite, but its Frobenius norm can still be clipped.
 type program struct {
 	fit      *fit.Model
 	model    *model.Model

@@ -468,7 +468,7 @@ func TestCorrelatedColumns(t *testing.T) {
 // because single studies differ by more.
 func TestForesee(t *testing.T) {
 	s := logistic
-	s.scale = 1 / math.Sqrt(3) // as wide as uniform columns
+	s.scale = 1 / math.Sqrt(3) // sd of a column that is uniform in [-1, 1]
 	const multiplier, seed, studies = 3.73, 700, 5
 	w := s.world(t, multiplier, seed)
 	last := 0

@@ -1,7 +1,10 @@
-// Package session runs a study through all of its phases: the passes that find the scale of
-// columns, if the study has a private standardisation; the rounds; and the last round, if the study
-// has a one-step posterior. The inputs and outputs of the package are bytes. The package does not
-// use a clock, files or the network.
+// Package session runs a study through all of its phases:
+//   - the passes that find the scale of columns, if the study has a private standardisation
+//   - the rounds
+//   - the last round, if the study has a one-step posterior
+//
+// The inputs and outputs of the package are bytes. The package does not use a clock, files or the
+// network.
 //
 // A [Server] makes plans, and the [Site] of each client answers them. The server's messages are
 // entries: an [Entry] is a plan or an outcome. Every site receives all entries in their order.

@@ -137,7 +137,7 @@ func TestTooManyRows(t *testing.T) {
 	for _, row := range [][]table.Cell{
 		{number(1), number(2), number(3)},             // is kept
 		{number(1), {Kind: table.Missing}, number(3)}, // is dropped
-		{number(1), number(9), number(3)},             // does not fit
+		{number(1), number(9), number(3)},             // 9 is not a level of the column site
 	} {
 		for n := range 6 {
 			_, err := shard.ReadAtMost(4, "records", &cells{rows: slices.Repeat([][]table.Cell{row}, n)}, st)

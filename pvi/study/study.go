@@ -43,7 +43,7 @@ type Table struct {
 	Header    bool     // whether the first line has the names of the columns; default true
 	Separator rune     // separator of fields, one character; default a comma
 	Trim      bool     // whether blanks around a field are ignored; default false
-	Missing   []string // texts that mean a missing value; default [""]
+	Missing   []string // strings that mean a missing value; default [""]
 
 	// Person is the name of the column that identifies the person of a row. The values of this
 	// column may be any text. The model does not use the column, and its values never leave the
