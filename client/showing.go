@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A showing contains the status of a run that is on display.
+// A showing holds the displayed status of a run.
 type showing struct {
 	now    func() time.Time
 	show   func(Status) // displays a status; nil to display nothing

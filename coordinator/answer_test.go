@@ -293,7 +293,7 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, size)
 	garbage := size + size/8      // bytes allocated by one read of the answer
 	numbers := uint64(8 * s.size) // size in bytes of the answer as numbers; the sum has the same size
-	taken := size + 2*numbers     // size of the answer as bytes, the answer as numbers, and the sum
+	taken := size + 2*numbers     // total size of the answer as bytes, of the answer as numbers, and of the sum
 	if checked > garbage+300<<10 || added > garbage+taken+300<<10 {
 		t.Errorf("checking took %d bytes, and adding up %d", checked, added)
 	}

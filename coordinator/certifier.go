@@ -69,7 +69,8 @@ func (c *certifier) use(a *channel.Authority) {
 	c.authority, c.config = a, nil
 }
 
-// tls returns the configuration for connections of clients with the coordinator's present keys.
+// tls returns the TLS configuration for connections of clients. It contains the coordinator's
+// present keys.
 func (c *certifier) tls(own roster.Entry, now time.Time) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

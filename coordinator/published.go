@@ -10,8 +10,8 @@ import (
 )
 
 // The releases of a round can be too long to be part of the outcome. The coordinator then keeps
-// each release in a file. The client has signed the hash of the content of this file. Other clients
-// fetch the file by this hash.
+// each release in a file. The client has signed the hash of this file, and other clients use the
+// hash to request the file.
 
 // published returns the release with the given hash for a plan.
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {

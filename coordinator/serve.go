@@ -16,8 +16,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// TLS returns the TLS configuration of the coordinator for the next connection of a client of the
-// study.
+// TLS returns the coordinator's TLS configuration for the next connection of a client.
 func (s *Study) TLS() *tls.Config {
 	config, err := s.certifier.tls(s.shown.Load().own, s.hub.options.Now())
 	if err != nil {

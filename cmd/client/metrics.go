@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures contains the metrics of a run. No metric depends on records, so there is none for a loss,
-// a norm, the number of records, or the computing time.
+// figures contains the metrics of a run. No metric depends on records, so there is no metric for a
+// loss, a norm, the number of records, or the computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
