@@ -24,7 +24,7 @@ func newCurve(num, den uint64) *curve {
 
 // exponent returns the integer part of x²/2σ², and 64 bits of its fraction, rounded down. If x is
 // at most the sampler's bound plus one, then x/σ is below 2^20 + 2^31 + 2, and the integer part is
-// below 2^62. If also σ ≥ 1, then x/σ is below 2^20 + 3.
+// below 2^62. For σ ≥ 1, x/σ is even below 2^20 + 3.
 func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	hi, lo := bits.Mul64(x*c.den, x*c.den)
 	whole, rest := bits.Div64(hi, lo, c.twice)

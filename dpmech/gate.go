@@ -153,8 +153,8 @@ func (g *gate) shorten(ss float64) float64 {
 // most clip. If the norm is larger, [subtract] undoes the addition exactly, even if an element of
 // sum overflowed.
 //
-// Let reach be 2^sizeBits. An element outside [−reach, reach) exceeds the bound by itself, and the
-// sums of squares are then irrelevant. Otherwise no sum of squares overflows: a block of
+// Let reach be 2^sizeBits. If an element is outside [−reach, reach), this element alone exceeds the
+// bound, and the sums of squares are irrelevant. Otherwise no sum of squares overflows: a block of
 // 2^(63−2·sizeBits) squares fits in 64 bits, and maxDim squares fit in 128 bits.
 func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	var hi, lo, carry, spread uint64

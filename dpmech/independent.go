@@ -62,7 +62,7 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 // the same probability, independently of other steps. [accountant.WithoutReplacement] states the
 // cost. If a record is removed from the input, another record takes its place in the batch. A
 // release therefore costs up to twice as much as with [Poisson], even under add-remove. The size of
-// the batch is public, also under add-remove.
+// the batch is public, even under add-remove.
 type WithoutReplacement struct {
 	Batch     int // size of a batch, from 0 to the number of records
 	Selection Selection

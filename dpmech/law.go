@@ -17,10 +17,10 @@ type Law interface {
 
 	// Event returns the cost of releasing an integer vector with dim elements. The noise of every
 	// element is the sum of shares independent samples. sensitivity is the largest L2 distance
-	// between the vectors of adjacent inputs, in lattice steps. The cost must also cover vectors
-	// that differ in several elements, and samples that are bounded. The comment of the method
-	// contains the proof. If only an (ε, δ) is proved for the noise, return an
-	// [accountant.Approximate].
+	// between the vectors of adjacent inputs, in lattice steps. The cost must be valid for vectors
+	// that differ in several elements, and must take into account that samples are bounded. The
+	// comment of the method contains the proof. If only an (ε, δ) is proved for the noise, return
+	// an [accountant.Approximate].
 	Event(sensitivity float64, shares, dim int, adjacency accountant.Adjacency) accountant.Event
 }
 

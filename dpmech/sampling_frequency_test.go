@@ -119,8 +119,8 @@ func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64
 	checkCells(t, fmt.Sprintf("%#v of %d", sampling, n), counts, both)
 }
 
-// The test checks the steps of an epoch whose batches contain a record. This set of steps must be
-// uniform, and independent between records and between epochs.
+// Each record is in the batches of some steps of an epoch. The test checks that this set of steps
+// is uniform, and independent between records and between epochs.
 func TestAllocationLaw(t *testing.T) {
 	for _, c := range []struct{ steps, picks int }{{2, 1}, {3, 1}, {4, 1}, {3, 2}, {4, 2}, {4, 3}, {5, 1}} {
 		sampler := newSampler(t, dpmech.RandomAllocation{Steps: c.steps, Picks: c.picks}, 2)

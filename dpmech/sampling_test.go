@@ -130,8 +130,8 @@ func TestNextAppends(t *testing.T) {
 	}
 }
 
-// The test draws more than 255 batches. The marks that avoid repeated records have eight bits,
-// and start again after 255 batches.
+// The test draws more than 255 batches. The marks that prevent repeated records have eight bits, so
+// they are reused after 255 batches.
 func TestManyBatches(t *testing.T) {
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 10}, 20)
 	src := seeded.Stream(3, "many")
@@ -151,7 +151,8 @@ func TestSelectionIsEven(t *testing.T) {
 	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} {
 		refused, indices := 1<<32%n, dpmech.Indices(int(n))
 		for range 2000 {
-			// The draws near the first draw of an index have the lowest products.
+			// Of all draws that give an index, the first ones have the lowest products modulo 2^32.
+			// Only these draws can be rejected.
 			index := src.Uint64n(n)
 			first := (index<<32 + n - 1) / n
 			for draw := max(first, 2) - 2; draw < min(first+3, 1<<32); draw++ {
@@ -169,7 +170,7 @@ func TestSelectionIsEven(t *testing.T) {
 }
 
 // The test checks the distribution of the number of steps between two draws of a record. A mark
-// of an earlier step that was not cleared would keep a record out of a batch.
+// that is left over from an earlier step would keep a record out of a batch.
 func TestNothingIsLeftOfEarlierSteps(t *testing.T) {
 	const n, steps, lags = 500, 200_000, 300
 	for _, selection := range bothSelections {

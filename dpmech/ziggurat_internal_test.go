@@ -188,8 +188,8 @@ func besides(layer *zigguratLayer) []uint64 {
 	return slices.Compact([]uint64{first, (first + last) / 2, last})
 }
 
-// The test checks that a y next to the curve is decided correctly, with as many bits as needed. It
-// tries every layer of tables with few places, and every 37th layer of the others.
+// The test checks that a y next to the curve is decided correctly, with as many bits as needed. For
+// tables with few places, it tries every layer. For the other tables, it tries every 37th layer.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, ratio := range ratios[2:] {

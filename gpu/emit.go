@@ -247,8 +247,8 @@ func times(g, x float64) float64 {
 	return g * x
 }
 
-// slopeAt returns the derivative of the element with the given index with respect to the
-// element's coordinate.
+// slopeAt returns the derivative of an element with respect to the element's coordinate. element is
+// the index of the element.
 func (w *leafWeights) slopeAt(element int) float64 {
 	if w.slope == nil {
 		return 1

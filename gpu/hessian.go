@@ -101,7 +101,7 @@ type hessian struct {
 
 	// adjoints holds the adjoint of each channel, for each record of the block. above and below
 	// hold the adjoints after a small step of the current channel up and down. [hessian.shifted]
-	// then replaces the values of above by derivatives.
+	// then replaces the values in above with derivatives.
 	adjoints, above, below [][]float64
 	step                   []float64 // change of the current channel, for each record of the block
 	// derivatives of the vectors that the tables of products multiply, with respect to the current
@@ -298,8 +298,8 @@ func (h *hessian) shifted(rows []int32, c int) bool {
 	return ok
 }
 
-// derive replaces each element of above by the difference between this element and the element of
-// below, divided by the element of step. Each record has its own step.
+// derive replaces each element of above with a difference quotient: the element of above minus the
+// element of below, divided by the element of step. Each record has its own step.
 func derive(above, below, step []float64) {
 	for from := 0; from < len(above); from += block {
 		for l, s := range step {

@@ -76,8 +76,8 @@ func (c Chain) Commits() bool { return c.commits }
 
 // Fetches reports whether the releases of the study are too large to be part of an outcome, so that
 // clients fetch each release separately. The first entry of the transcript states this, unless an
-// earlier version of the program began the study. In such a study, an outcome contains only the sum
-// of its releases if they are too large.
+// earlier version of the program began the study. If the releases of such a study are too large, an
+// outcome contains only their sum.
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the

@@ -1,9 +1,9 @@
 // Package device chooses the devices that compute private gradient steps: the CPU, or CUDA GPUs if
 // the program was built with the tag cuda (make cuda).
 //
-// A GPU is chosen by a name such as cuda:0, or automatically. Before a GPU gets the records of a
-// client, it computes a small problem with generated records, and its results must agree with the
-// CPU's.
+// A GPU is chosen by a name such as cuda:0, or automatically. Before a GPU receives the records of
+// a client, it solves a small problem with generated records. Its results must agree with the CPU's
+// results.
 package device
 
 import (

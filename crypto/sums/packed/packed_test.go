@@ -256,7 +256,8 @@ func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[stri
 	return counts
 }
 
-// The test checks that the scheme only adds and subtracts if no client may be missing.
+// The test checks that the scheme needs only additions and subtractions if no client may be
+// missing.
 func TestWithoutMissingClientsColumnsAddUp(t *testing.T) {
 	for clients := 2; clients <= 40; clients++ {
 		s, err := New(clients, clients)
