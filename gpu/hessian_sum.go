@@ -60,7 +60,7 @@ func (f *fullSum) write(dst []float64) error {
 	return nil
 }
 
-// A diagonalSum stores only the diagonal of the matrix.
+// A diagonalSum stores only the diagonal of the sum.
 type diagonalSum []float64
 
 func (s diagonalSum) pair(a, b segment, w float64) {

@@ -49,7 +49,7 @@ type plan struct {
 	// dense holds the components that are neither in alone nor in merged. The gradients of these
 	// components are computed for all coordinates of the component.
 	dense []*denseLayout
-	// sparse is true if a record uses only few of the coordinates of some leaf.
+	// sparse is true if a record uses only a few of the coordinates of some leaf.
 	sparse bool
 	// row is nil unless the program has only one leaf, and every record's contribution is a
 	// multiple of the record's row in the table of records. row is then this leaf.

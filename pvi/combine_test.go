@@ -10,7 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Combine agrees with the median and the trimmed mean, computed in floats from their definitions.
+// Combine agrees with the median and the trimmed mean, which the test computes in floating point
+// from their definitions.
 func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_001, 1))
 	for range 2000 {

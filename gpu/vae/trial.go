@@ -64,7 +64,7 @@ func try(d cuda.Device) error {
 		if err != nil {
 			return err
 		}
-		for l, w := range n.weights { // all weights become different
+		for l, w := range n.weights { // makes all weights different
 			for k := range w.Rows {
 				for j := range w.Columns {
 					w.Data[w.At(k, j)] = float32(0.2 * math.Cos(float64(l+7*k+11*j)))

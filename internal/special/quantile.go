@@ -25,7 +25,7 @@ func GammaQuantile(shape, z float64) float64 {
 	case shape > large:
 		return x
 	case z <= 0 && (shape < 1 || cube <= 0):
-		x = math.Exp((target + Lgamma(shape+1)) / shape) // the quantile if the distribution function is x^shape/Γ(shape+1), which holds for small x
+		x = math.Exp((target + Lgamma(shape+1)) / shape) // for small x the distribution function is x^shape/Γ(shape+1)
 	case cube <= 0:
 		x = shape
 	}

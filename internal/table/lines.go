@@ -25,14 +25,14 @@ type lines struct {
 
 	line []byte // present line
 	rest []byte // part of line that is not read yet
-	err  error  // read error of the source of the bytes; Read returns it after the current line
+	err  error  // read error of the file; Read returns it after the current line
 }
 
 // maxLine is the largest length in bytes of a line that is read.
 const maxLine = 16 << 20
 
 func newLines(from *bufio.Reader, separator rune) *lines {
-	broken := "x\"\n" // a quote in a field that does not begin with a quote, which encoding/csv refuses
+	broken := "x\"\n" // encoding/csv refuses a quote in a field that does not begin with a quote
 	if separator == 'x' {
 		broken = "y\"\n"
 	}

@@ -90,7 +90,7 @@ type Site struct {
 	origins  map[string]bool // accepted Origin headers
 	streams  chan struct{}   // contains one value for each open stream of events
 	closing  chan struct{}   // closed when the site ends
-	close    func()          // closes closing, once
+	close    func()          // closes the channel closing, once
 	look     time.Duration   // interval between two reads of the state for an open stream
 	entry
 }

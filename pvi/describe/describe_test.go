@@ -111,7 +111,7 @@ func TestNorm(t *testing.T) {
 			t.Errorf("%v: norm %g, want √5 = %g", row, n, l.Norm())
 		}
 	}
-	l.Vector(v, []float64{math.Inf(1), 17, -5, -3}) // values that no file yields
+	l.Vector(v, []float64{math.Inf(1), 17, -5, -3}) // values that no file can contain
 	if n := floats.Norm(v, 2); !(n <= l.Norm()*(1+1e-12)) {
 		t.Errorf("values beyond the study: norm %g", n)
 	}

@@ -109,7 +109,7 @@ type estimator struct {
 	*Layout
 	z                   float64
 	variance            float64     // V
-	cells               [][]float64 // adjusted cells, by column
+	cells               [][]float64 // estimates of the cells, by column
 	moments             [][2]float64
 	records, recordsVar float64 // n and its variance
 }

@@ -152,7 +152,8 @@ func valuesOf(st *study.Study, column int) []float64 {
 	return levels
 }
 
-// whole rounds increasing values of a column if its values must be whole numbers.
+// whole rounds values and removes repeated ones, if the values of the column must be whole numbers.
+// values must be in increasing order.
 func whole(st *study.Study, column int, values []float64) []float64 {
 	if !st.Counts(column) {
 		return values

@@ -60,7 +60,7 @@ func (m *Model) Units() Units {
 	}
 	switch m.Study.Model.Family {
 	case study.NoModel: // there are no parameters
-	case study.ByProgram: // parameters are in the units of the program's author
+	case study.ByProgram: // the author of the program chooses the units of the parameters
 	case study.NeuralNetwork:
 		for i := range rows {
 			rows[i].Unit = "model's scale"

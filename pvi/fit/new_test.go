@@ -16,7 +16,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// someRecords are records of programColumns. Row 4 does not fit.
+// someRecords is a table of records for programColumns. Line 4 does not fit, because its level of g
+// is unknown.
 const someRecords = `x,s,g,y,k
 1,a,p,2.5,3
 -2,b,q,-1,0

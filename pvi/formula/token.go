@@ -42,7 +42,7 @@ func fail(code string, at syntax.Span, format string, args ...any) {
 	panic(mistake{syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}})
 }
 
-// signs lists the signs that have two characters.
+// signs lists the operators of two characters.
 var signs = []string{"||", "==", "!=", "<=", ">="}
 
 const oneSign = "~+-*/^:()|,=<>"

@@ -139,7 +139,7 @@ type column struct {
 	page   parquet.ValueReader            // values of the current page; nil before the first page
 	values []parquet.Value                // decoded values that were not yet returned
 	buffer [batch]parquet.Value
-	texts  map[string]string // one copy of each text
+	texts  map[string]string // one copy of each string
 }
 
 // maxTexts is the maximum number of different strings that a column stores. Rows with the same

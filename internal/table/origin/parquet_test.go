@@ -28,7 +28,7 @@ func TestParquetWithTooFewValues(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const tail = 8 // bytes after the metadata: their length and the mark of the format
+	const tail = 8 // size of the last part of the file: the length of the metadata, and the mark of the format
 	whole := b.Bytes()
 	mark := len(whole) - tail
 	from := mark - int(binary.LittleEndian.Uint32(whole[mark:]))

@@ -47,7 +47,7 @@ var (
 	sqliteMagic = []byte("SQLite format 3\x00")
 )
 
-// isArrow reports whether a file begins as an Arrow file or an Arrow stream.
+// isArrow reports whether a file begins like an Arrow file or an Arrow stream.
 func isArrow(start []byte) bool {
 	return bytes.HasPrefix(start, arrowMagic) || bytes.HasPrefix(start, streamMagic)
 }

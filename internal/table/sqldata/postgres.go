@@ -56,7 +56,7 @@ func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.W
 			return fmt.Errorf("%s: the query %s: column %s: the study reads dates: select a date, a timestamp or a text such as 2020-12-31", address, s.Query, f.Name)
 		}
 	}
-	if len(r.names) == 0 { // the query failed, or is no SELECT statement
+	if len(r.names) == 0 { // the query failed, or is not a SELECT statement
 		if _, err := r.Next(); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}

@@ -32,7 +32,7 @@ type process struct {
 	apart   time.Time     // end of the period in which it has no network connection
 	lies    []kind        // kinds of false entries that it will receive
 	drops   int           // number of times that the coordinator closed its connection
-	fresh   int           // number of times that its operator still gives it new keys
+	fresh   int           // number of times that its operator will still give it new keys
 	revoked bool          // whether its keys are revoked or being revoked
 	life    *life         // present run; nil while the process is down
 	done    bool

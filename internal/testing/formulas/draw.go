@@ -24,7 +24,7 @@ type formulaColumn struct {
 	name      string
 	low, high float64
 	levels    []string
-	keys      string // other keys of a numeric column
+	keys      string // further lines about a numeric column in the study file
 }
 
 // covariates are the covariates of one record. They are drawn independently of each other.

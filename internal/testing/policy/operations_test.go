@@ -180,8 +180,8 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 }
 
 // The test checks that the systemd units use flags and variables that the programs have. A unit
-// must not restart a program after an error that a person must solve. It must take away every right
-// that, according to the page for operators, the programs do not have.
+// must not restart a program after an error that a person must solve. It must restrict the rights
+// of the program as listed below, and allow no further paths or devices.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},
