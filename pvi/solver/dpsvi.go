@@ -96,7 +96,7 @@ type DPSVI struct {
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws
-	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum that a query computes; a method of the run or of the plan
+	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum that a query computes; it is a method of the run, or of a plan for a device
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must be for the program's

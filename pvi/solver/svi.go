@@ -96,8 +96,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// An x of zeros describes q at the beginning: the mean of q in coordinates u is 0, and the
-		// root L, whose diagonal is stored as its logarithm, is I.
+		// If x is zero, q is as at the beginning: its mean in the coordinates u is 0, and L is I,
+		// because the diagonal of L is stored as its logarithm.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {

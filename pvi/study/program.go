@@ -146,9 +146,8 @@ func (s *Study) readStatistic(name string, data *document.Table) {
 	p.Constants[name] = c
 }
 
-// readDatum reads the value of a variable of the data block: columns or a constant. If the first
-// size of the variable is the number of records, the default value is the column that has the
-// variable's name.
+// readDatum reads the value of a variable of the data block: columns or a constant. If the variable
+// has an element for each record, the default value is the column that has the variable's name.
 func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p := s.Model.Program
 	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)

@@ -25,7 +25,7 @@ type substitute struct {
 	of     descent // the mechanism under audit
 }
 
-// These are offsets of words in the memory of the device, and sizes, for a network with one pixel,
+// These are sizes, and offsets of words in the memory of the device, for a network with one pixel,
 // one hidden unit and one latent dimension. Tests of package cuda check the offsets.
 const (
 	headBatches  = 8

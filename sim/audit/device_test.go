@@ -54,8 +54,8 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps is a mechanism that computes its steps on a device. The gradient of a record is its
-// row, because the slope of a linear model is 1 for an outcome of 1 and a predictor of 0, and q
+// deviceSteps is a mechanism that computes its steps on a device. The gradient of a record equals
+// its row: in a linear model, the slope of a record with outcome 1 and predictor 0 is 1, and q
 // hardly moves.
 type deviceSteps struct {
 	*dpmech.SampledSum
