@@ -128,6 +128,13 @@ func (d *door) drop(party channel.Party) {
 	}
 }
 
+// connected reports whether a connection of a party is open.
+func (d *door) connected() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.parties) > 0
+}
+
 func (d *door) leave(g *guarded) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -131,6 +131,34 @@ func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	})
 }
 
+// A party counts as connected from its handshake until it closes its connection, whether it reads the
+// entries that the server has sent or not. Guests do not count.
+func TestConnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.raw(w.guest()).Connect()
+		synctest.Wait()
+		if w.server.Connected() {
+			t.Error("a guest counts as a party")
+		}
+		for i := range 3 {
+			w.desk.say([]byte{byte(i)})
+		}
+		north := w.dial(w.config("north"))
+		_, err := north.Entry(t.Context(), 1)
+		check(t, err)
+		synctest.Wait()
+		if !w.server.Connected() {
+			t.Error("a client that has read one of three entries does not count as connected")
+		}
+		check(t, north.Close())
+		synctest.Wait()
+		if w.server.Connected() {
+			t.Error("a client that has left counts as connected")
+		}
+	})
+}
+
 // The test checks that the total number of connections is limited.
 //
 //abuse:case A12 bounded in all

@@ -185,6 +185,9 @@ func (s *served) stop(why error) {
 // the same time checks the key again before it ends.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
+// Connected reports whether a connection of a party is open. Strangers and guests do not count.
+func (s *Server) Connected() bool { return s.door.connected() }
+
 // SetHealth sets the health of a study. The parties of the study can request it.
 func (s *Server) SetHealth(document channel.Hash, works bool) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING

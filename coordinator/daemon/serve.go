@@ -44,7 +44,7 @@ type Config struct {
 	Announce       func(link string)
 
 	RoundDeadline time.Duration
-	UntilDone     bool // whether Serve returns when every study is over and its clients have received the last entry
+	UntilDone     bool // whether Serve returns when every study is over and its clients have received the last entry and left
 	Log           *slog.Logger
 	Traces        trace.TracerProvider // receives traces; nil to disable them
 	// Audit contains the destinations of the audit log, as in audit.Open. AuditTo contains further

@@ -14,7 +14,8 @@ import (
 const patience = 10
 
 // watch regularly logs the clients for which studies wait. If UntilDone is set, watch closes the
-// returned channel when all studies are over and every client has received the last entry.
+// returned channel when all studies are over and every client has received the last entry and has
+// left.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -52,6 +53,9 @@ func (s *server) tidy() {
 }
 
 func (s *server) logWaits(ctx context.Context) {
+	if s.config.UntilDone && s.over() {
+		s.config.Log.Info("every study is over, waiting until the clients have read the last entry and left")
+	}
 	for _, study := range s.hub.Studies() {
 		status, err := study.Status(ctx)
 		if err != nil || status.Waits == "" {
@@ -61,11 +65,17 @@ func (s *server) logWaits(ctx context.Context) {
 	}
 }
 
-// done reports whether every study is over and all clients of these studies have received the last
-// entry.
-func (s *server) done() bool {
+// over reports whether every study is over.
+func (s *server) over() bool {
 	studies := s.hub.Studies()
-	return len(studies) > 0 && !slices.ContainsFunc(studies, func(study *coordinator.Study) bool {
-		return !study.Over() || len(study.Unaware()) > 0
-	})
+	return len(studies) > 0 && !slices.ContainsFunc(studies, func(study *coordinator.Study) bool { return !study.Over() })
+}
+
+// done reports whether every study is over, all clients of these studies have received the last
+// entry, and no client is connected. A client closes its connection when it has read the last entry.
+// Before that, the entry may be in a buffer of the network, while the client tries to send a message
+// of the last round. If the daemon stopped then, the client would lose the entry and wait for ever.
+func (s *server) done() bool {
+	unaware := func(study *coordinator.Study) bool { return len(study.Unaware()) > 0 }
+	return s.over() && !slices.ContainsFunc(s.hub.Studies(), unaware) && !s.clients.Connected()
 }
