@@ -38,7 +38,7 @@ type Study struct {
 	opener   opener
 	shown    atomic.Pointer[view]
 	dropper  atomic.Pointer[func(channel.Party)] // closes the connections of a party; nil if none is set
-	aware    sync.Map                            // names of the clients that received the last entry, as a set
+	aware    sync.Map                            // set of the names of the clients that have received the last entry
 
 	// Only the study's loop uses the following fields.
 	st     *state

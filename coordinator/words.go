@@ -49,8 +49,8 @@ func (s *Status) missed() (gone []string) {
 	return gone
 }
 
-// LastRound describes the last round in lines of text. The first line states the verdict. If the
-// coordinator can open the messages of the clients, one more line for each answer states its
+// LastRound describes the last round. The first line of the result states the verdict. If the
+// coordinator can open the messages of the clients, a further line for each answer states its
 // influence.
 func (s *Status) LastRound() []string {
 	r := s.Last

@@ -62,8 +62,8 @@ func TestFaultsOfLaws(t *testing.T) {
 	}
 }
 
-// faulty is a law with two faults: its samples are divided by divisor, and its cost is computed for
-// only the given part of the sensitivity.
+// faulty is a law with two faults. Its samples are divided by divisor, and its cost is computed as
+// if the sensitivity were multiplied by part.
 type faulty struct {
 	dpmech.Law
 	divisor int64

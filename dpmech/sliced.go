@@ -231,8 +231,9 @@ func (g *slicedGaussian) above(x uint64) uint64 {
 	return (high-1)>>(unitBits-heightBits) + 1
 }
 
-// tabulate makes the rectangle and the wedge of every slice. A rectangle consists of as many slots
-// of height unit as fit under the curve. The wedge covers the area above the rectangle.
+// tabulate makes the rectangle and the wedge of every slice. A rectangle is a stack of slots of
+// height unit, with as many slots as fit under the curve. The wedge covers the area above the
+// rectangle.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int

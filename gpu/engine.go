@@ -19,8 +19,9 @@ type Evaluator interface {
 	// Each passes every record's contribution to the sink, in the order of the batch. It leaves out
 	// a record whose computation panics.
 	Each(q *Query, sink Sink) error
-	// Hessian writes the sum of the records' Hessians with respect to θ to dst, without a clip. dst
-	// receives the lower triangle row by row, which has d(d+1)/2 elements for d = Dim().
+	// Hessian writes to dst the sum of the records' Hessians with respect to θ. It clips no
+	// Hessian. dst receives the lower triangle row by row, which has d(d+1)/2 elements for d =
+	// Dim().
 	Hessian(dst, theta []float64) error
 	// HessianDiagonal writes to dst the diagonal of the matrix that Hessian computes. It does not
 	// store the whole matrix, unless a record depends on all coordinates in several ways.

@@ -167,7 +167,7 @@ func (s *collect) AddRecord(index []int32, value []float64) error {
 	for _, x := range v {
 		norm += x * x
 	}
-	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // if the clip is infinite, the sink tests whether numbers are finite
+	if !math.IsInf(s.clip, 1) && !(math.Sqrt(norm) <= s.clip*(1+1e-12)) { // with an infinite clip, the sink itself tests whether numbers are finite
 		return errNorm
 	}
 	s.all = append(s.all, v)

@@ -266,9 +266,9 @@ func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 }
 
 // shifted computes derivatives with respect to channel c by central differences. It writes the
-// derivatives of the adjoints of all channels to h.above. For each leaf in h.products, it writes
-// the derivative of the vector that the leaf's table multiplies to h.vectors. It returns false if a
-// log density is not finite.
+// derivatives of the adjoints of all channels to h.above. For each leaf in h.products, the leaf's
+// table multiplies a vector, and shifted writes the derivative of this vector to h.vectors. It
+// returns false if a log density is not finite.
 func (h *hessian) shifted(rows []int32, c int) bool {
 	step := h.step[:len(rows)]
 	node, element := h.channels[c][0].leaf.node, h.channels[c][0].element

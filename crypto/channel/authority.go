@@ -156,8 +156,8 @@ func (a *Authority) Renew(now, until time.Time) (*Authority, error) {
 	return certifyItself(a.key, a.study, now, until)
 }
 
-// RenewFrom returns the time from which the authority's certificate should be renewed: the time at
-// which two thirds of the validity period have passed.
+// RenewFrom returns the time at which two thirds of the validity period of the authority's
+// certificate have passed. From then on, the certificate should be renewed.
 func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
 
 const authorityDomain identity.Domain = "fedpvi/v1/authority"

@@ -57,8 +57,8 @@ func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 // Expires returns the time at which the certificate in use expires.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewFrom returns the time from which the caller should request a new certificate: the time at
-// which two thirds of the validity period have passed. The last third remains for retries.
+// RenewFrom returns the time at which two thirds of the certificate's validity period have passed.
+// From then on, the caller should request a new certificate. The last third remains for retries.
 func (c *Credentials) RenewFrom() time.Time { return renewFrom(c.current.Load().Leaf) }
 
 func renewFrom(c *x509.Certificate) time.Time {

@@ -241,7 +241,7 @@ func (e *explorer) sums(row []uint64, set int) bool {
 // clients gave. A polynomial is determined by its secrets and by random values at further points.
 func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	random := e.fewest - e.packed
-	before := e.honest * random // number of columns for random values, which precede the columns for secrets
+	before := e.honest * random // number of columns for random values; the columns for secrets follow
 	var rows [][]uint64
 	put := func(place, set int) {
 		row, at := make([]uint64, before+e.honest*e.packed), e.values(place)
