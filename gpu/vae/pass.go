@@ -15,8 +15,8 @@ const recordsAtOnce = 4 * math32.TileRows
 type pass struct {
 	of *Network
 	in [layers]matrix // inputs of each layer, ending with the constant 1 that multiplies the biases
-	// outputs of each layer; the backward pass replaces them by the derivatives of the loss with
-	// respect to them
+	// outputs of each layer; the backward pass replaces each output by the derivative of the loss
+	// with respect to it
 	out      [layers]matrix
 	slope    [layers]matrix // derivatives of each layer's activation function, softplus or logistic
 	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer

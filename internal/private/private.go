@@ -106,8 +106,8 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	return d.syncDirectory(dir)
 }
 
-// MakeDirectory makes a directory and its missing parents, which only their owner may enter. It
-// returns an error if the directory exists and others may enter it.
+// MakeDirectory makes a directory and its missing parents. Only their owner may enter them. If the
+// directory exists and others may enter it, MakeDirectory returns an error.
 func MakeDirectory(dir string) error {
 	if err := system.makeDirectory(dir); err != nil {
 		return err

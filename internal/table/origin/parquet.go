@@ -221,8 +221,7 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decimal returns a decoder of decimal numbers, which are stored as whole numbers of units of
-// 10^−scale.
+// decimal returns a decoder of decimal numbers, which are stored as multiples of 10^−scale.
 func decimal(kind parquet.Kind, scale int) func(parquet.Value) table.Cell {
 	if kind != parquet.Int32 && kind != parquet.Int64 {
 		return nil

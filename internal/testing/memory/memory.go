@@ -1,4 +1,4 @@
-// Package memory checks in tests how much memory a parser allocates for a message. A sender must
+// Package memory lets tests check how much memory a parser allocates for a message. A sender must
 // not be able to make a parser allocate more than a fixed multiple of the size of the message.
 package memory
 
