@@ -97,7 +97,7 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 	}
 	switch {
 	case r.Records == 0:
-		return failed(check, fmt.Errorf("%s. This client would send noise alone", found), "choose another file with --data, or correct this one")
+		return failed(check, fmt.Errorf("%s. This client would send only noise", found), "choose another file with --data, or correct this one")
 	case r.Refused > 0:
 		return failed(check, fmt.Errorf("%s. The study has no rule for %d of them; the first is %s", found, r.Refused, r.First), "see client check --data for their rows and remedies, or run without them")
 	case r.Records > r.MostRecords:

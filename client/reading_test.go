@@ -100,7 +100,7 @@ func TestAFileWithoutRecords(t *testing.T) {
 	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
 		_, all := federation(t, planeStudy(privacy, "", ""), "north", "south")
 		check(t, os.WriteFile(all[0].data, []byte("x,y\n"), 0o600))
-		if f := examined(all[0]); f.OK || !strings.Contains(f.Found, "noise alone") {
+		if f := examined(all[0]); f.OK || !strings.Contains(f.Found, "only noise") {
 			t.Errorf("doctor says %+v", f)
 		}
 		all[0].hub.begin()

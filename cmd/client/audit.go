@@ -25,7 +25,7 @@ func (c *commands) openAudit(ctx context.Context) error {
 	log := c.logger()
 	c.audited, err = audit.Open(destinations, audit.Options{Program: name, Others: sinks, Wrote: func(err error) {
 		if err != nil {
-			log.Error("a line of the audit log is lost", "error", err)
+			log.Error("a line of the audit log was lost", "error", err)
 		}
 	}})
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 )
 
 type checkCommand struct {
-	File        string `arg:"" optional:"" name:"study-file" help:"Study file, before an invitation has come. Default: a study that this client has joined." type:"existingfile"`
+	File        string `arg:"" optional:"" name:"study-file" help:"Study file, if this client has not joined the study yet. Default: the study that it has joined." type:"existingfile"`
 	Data        string `help:"Records: ${table}. Default: describe only the form of the records." placeholder:"FILE"`
 	recordFlags `embed:""`
-	Person      string `help:"Column of the records that identifies the person of a row, to count persons with several rows. Default: the study's column." placeholder:"COLUMN"`
-	HTML        string `name:"html" help:"Write a page to this file, which must not exist, and nothing to standard output." placeholder:"FILE"`
+	Person      string `help:"Column that identifies the person of each row, to count persons with several rows. Default: the study's column." placeholder:"COLUMN"`
+	HTML        string `name:"html" help:"Write the result as an HTML page to this file, and print nothing. The file must not exist." placeholder:"FILE"`
 }
 
 func (checkCommand) Help() string {
@@ -32,22 +32,23 @@ func (checkCommand) Help() string {
   client check                                        the form that records must have
   client check --data records.csv
   client check --data records.csv --person patient --html check.html
-  client check study.toml --data records.csv          before an invitation has come
+  client check study.toml --data records.csv          before this client joins the study
 
-Tells which rows the study would use, which values do not fit, in which rows, and what to do about
-them. Rows of a CSV file are numbered as its lines, with the header, and other rows from 1.
+Reports which rows the study would use, which values do not fit and in which rows, and how to
+correct them. The number of a row in a CSV file is the number of its line, where the header is line
+1. In other tables, the first row has the number 1.
 
-If the study is over, the command also compares the outcomes of these records with outcomes that its
-posterior draws for them. A star marks a statistic outside the central 95 % of draws: the model, or
-the average over all clients, does not describe these records.
+If the study is over, the command also compares the outcomes of these records with outcomes drawn
+from the posterior. A star marks a statistic outside the central 95 % of draws: the model, or the
+average over all clients, does not describe these records.
 
-Nothing is sent. The result depends on single records without any noise: keep it as the records are
-kept. The exit code does not depend on the records.`
+Nothing is sent. The result depends on single records and has no noise: store it as securely as the
+records. The exit code does not depend on the records.`
 }
 
 func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	if r.Data == "" && (r.Query != "" || r.Separator != "" || r.DecimalComma || r.Person != "") {
-		return &client.UsageError{Err: errors.New("--query, --separator, --decimal-comma and --person describe records: name them with --data FILE")}
+		return &client.UsageError{Err: errors.New("--query, --separator, --decimal-comma and --person need --data FILE")}
 	}
 	if r.File != "" {
 		st, err := readStudy(r.File)

@@ -14,7 +14,7 @@ import (
 // A connection contains the flags of every command that connects to a coordinator.
 type connection struct {
 	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
-	Proxy    string        `help:"Connect through this proxy, which knows CONNECT or SOCKS5, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, else in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
+	Proxy    string        `help:"Connect through this HTTP or SOCKS5 proxy, as in http://proxy.example.org:3128 or socks5://127.0.0.1:1080; none for a direct connection. Default: the proxy in the policy, or else the one in HTTPS_PROXY, unless NO_PROXY names the coordinator." placeholder:"URL"`
 }
 
 // network returns the configuration of connections. It takes the proxy from the flag if the flag

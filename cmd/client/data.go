@@ -33,7 +33,7 @@ func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 			char, size = '\t', len(r.Separator)
 		}
 		if size != len(r.Separator) || char == utf8.RuneError {
-			return s, &client.UsageError{Err: errors.New(`--separator: give one character, such as ';', or '\t' for a tabulator`)}
+			return s, &client.UsageError{Err: errors.New(`--separator: give one character, such as ';', or '\t' for a tab`)}
 		}
 		s.Separator = char
 	}

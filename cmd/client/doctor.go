@@ -27,7 +27,7 @@ func (doctorCommand) Help() string {
   client doctor --data records.csv
   client doctor --offline --json
 
-The computing time of the study is estimated with made-up records, also with --data.
+The computing time of the study is estimated with made-up records, even with --data.
 
 Each line begins with PASS or FAIL. A FAIL is followed by its remedy.`
 }

@@ -68,7 +68,7 @@ func (l letter) read() (i invitation.Invitation, err error) {
 	case !strings.HasPrefix(string(l), invitation.Prefix):
 		text, err = os.ReadFile(string(l))
 	default:
-		fmt.Fprintln(os.Stderr, "client: other users of this machine can see an invitation on the command line: use a file of your own next time")
+		fmt.Fprintln(os.Stderr, "client: other users of this machine can see an invitation on the command line: next time, put it into a file that only you can read")
 	}
 	if err != nil {
 		return i, &client.UsageError{Err: fmt.Errorf("invitation: %w", err)}

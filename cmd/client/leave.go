@@ -12,7 +12,7 @@ import (
 type leaveCommand struct {
 	connection `embed:""`
 
-	Reason string `help:"Reason for the coordinator, one line." default:"the data holder takes no part any more"`
+	Reason string `help:"Reason for the coordinator, one line." default:"the data holder no longer takes part"`
 }
 
 func (leaveCommand) Help() string {

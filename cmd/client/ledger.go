@@ -44,7 +44,7 @@ func (ledgerShow) Run(c *commands) error {
 
 func showAccounts(w io.Writer, accounts []ledger.Account) error {
 	if len(accounts) == 0 {
-		_, err := fmt.Fprintln(w, "There is no budget yet: client approve makes the first.")
+		_, err := fmt.Fprintln(w, "There is no budget yet: client approve creates the first one.")
 		return err
 	}
 	for i, a := range accounts {
@@ -77,8 +77,8 @@ func (ledgerExport) Help() string {
   client ledger export --out ledger.jsonl
   client ledger export | gzip > ledger.jsonl.gz
 
-The export contains no records. It lists each release with its cost, study and time. Its
-reader checks it with client ledger verify FILE.`
+The export contains no records. It lists each release with its cost, study and time. Anybody
+who has it can check it with client ledger verify FILE.`
 }
 
 func (e *ledgerExport) Run(c *commands) error {

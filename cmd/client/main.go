@@ -42,7 +42,7 @@ type commands struct {
 
 	Audit []string `help:"Destination of the audit log: the path of a file, syslog:///dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, or a collector for OpenTelemetry logs as otlp+http://HOST:PORT or otlp+https://HOST:PORT. May be repeated. It records orders with the user who gave them, connections, answers with their charges, and verdicts. Default: none." env:"FEDPVI_AUDIT" sep:"none" placeholder:"WHERE"`
 
-	Unlock string `help:"File that opens protected keys: it has the passphrase, or age identities. Default: ask for the passphrase." env:"FEDPVI_UNLOCK" placeholder:"FILE"`
+	Unlock string `help:"File with the passphrase or the age identities that open protected keys. Default: ask for the passphrase." env:"FEDPVI_UNLOCK" placeholder:"FILE"`
 
 	Join       joinCommand       `cmd:"" help:"Redeem an invitation, with newly made keys."`
 	Review     reviewCommand     `cmd:"" help:"Describe a study in plain words: what leaves, and what it costs."`
@@ -52,7 +52,7 @@ type commands struct {
 	Status     statusCommand     `cmd:"" help:"List the studies and their state."`
 	Ledger     ledgerCommand     `cmd:"" help:"Show, export or verify the spending."`
 	Roster     rosterCommand     `cmd:"" help:"List the members of a study with their fingerprints."`
-	Rotate     rotateCommand     `cmd:"" help:"Make new keys for a study, in place of keys that may be stolen or are old."`
+	Rotate     rotateCommand     `cmd:"" help:"Make new keys for a study, to replace keys that are old or may be stolen."`
 	Keys       keysCommand       `cmd:"" help:"List, protect or unprotect the key files."`
 	Transcript transcriptCommand `cmd:"" help:"Show or export the history of a study that this client has followed."`
 	Verify     verifyCommand     `cmd:"" help:"Check a coordinator's bundle, and compare it with the history that this client has followed."`
@@ -61,7 +61,7 @@ type commands struct {
 	Report     reportCommand     `cmd:"" help:"Write the report on a study that is over, as a page to read, print and send."`
 	Predict    predictCommand    `cmd:"" help:"Predict for records with the posterior of a finished study. Nothing is sent."`
 	Leave      leaveCommand      `cmd:"" help:"Leave a study for good."`
-	Completion cli.Completion    `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
+	Completion cli.Completion    `cmd:"" help:"Print a script for shell completion: source <(client completion bash)."`
 	Man        cli.Manual        `cmd:"" help:"Print the manual page: client man | man -l -."`
 
 	Platform platform `embed:""`

@@ -23,12 +23,13 @@ func (predictCommand) Help() string {
   client predict --data new.csv --out predictions.csv
   client predict --study readmission --data records.csv --out predictions.csv
 
-Computes quantities of records from the posterior of a finished study: those that the program of
-the study generates for records or, if it generates none, the log density of each record
-(log_lik), the expected outcome and a new outcome (_rep), as far as the model has them. The
-records may lack the outcome; quantities that need it are then left out. Each quantity has its
-mean, sd and quantiles over 1,024 draws from the posterior. Nothing is sent, and nothing is
-charged. The file depends on single records without any noise: keep it as the records are kept.`
+Predicts quantities of each record from the posterior of a finished study. If the program of the
+study generates quantities for records, the command predicts these. Otherwise it predicts the log
+density of each record (log_lik), the expected outcome and a new outcome (_rep), as far as the
+model has them. If the records lack the outcome, it leaves out the quantities that need it. The
+file has the mean, sd and quantiles of each quantity over 1,024 draws from the posterior. Nothing
+is sent, and nothing is charged. The file depends on single records and has no noise: store it as
+securely as the records.`
 }
 
 func (r *predictCommand) Run(ctx context.Context, c *commands) error {
@@ -62,7 +63,7 @@ func (r *predictCommand) Run(ctx context.Context, c *commands) error {
 			return cli.PrintJSON(summary)
 		}
 		fmt.Print(summary)
-		fmt.Printf("%s depends on single records: keep it as the records are kept.\n", r.Out)
+		fmt.Printf("%s depends on single records: store it as securely as the records.\n", r.Out)
 		return nil
 	})
 }

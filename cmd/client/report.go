@@ -23,9 +23,9 @@ func (reportCommand) Help() string {
 
 The page has the question, the participants, the effects with their intervals, the privacy
 statement, the checks that this client has made, and a text about the methods with references. It
-needs no network, and prints well. It has only numbers of the published result, and none of the
-records or the ledger of this client: all clients of the study have the same report. Nothing is
-sent.`
+works without a network, and can be printed. Its numbers come from the published result alone, and
+not from the records or the ledger of this client: all clients of the study get the same report.
+Nothing is sent.`
 }
 
 func (r *reportCommand) Run(c *commands) error {

@@ -25,7 +25,7 @@ func (reviewCommand) Help() string {
   client review --document > study.toml
 
 The command reads no records and sends nothing. It estimates the hours of computing on this
-machine with made-up records. A limit is compute.max_hours in policy.toml.`
+machine with made-up records. The key compute.max_hours in policy.toml limits them.`
 }
 
 func (r *reviewCommand) Run(c *commands) error {
@@ -91,7 +91,7 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 // consents, ask returns the digest of the study.
 func ask(k *client.Client, m *client.Member, policy *client.Policy, dataset string) (digest string, err error) {
 	if !cli.Terminal(os.Stdin) {
-		return "", &client.UsageError{Err: errors.New("standard input is no terminal: run client approve --yes DIGEST, with the digest that client review prints")}
+		return "", &client.UsageError{Err: errors.New("standard input is not a terminal: run client approve --yes DIGEST, with the digest that client review prints")}
 	}
 	review, err := k.Review(m, policy, dataset)
 	if err != nil {

@@ -18,9 +18,9 @@ func (rosterCommand) Help() string {
   client roster
   client roster --json | jq -r '.parties[] | select(.state == "not recognised") | .name'
 
-Ask the people of each client for its fingerprint, over another channel than the coordinator, and
-compare. Then write it into the policy: participants.recognised, or participants.known if no other
-client may take part. The clients are known when the study has begun.`
+Ask the people of each client for its fingerprint over another channel, not through the coordinator,
+and compare. Then write it into the policy: participants.recognised, or participants.known if no
+other client may take part. The other clients are known only after the study has begun.`
 }
 
 func (rosterCommand) Run(c *commands) error {
@@ -50,7 +50,7 @@ func (rosterCommand) Run(c *commands) error {
 		}
 		for _, p := range r.Parties {
 			if p.First != nil {
-				fmt.Printf("\n%s has a new identity, signed with the one before. When the study began, it was %s.\n", p.Name, p.First)
+				fmt.Printf("\n%s has a new identity, signed with its previous one. When the study began, its identity was %s.\n", p.Name, p.First)
 			}
 		}
 		if r.NewKeys != "" {
@@ -71,10 +71,11 @@ func (rotateCommand) Help() string {
   client rotate --study blood-pressure --json
 
 The client makes a new identity, a new key for connections and a new key for encrypted messages in
-one study, and signs them with the identity before. Use it if a key may be stolen, or from time to
-time. In a study that has begun, the new keys are in force when the open rounds are over: run
-client run as before. The old keys are destroyed then, except for the first identity, which signs
-the ledger. If the command is interrupted, run it again: it continues with the same keys.
+one study, and signs them with its previous identity. Use the command if a key may be stolen, or
+from time to time. In a study that has begun, the new keys are valid from the end of the open
+rounds: run client run as before. The old keys are then destroyed, except for the first identity,
+which signs the ledger. If the command is interrupted, run it again: it continues with the same
+keys.
 
 If somebody else may already have made keys with a stolen identity, ask the coordinator's people to
 revoke your keys (coordinator revoke).`

@@ -43,7 +43,7 @@ type runCommand struct {
 	Patience  time.Duration `help:"How long to try to reach the coordinator." default:"24h"`
 	Poll      time.Duration `help:"Ask for news at this interval instead of staying connected."`
 	Gossip    string        `help:"Gossip with the other daemons at this IP address and port of this machine, UDP and TCP. Default: no gossip, and no open port." placeholder:"IP:PORT"`
-	Device    device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
+	Device    device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, or else the processor), cpu, or cuda:N (only this GPU)." default:"auto" placeholder:"DEVICE"`
 }
 
 func (runCommand) Help() string {
@@ -59,7 +59,7 @@ func (runCommand) Help() string {
   client run --data postgres://reader@localhost/cohort --query cohort.sql
 
 The password of a database is read from PGPASSWORD, or from the file that PGPASSFILE names. End
-its query with ORDER BY: a study goes on only with the same records in the same order.
+the query with ORDER BY: a study continues only with the same records in the same order.
 
 A run that was stopped continues where it was: it sends the same bytes again and pays for
 nothing twice. Use the same file of records until the study is over.`
@@ -100,7 +100,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 // serve serves the pages of --web until stop is called. Without --web it returns no pages.
 func (r *runCommand) serve(ctx context.Context, c *commands, k *client.Client) (show *pages.Pages, stop func(), err error) {
 	if r.Web == "" && r.WebOrigin != "" {
-		return nil, nil, &client.UsageError{Err: errors.New("--web-origin belongs to --web: give both")}
+		return nil, nil, &client.UsageError{Err: errors.New("--web-origin needs --web: give both")}
 	}
 	if r.Web == "" {
 		return nil, func() {}, nil
@@ -154,7 +154,7 @@ func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Cli
 // read.
 func (r *runCommand) reading(read shard.Report) {
 	if read.Records == 0 {
-		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends noise alone.\n", r.Data)
+		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends only noise.\n", r.Data)
 	}
 	_ = words.Reading(os.Stderr, read) // if printing fails, printing an error would fail too
 }

@@ -43,7 +43,7 @@ func (serviceInstall) Help() string {
 
 The service runs as LocalSystem. Give it another account with sc config; that account then needs
 access to the state directory, the records and the log file. Windows restarts the service if it
-crashes. It does not restart it after an exit code, because some need a person.`
+crashes, but not if it ends with an exit code, because some exit codes need a person.`
 }
 
 // Run installs the service with absolute paths, because Windows starts a service in another working

@@ -24,7 +24,7 @@ func (transcriptHead) Help() string {
   client transcript head
   client transcript head --json | jq -r .head
 
-Compare it with the other data holders, over another channel than the coordinator.`
+Compare it with the other data holders over another channel, not through the coordinator.`
 }
 
 func (transcriptHead) Run(c *commands) error {
@@ -50,8 +50,9 @@ func (transcriptExport) Help() string {
 
   client transcript export --out north.transcript
 
-The file has the coordinator's signatures and no numbers of the study. Whoever has the exports of
-several clients finds out whether all have seen one history: coordinator verify BUNDLE EXPORT...`
+The file has the coordinator's signatures and no numbers of the study. Anybody who has the exports
+of several clients can check that all have seen the same history: coordinator verify BUNDLE
+EXPORT...`
 }
 
 func (e *transcriptExport) Run(c *commands) error {
@@ -84,8 +85,8 @@ func (verifyCommand) Help() string {
 
   client verify blood-pressure.bundle
 
-The command checks the bundle as coordinator verify does, and that it has the history that this
-client has followed. If they differ, it names the round and exits with 3: the coordinator has
+The command checks the bundle as coordinator verify does, and compares its history with the one that
+this client has followed. If they differ, it names the round and exits with 3: the coordinator has
 signed two histories.`
 }
 

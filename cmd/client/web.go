@@ -22,7 +22,7 @@ type webCommand struct {
 	WebOrigin   string `help:"Origin at which browsers reach the pages through a proxy with TLS, as in https://fedpvi.example.org." placeholder:"URL"`
 	Data        string `help:"Records that the pages examine, as client check does: ${table}." placeholder:"FILE"`
 	recordFlags `embed:""`
-	Person      string `help:"Column of the records that says whose row a row is, as in client check." placeholder:"COLUMN"`
+	Person      string `help:"Column that identifies the person of each row, as in client check." placeholder:"COLUMN"`
 }
 
 func (webCommand) Help() string {
@@ -34,11 +34,11 @@ func (webCommand) Help() string {
 
 Open the login link that the command prints. The pages show the reviews, with forms to approve and
 to refuse, the ledger as a picture, and the result of each study that is over. With --data they
-examine the records. They are for the data holder alone: an examination depends on single records,
-without any noise.
+examine the records. Show them only to the data holder: an examination depends on single records
+and has no noise.
 
-The command runs until it is interrupted. No study runs meanwhile: client run --web serves the same
-pages, and shows the progress.`
+The command runs until it is interrupted. It does not run a study: client run --web does, and serves
+the same pages with the progress of the study.`
 }
 
 func (w *webCommand) Run(ctx context.Context, c *commands) error {
@@ -122,7 +122,7 @@ func (c *commands) linger(ctx context.Context, show *pages.Pages) {
 // log can be sent to other machines.
 func (c *commands) announce(link, file string) {
 	if c.chatty() {
-		fmt.Fprintf(os.Stderr, "Pages, with a login that is valid once: %s\n", link)
+		fmt.Fprintf(os.Stderr, "Pages, with a login link that is valid once: %s\n", link)
 		return
 	}
 	c.logger().Info("serving pages", slog.String("login", file))

@@ -30,7 +30,7 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	}
 	log, err := audit.Open(destinations, audit.Options{Program: daemon.Name, Others: others, Wrote: func(err error) {
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "coordinator: a line of the audit log is lost: %v\n", err)
+			fmt.Fprintf(os.Stderr, "coordinator: a line of the audit log was lost: %v\n", err)
 		}
 	}})
 	if err != nil {

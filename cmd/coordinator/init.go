@@ -54,7 +54,7 @@ under that client's name: send it over a channel that you trust.`
 func (c *initCommand) Validate() error {
 	for _, a := range c.Address {
 		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
-			return fmt.Errorf("--address %s: give host:port, as clients see it", a)
+			return fmt.Errorf("--address %s: give the host:port at which clients reach this coordinator", a)
 		}
 	}
 	return c.invitationFlags.Validate()
@@ -96,7 +96,7 @@ func (c *initCommand) Run(e *environment) (err error) {
 	}
 	files, err := writeInvitations(folder, founded.Invited)
 	if err != nil {
-		return fmt.Errorf("%w: the study was added, and its invitations could not be written; make new ones with %s", err, e.next("invite "+strings.Join(c.Clients, " ")))
+		return fmt.Errorf("%w: the study was added, but its invitations could not be written; make new ones with %s", err, e.next("invite "+strings.Join(c.Clients, " ")))
 	}
 	if c.JSON {
 		return cli.PrintJSON(struct {
@@ -192,7 +192,7 @@ func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error)
 
 func printInvitations(w io.Writer, files []file) error {
 	if len(files) == 0 {
-		fmt.Fprintln(w, "No client is invited yet: coordinator invite NAME")
+		fmt.Fprintln(w, "No client is invited yet: run coordinator invite NAME")
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -23,10 +23,10 @@ func (keysCommand) Help() string {
   coordinator keys protect --with /etc/fedpvi/unlock   the passphrase or age identities are in this file
   coordinator keys unprotect
 
-From then on name the same file with --unlock. It may be a credential of systemd. It has a
-passphrase in one line, or age identities, also of a plugin for a TPM or a token. In a directory
-that is protected already, keys protect sets a new passphrase or new identities. If the command is
-interrupted, run it again: the keys can be read at any time.`
+After that, name the same file with --unlock in every command. It may be a credential of systemd. It
+contains a passphrase on one line, or age identities, which may be those of a plugin for a TPM or a
+token. If the keys are already protected, keys protect sets a new passphrase or new identities. If
+the command is interrupted, run it again: the keys can be read at any time.`
 }
 
 type keysList struct{ jsonFlag }

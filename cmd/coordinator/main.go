@@ -42,7 +42,7 @@ study to its owner, and takes part if the owner consents. The records stay with 
   coordinator posterior          print the result
 
   coordinator invite NAME        invite one more client, or replace an invitation
-  coordinator start              begin without the clients that have not come
+  coordinator start              begin without the clients that have not consented
   coordinator abort              end a study early
   coordinator bundle, verify     the signed transcript in a file that anybody can check
   coordinator report             the result as a page to read, print and send`
@@ -53,7 +53,7 @@ type commands struct {
 	State string   `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
 	Audit []string `help:"Destination of the audit log: the path of a file, syslog:///dev/log, syslog+udp://HOST:PORT, syslog+tcp://HOST:PORT, or a collector for OpenTelemetry logs as otlp+http://HOST:PORT or otlp+https://HOST:PORT. May be repeated. It records who connects, joins, is refused or gives orders, and verdicts. Default: none." env:"FEDPVI_COORDINATOR_AUDIT" sep:"none" placeholder:"WHERE"`
 
-	Unlock string `help:"File that opens protected keys: it has the passphrase, or age identities. Default: ask for the passphrase." env:"FEDPVI_COORDINATOR_UNLOCK" placeholder:"FILE"`
+	Unlock string `help:"File with the passphrase or the age identities that open protected keys. Default: ask for the passphrase." env:"FEDPVI_COORDINATOR_UNLOCK" placeholder:"FILE"`
 
 	Init      initCommand      `cmd:"" help:"Add a study, and make an invitation for each client."`
 	Invite    inviteCommand    `cmd:"" help:"Invite one more client, or replace an invitation."`
@@ -63,7 +63,7 @@ type commands struct {
 	Start     startCommand     `cmd:"" help:"Begin a study with the clients that have consented."`
 	Posterior posteriorCommand `cmd:"" help:"Print the posterior of a study."`
 	Exclude   excludeCommand   `cmd:"" help:"Leave a client out of the rest of a study."`
-	Revoke    revokeCommand    `cmd:"" help:"Make the keys of a client invalid, because they were stolen or lost."`
+	Revoke    revokeCommand    `cmd:"" help:"Revoke the keys of a client, because they were stolen or lost."`
 	Rotate    rotateCommand    `cmd:"" help:"Make new keys for the coordinator in a study."`
 	Keys      keysCommand      `cmd:"" help:"List, protect or unprotect the key files."`
 	Abort     abortCommand     `cmd:"" help:"End a study early, for all clients."`
@@ -72,7 +72,7 @@ type commands struct {
 	Verify    verifyCommand    `cmd:"" help:"Check a bundle. Needs no network and no keys."`
 
 	CheckConfig checkCommand   `cmd:"" help:"Check a study file and the state directory without changing anything."`
-	Completion  cli.Completion `cmd:"" help:"Print a script that completes commands: source <(coordinator completion bash)."`
+	Completion  cli.Completion `cmd:"" help:"Print a script for shell completion: source <(coordinator completion bash)."`
 	Man         cli.Manual     `cmd:"" help:"Print the manual page: coordinator man | man -l -."`
 }
 
@@ -82,7 +82,7 @@ var program = cli.Program{Name: "coordinator", Description: description, Exits: 
 	{Code: exitUsage, Meaning: "The command line or a name in it cannot be used, or --unlock does not open the keys."},
 	{Code: exitRefused, Meaning: "coordinator verify found a fault in a bundle. The message names the entry."},
 	{Code: exitDamaged, Meaning: "The state directory is damaged, or a newer version wrote it."},
-	{Code: exitNotArrived, Meaning: "coordinator posterior --arrived: the posterior was printed, and it has not arrived."},
+	{Code: exitNotArrived, Meaning: "coordinator posterior --arrived: the posterior was printed, but the rounds have not converged."},
 	{Code: exitInterrupted, Meaning: "Interrupted by a signal. Run the command again: a study continues where it was."},
 }}
 

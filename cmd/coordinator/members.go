@@ -5,7 +5,7 @@ import "fedpvi/coordinator/admin"
 type revokeCommand struct {
 	jsonFlag
 	Client string `arg:"" help:"Name of the client." placeholder:"NAME"`
-	Study  string `help:"Study, by name or first digits of its digest; not needed for a single one." placeholder:"STUDY"`
+	Study  string `help:"Name of the study, or the first digits of its digest. Default: the only one." placeholder:"STUDY"`
 	Why    string `help:"Reason for all clients, one line. It is signed into the roster." required:"" placeholder:"TEXT"`
 }
 
@@ -15,13 +15,13 @@ func (revokeCommand) Help() string {
   coordinator revoke north --why "its laptop was stolen"
   coordinator revoke north --why "somebody else used its invitation"
 
-The keys of the client are invalid at once: its connections are closed, and no message with them is
-accepted. In a study that has begun, the client counts as missing for good, and the next version of
-the roster tells all clients why. Before a study begins, the client is removed, and coordinator
-invite can invite it again.
+The keys of the client become invalid at once: its connections are closed, and no message with these
+keys is accepted. In a study that has begun, the client counts as missing from then on, and the next
+version of the roster tells all clients why. Before a study begins, the client is removed, and
+coordinator invite can invite it again.
 
-A client that still has its keys to itself can make new ones instead: client rotate. To leave out a
-client whose keys are not stolen, use coordinator exclude.`
+A client whose keys nobody else has can make new ones instead: client rotate. To leave out a client
+whose keys are not stolen, use coordinator exclude.`
 }
 
 func (c *revokeCommand) Run(e *environment) error {
@@ -44,10 +44,11 @@ func (rotateCommand) Help() string {
   coordinator rotate blood-pressure --json
 
 The coordinator gets a new identity, a new key for connections, a new key that opens answers, and a
-new key of the authority, in one study. The identity before signs them, so clients follow by
-themselves, also those that are away now. In a study that has begun, the new keys are in force when
-the open rounds are over. Before it begins, clients consent again when they connect, and earlier
-invitations do not work any more: make new ones with coordinator invite.
+new key of the authority, in one study. Its previous identity signs them, so clients accept them
+without an action of their people, even if they are not connected now. In a study that has begun,
+the new keys are valid from the end of the open rounds. Before a study begins, clients consent again
+when they connect, and earlier invitations are no longer valid: make new ones with coordinator
+invite.
 
 Certificates need no rotation: the coordinator renews its own and those of the clients.`
 }

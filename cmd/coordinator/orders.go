@@ -31,7 +31,7 @@ func (startCommand) Help() string {
   coordinator start blood-pressure --json
 
 A study begins by itself when all invited clients have consented. This command begins it with
-those that have consented, if they are enough. The others cannot join later.`
+those that have consented, if there are enough of them. The others cannot join later.`
 }
 
 func (c *startCommand) Run(e *environment) error {
@@ -60,7 +60,7 @@ func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 type excludeCommand struct {
 	jsonFlag
 	Client string `arg:"" help:"Name of the client." placeholder:"NAME"`
-	Study  string `help:"Study, by name or first digits of its digest; not needed for a single one." placeholder:"STUDY"`
+	Study  string `help:"Name of the study, or the first digits of its digest. Default: the only one." placeholder:"STUDY"`
 	Why    string `help:"Reason for all clients, one line. It is signed into the transcript." required:"" placeholder:"TEXT"`
 }
 
@@ -69,9 +69,9 @@ func (excludeCommand) Help() string {
 
   coordinator exclude west --why "its answers made three rounds fail"
 
-The client takes no part in later rounds, for good, and all clients read why. The study goes on if
-enough clients are left. coordinator status shows the influence of each client where messages are
-opened.`
+The client takes no part in any later round, and the transcript tells all clients the reason. The
+study continues if enough clients are left. If the coordinator opens the messages of each client,
+coordinator status shows the influence of the clients.`
 }
 
 func (c *excludeCommand) Run(e *environment) error {
@@ -172,8 +172,7 @@ func (verifyCommand) Help() string {
   coordinator verify blood-pressure.bundle north.transcript south.transcript
 
 The command recomputes the whole study from the opened sums. With exports of clients it also checks
-that all have seen one history. It reports a fault with its place
-and exits with 3.`
+that all have seen the same history. If it finds a fault, it names the place and exits with 3.`
 }
 
 func (c *verifyCommand) Run(*environment) error {
@@ -228,7 +227,7 @@ func (c *verifyCommand) compare() error {
 		}
 		var x transcript.Export
 		if err := json.Unmarshal(b, &x); err != nil {
-			return fmt.Errorf("%s: it is no exported transcript: %w", file, err)
+			return fmt.Errorf("%s: this is not an exported transcript: %w", file, err)
 		}
 		entries, err := x.Entries(history.Study, history.Coordinator)
 		if err != nil {

@@ -40,7 +40,7 @@ func (posteriorCommand) Help() string {
 The first table is in the units of the study's columns, the second on the scale on which the
 model is estimated. The intervals hold 95 %. For a noise-aware study the second table shows
 the standard deviation from the records and the part from the privacy noise separately;
-intervals and draws include both. A study with intervals = "none" has point estimates alone.
+intervals and draws include both. A study with intervals = "none" has only point estimates.
 The quantities that a program generates from its parameters come after the parameters.`
 }
 
@@ -51,11 +51,11 @@ func (c *posteriorCommand) Validate() error {
 	case c.JSON && c.CSV, c.Draws > 0 && (c.JSON || c.CSV):
 		return errors.New("give one of --json, --csv and --draws")
 	case c.Natural && c.Draws == 0:
-		return errors.New("--natural is for --draws: the other outputs have natural units anyway")
+		return errors.New("--natural needs --draws: the other outputs have natural units anyway")
 	case c.Tables && !c.CSV:
-		return errors.New("--tables is for --csv: the other outputs have the tables anyway")
+		return errors.New("--tables needs --csv: the other outputs have the tables anyway")
 	case c.Ratios && (c.JSON || c.CSV || c.Draws > 0):
-		return errors.New("--ratios is for the table: elsewhere ratios are exponentials of the natural units")
+		return errors.New("--ratios changes only the table: in other outputs, a ratio is the exponential of a value in natural units")
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (c *posteriorCommand) Run(e *environment) error {
 	})
 }
 
-var errNotArrived = errors.New("the posterior has not arrived, or its solver has no such check: read the notes beside it")
+var errNotArrived = errors.New("the rounds have not converged, or the solver has no check of convergence: read the notes beside the posterior")
 
 func (c *posteriorCommand) print(p *session.Posterior) error {
 	switch {
@@ -87,11 +87,11 @@ func (c *posteriorCommand) print(p *session.Posterior) error {
 	case c.Tables:
 		return words.TablesCSV(os.Stdout, p.Result.Tables)
 	case p.Result.Names == nil && (c.CSV || c.Draws > 0):
-		return errors.New("the study has no model, and so no posterior: coordinator posterior --csv --tables prints its tables")
+		return errors.New("the study has no model, so it has no posterior: coordinator posterior --csv --tables prints its tables")
 	case p.Estimates != nil && c.CSV:
 		return estimatesCSV(os.Stdout, p)
 	case p.Estimates != nil && c.Draws > 0:
-		return errors.New("the study reports point estimates alone, which have no draws: its method has no honest intervals")
+		return errors.New("the study reports only point estimates, so it has no draws: its method has no honest intervals")
 	case c.CSV:
 		return posteriorCSV(os.Stdout, p)
 	case c.Draws > 0:

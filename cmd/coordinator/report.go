@@ -31,7 +31,7 @@ func (reportCommand) Help() string {
 
 The page has the question, the participants, the effects with their intervals, the privacy
 statement, the verification of the transcript, and a text about the methods with references. It
-needs no network, and prints well. Whoever has the bundle can write it.`
+works without a network, and can be printed. Anybody who has the bundle can make the report.`
 }
 
 func (c *reportCommand) Run(e *environment) error {
@@ -96,7 +96,7 @@ func (c *reportCommand) page(e *environment) (r *page.Report, err error) {
 		return r, err
 	}
 	if c.Study != "" {
-		return nil, errors.New("--study is for the state directory: leave it out, or leave out the bundle")
+		return nil, errors.New("--study chooses a study in the state directory: leave out --study or the bundle")
 	}
 	f, err := os.Open(c.File)
 	if err != nil {

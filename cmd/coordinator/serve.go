@@ -15,7 +15,7 @@ import (
 )
 
 type serveCommand struct {
-	Listen        string        `help:"Address to listen at for clients, host:port. Default: the port that invitations name, on all addresses of this machine." placeholder:"HOST:PORT"`
+	Listen        string        `help:"Address at which to listen for clients, host:port. Default: the port that invitations name, on all addresses of this machine." placeholder:"HOST:PORT"`
 	Metrics       string        `help:"Address that serves metrics (/metrics) and health (/healthz), host:port. Default: none." placeholder:"HOST:PORT"`
 	Web           string        `help:"Address of this machine that serves pages to watch studies in a browser, host:port. The first login link is printed at a terminal, and the file login.url in the state directory has the next one. Default: none." placeholder:"HOST:PORT"`
 	WebOrigin     string        `help:"With --web: origin at which browsers reach the pages through a proxy with TLS, as in https://fedpvi.example.org." placeholder:"URL"`
@@ -54,7 +54,7 @@ func (c *serveCommand) Validate() error {
 		return fmt.Errorf("--round-deadline %v: give at least a second", c.RoundDeadline)
 	}
 	if c.WebOrigin != "" && c.Web == "" {
-		return errors.New("--web-origin belongs to --web: give both")
+		return errors.New("--web-origin needs --web: give both")
 	}
 	_, err := c.balancers()
 	return err
@@ -94,7 +94,7 @@ func (c *serveCommand) Run(e *environment) error {
 	}
 	if cli.Terminal(os.Stderr) && !e.quiet {
 		// The link is printed only on a terminal, because a log can be sent to other machines.
-		config.Announce = func(link string) { fmt.Fprintf(os.Stderr, "Pages, with a login that is valid once: %s\n", link) }
+		config.Announce = func(link string) { fmt.Fprintf(os.Stderr, "Pages, with a login link that is valid once: %s\n", link) }
 	}
 	if c.Traces != "" {
 		traces, stop, err := tracesTo(e.ctx, c.Traces)

@@ -98,7 +98,7 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 type watchCommand struct {
 	studyArg
 	jsonFlag
-	Every time.Duration `help:"Interval between two looks." default:"500ms" placeholder:"TIME"`
+	Every time.Duration `help:"Interval between updates." default:"500ms" placeholder:"TIME"`
 }
 
 func (watchCommand) Help() string {

@@ -14,7 +14,7 @@ import (
 type auditCommand struct {
 	Seed    uint64 `help:"Seed of all randomness." default:"1"`
 	Repeat  int    `help:"Number of audits, with consecutive seeds." default:"1"`
-	Runs    int    `help:"How often to play an attack in each of its two worlds. More runs detect smaller faults." default:"3000"`
+	Runs    int    `help:"How many times to play each attack in each of its two worlds. More runs detect smaller faults." default:"3000"`
 	First   bool   `help:"Stop at the first finding."`
 	Ahead   string `help:"Case whose checks run first, as the table names it." placeholder:"CASE"`
 	Plot    string `help:"Plot the attacks' results and the claimed bounds; .svg or .png." placeholder:"FILE"`

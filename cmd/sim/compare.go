@@ -24,7 +24,7 @@ func (compareCommand) Help() string {
 
 Compares models by how well they predict records. The run with the largest sum of log predictive
 densities (elpd) comes first. The others follow with their differences and the standard errors of
-these. The records must not be among those of the runs, because a posterior fits its own records
+the differences. The records must not be among those of the runs, because a posterior fits its own records
 better than others. Without --data, studies with [compare] are compared by the noisy scores
 of the records that their clients held out.`
 }

@@ -11,7 +11,7 @@ import (
 // deviceFlag is the flag that selects the CPU or GPUs for the computation of private gradient
 // steps.
 type deviceFlag struct {
-	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
+	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, or else the processor), cpu, or cuda:N (only this GPU)." default:"auto" placeholder:"DEVICE"`
 }
 
 // devices returns the selected devices. Unless quiet is set, it prints their names on standard

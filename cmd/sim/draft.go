@@ -15,7 +15,7 @@ type draftCommand struct {
 	Dictionary string   `arg:"" help:"Data dictionary: Frictionless or CSVW (JSON), REDCap (CSV), or made-up records (CSV) with --made-up." type:"existingfile"`
 	Outcome    string   `help:"Column that the model explains." required:"" placeholder:"COLUMN"`
 	Terms      []string `help:"Columns that explain it. Default: the others, at most 12." placeholder:"COLUMN"`
-	Person     string   `help:"Column that says whose row a row is, if a person may have several." placeholder:"COLUMN"`
+	Person     string   `help:"Column that identifies the person of each row, if a person may have several rows." placeholder:"COLUMN"`
 	Clients    int      `help:"Number of data holders." default:"3"`
 	Epsilon    float64  `help:"Privacy target." default:"1"`
 	Name       string   `help:"Name of the study: lower-case letters, digits and dashes." default:"study"`

@@ -37,7 +37,7 @@ func (c *explainCommand) Run() error {
 	}
 	switch {
 	case c.IR && protocol.Study().Model.Absent():
-		return errors.New("--ir: the study has no model, and so no program")
+		return errors.New("--ir: the study has no model, so it has no program")
 	case c.IR:
 		return protocol.Model().Program().Listing(os.Stdout)
 	case c.Stan:

@@ -66,7 +66,7 @@ type commands struct {
 	Privacy privacyCommand `cmd:"" help:"Compute the cost of noise, or the noise for a budget."`
 	Doctor  doctorCommand  `cmd:"" help:"Measure the processor and the GPUs of this machine."`
 
-	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(sim completion bash)."`
+	Completion cli.Completion `cmd:"" help:"Print a script for shell completion: source <(sim completion bash)."`
 	Man        cli.Manual     `cmd:"" help:"Print the manual page: sim man | man -l -."`
 }
 
@@ -74,7 +74,7 @@ var program = cli.Program{Name: "sim", Description: description, Words: map[stri
 	{Code: exitOK, Meaning: "Success."},
 	{Code: exitFailed, Meaning: "Failure, or a finding of sim audit. The message gives the reason."},
 	{Code: cli.Usage, Meaning: "The command line cannot be used."},
-	{Code: exitNotArrived, Meaning: "sim run --arrived: the results are written, and the posterior has not arrived."},
+	{Code: exitNotArrived, Meaning: "sim run --arrived: the results were written, but the rounds have not converged."},
 	{Code: exitInterrupted, Meaning: "Interrupted by a signal."},
 }}
 

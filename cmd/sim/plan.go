@@ -47,8 +47,8 @@ func (planCommand) Help() string {
   sim plan study.toml --json | jq .privacy.views
   sim plan visits.toml --set privacy.rows_per_person=5
 
-A study that protects persons (privacy.unit = "person") costs the same ε for any
-number of rows of a person; the plan says how much noise the rows need.
+A study that protects persons (privacy.unit = "person") costs the same ε however many
+rows a person has; the plan says how much noise the rows need.
 
 The command reads no records and spends nothing.`
 }

@@ -23,11 +23,11 @@ func (predictCommand) Help() string {
 
   sim predict runs/visits-seed-1 --data new.csv --out predictions.csv
 
-Computes quantities of records from the posterior of a run, as client predict does for a
-federation: those that the program of the study generates for records or, if it generates none,
-the log density of each record (log_lik), the expected outcome and a new outcome (_rep), as far
-as the model has them. The records may lack the outcome. Quantities that need it are then left
-out.`
+Predicts quantities of each record from the posterior of a run, as client predict does for a
+federation. If the program of the study generates quantities for records, the command predicts
+these. Otherwise it predicts the log density of each record (log_lik), the expected outcome and
+a new outcome (_rep), as far as the model has them. If the records lack the outcome, it leaves
+out the quantities that need it.`
 }
 
 func (c *predictCommand) Run(ctx context.Context) (err error) {

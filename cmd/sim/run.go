@@ -61,10 +61,10 @@ func (runCommand) Help() string {
 
 The folder of results holds the study, the transcript, the posterior (JSON, CSV, and draws in
 the format of CmdStan, for ArviZ, posterior and bayesplot), the privacy statement, and plots
-(SVG, PNG). Numbers are on the model's scale and in the units of the study's columns;
-natural-draws-1.csv and the others have the same draws in these units.
+(SVG, PNG). Numbers are given both on the model's scale and in the units of the study's
+columns. The files natural-draws-1.csv and so on have the draws in these units.
 
-The program looks for a file of records that the study names beside the study and in the
+If the study names a file of records, the program looks for it beside the study and in the
 folder FEDPVI_DATA (default ../shared/data).`
 }
 
@@ -100,7 +100,7 @@ func (c *runCommand) Run(ctx context.Context, common *cli.Common) error {
 	return err
 }
 
-var errNotArrived = errors.New("the posterior has not arrived, or its solver has no such check: read the notes beside it")
+var errNotArrived = errors.New("the rounds have not converged, or the solver has no check of convergence: read the notes beside the posterior")
 
 func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string, common *cli.Common) (play *sim.Play, result *sim.Result, err error) {
 	options := sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers), Stop: after(mostOfFit)}

@@ -41,7 +41,7 @@ func (c *traceCommand) Run() error {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	if len(trace.Names) == 0 {
-		return fmt.Errorf("%s: the study has no model, and so no course of a posterior", c.File)
+		return fmt.Errorf("%s: the study has no model, so there is no posterior to trace", c.File)
 	}
 	if c.Out != "" {
 		if err := plotTrace(c.Out, posterior, trace); err != nil {

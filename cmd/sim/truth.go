@@ -16,7 +16,7 @@ type truthCommand struct {
 	Cells        string `help:"Cells to play, by number and by property, as in 1-40 or records<=20000,family=logistic. Default: all." placeholder:"CELLS"`
 	Replications int    `help:"Number of replications of a cell, with consecutive seeds." default:"1" placeholder:"N"`
 	Seed         uint64 `help:"First seed. Seeds below 1000 are for choosing constants, seeds from 10000 on for reporting." default:"10000"`
-	Out          string `help:"File of results, a line of JSON for each cell. Cells that it has with the same seed are not played again." default:"runs/truth.jsonl" placeholder:"FILE"`
+	Out          string `help:"File of results, a line of JSON for each cell. A cell that is already in it with the same seed is not played again." default:"runs/truth.jsonl" placeholder:"FILE"`
 	Grid         bool   `help:"Also play the cells with private gradient steps, for four clips and three step sizes around their rule, and compare predictions."`
 	Jobs         int    `help:"Cells that are played at a time; the results do not depend on it. Default: all cores." default:"0"`
 	List         bool   `help:"Print the cells and stop."`
@@ -25,7 +25,7 @@ type truthCommand struct {
 func (truthCommand) Help() string {
 	return `The command plays a bank of federations with default settings and measures whether their
 intervals are true: against the truth, the fit of the pooled records, and an ideal release.
-docs/prove/bank.md explains the table and has what was measured.
+docs/prove/bank.md explains the table and reports measurements.
 
 Examples:
 
@@ -41,7 +41,8 @@ Examples:
 
 Run the same command again to continue after a stop. Properties are set, family, records,
 coefficients, clients, split, epsilon, unit, columns, bounds and scale. Conditions are =, !=,
-<= and >=; all of them must hold. Of seeds for choosing and for reporting, use one file each.`
+<= and >=; all of them must hold. Write seeds for choosing and seeds for reporting to different
+files.`
 }
 
 func (c *truthCommand) Run(ctx context.Context, common *cli.Common) error {

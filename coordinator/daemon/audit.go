@@ -21,7 +21,7 @@ func (s *server) openAudit() (*audit.Log, error) {
 	return audit.Open(s.config.Audit, audit.Options{Program: Name, Others: s.config.AuditTo, Wrote: func(err error) {
 		s.metrics.Audited(err == nil)
 		if err != nil {
-			s.config.Log.Error("a line of the audit log is lost", "error", err)
+			s.config.Log.Error("a line of the audit log was lost", "error", err)
 		}
 	}})
 }

@@ -17,7 +17,7 @@ const (
 	facility = 10          // security and authorisation messages, private (RFC 5424, table 1)
 )
 
-var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log is lost")
+var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log was lost")
 
 // A syslog is a sink that sends lines to a syslog server in the format of RFC 5424. The message is
 // the JSON object of the line. A goroutine sends the lines, so that a server that hangs does not
