@@ -23,9 +23,9 @@ const maxNodes = 1 << 18
 // moments returns the quadrature rule for the loss l, or nil if the rule would need more than
 // maxNodes points. The rule leaves out the outputs with the largest losses, whose mass under P is
 // at most cut. On the whole line it is the trapezoid rule, which converges exponentially for
-// analytic functions. The step h of this rule keeps the error e^(−2πa/h) below 10⁻¹⁵, also for
-// oscillating integrands, where a is the distance to the nearest singularity. On other intervals it
-// is the composite Gauss-Legendre rule.
+// analytic functions. The step h is chosen so that the error e^(−2πa/h), where a is the distance to
+// the nearest singularity, stays below 10⁻¹⁵ even for oscillating integrands. On any other interval
+// the rule is composite Gauss-Legendre.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {

@@ -108,7 +108,7 @@ func TestAClockThatJumps(t *testing.T) {
 	if len(h.releases) != answers {
 		t.Errorf("%d answers were sent, want %d", len(h.releases), answers)
 	}
-	p.late = day // sets the clock to a time before the certificate becomes valid
+	p.late = day // sets the clock back from 30 days ahead to one day ahead; the client must still finish the study
 	play(t, all)
 	c := p.open()
 	defer c.Close()

@@ -271,9 +271,9 @@ func (l *falsifier) bundle(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// The coordinator adds one step of the lattice to a sum that its clients have opened, in the first
-// round or in the last one. Every client must stop with exit code 3, and the verification of the
-// bundle must name the plan.
+// The coordinator adds one lattice step to a sum that the clients have opened, in the first or in
+// the last round. Every client must stop with exit code 3, and verifying the bundle must report the
+// plan whose sum was changed.
 //
 //abuse:case A21 a sum that is changed by one step: every client stops with exit code 3, and the verification of the bundle names the plan
 func TestFalsifiedSumStopsEverybody(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gates returns mechanisms with clips from 1 to 2^34 lattice steps. For small clips the gate adds
-// squares in 64 bits, and for large clips in 128 bits.
+// gates returns mechanisms with clips from 1 to 2^34 lattice steps, so that tests cover both the
+// sums of squares in 64 bits, for small clips, and those in 128 bits, for large clips.
 func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	var all []*dpmech.GaussianSum
 	for _, multiplier := range []float64{.00391, .01, .05, .06, .12, .13, 1, 300, 1e6, 3.3e7} {

@@ -277,9 +277,9 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// The test checks the draws of places. Some places result from one 56-bit number more than others,
-// and Fill and Sample must reject these surplus numbers and draw again. The stream of the test has
-// no key, so drawing again panics.
+// The test checks how a 56-bit number selects a position in a layer of the ziggurat. Some positions
+// are selected by one number more than others. Fill and Sample must reject these surplus numbers and
+// draw again. The test's stream has no key, so drawing again panics.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {

@@ -171,8 +171,8 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return twoClients(t, startStudy, overrides...)
 }
 
-// The statistics and all steps together cost at most the target. The study divides the target
-// between them.
+// The test checks that the statistics from which q starts and all gradient steps together cost at
+// most the study's ε, which the study divides between the two.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))

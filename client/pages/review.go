@@ -82,8 +82,8 @@ func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (
 	return review, nil
 }
 
-// approve records the consent to a study, as the command client approve does. The form contains the
-// digest of the study and the hash of the policy that the data holder has seen.
+// approve records the data holder's consent to a study, like the command "client approve". The form
+// contains the digest of the study and the hash of the policy that the page showed.
 func (p *Pages) approve(r *http.Request) (next string, err error) {
 	m, err := p.one(r)
 	if err != nil {

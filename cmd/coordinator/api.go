@@ -66,8 +66,8 @@ func (e *environment) next(command string) string {
 	return "coordinator --state " + e.chosen + " " + command
 }
 
-// with passes f the coordinator's API, and returns the error of f. The coordinator's state directory
-// must exist.
+// with opens the coordinator's API, calls f with it, and closes it. It returns the errors from f and
+// from closing. If the coordinator's state directory does not exist, it returns an error.
 func (e *environment) with(f func(admin.API) error) (err error) {
 	if err := e.founded(); err != nil {
 		return err

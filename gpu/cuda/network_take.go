@@ -68,9 +68,9 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 	return nil
 }
 
-// take computes the steps with a copy of the plan in new memory of the device. It returns 0 if all
-// steps were computed. If the device could not compute a sample of the noise, take returns the
-// number of the sample, and the steps have no effect.
+// take copies the plan to newly allocated device memory and computes the steps there. If every step
+// was computed, open is 0. Otherwise open is the number of a noise sample that the device could not
+// compute, and the steps have no effect.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {

@@ -37,10 +37,10 @@ func New(dim int) *Rule {
 	return Product(dim, n)
 }
 
-// These are the numbers of points in the rules that [Rough] returns.
+// These are the sizes of the rules that [Rough] returns.
 const (
-	roughOfAxis = 5
-	roughRandom = 32
+	roughOfAxis = 5  // points along each axis of a product rule
+	roughRandom = 32 // points of a quasi-random rule
 )
 
 // Rough returns a rule with few points. For functions that are nearly quadratic within a few

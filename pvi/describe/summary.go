@@ -309,10 +309,11 @@ func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess,
 		variance += weight * weight
 		inRecords += weight / float64(len(cells))
 	}
-	// The sum of the estimated cells with weights w is Σ w·(c − T/K) + w̄·n, where w̄ is the mean
-	// of the weights and T is the total of the K cells. The first part has variance V(Σw² − K·w̄²),
-	// where V is the variance of the noise of a cell. The second part has w̄² times the variance of
-	// the number of records n.
+	// An estimated cell is c + (n − T)/K, where c is the released cell, T is the total of the K
+	// released cells, and n is the number of records. The weighted sum of the cells is therefore
+	// Σ w·(c − T/K) + w̄·n, where w̄ is the mean weight. The first term has the variance
+	// V·(Σw² − K·w̄²), where V is the variance of the noise of a cell. The second term has the
+	// variance w̄²·Var(n).
 	variance = e.variance*(variance-float64(len(cells))*inRecords*inRecords) + inRecords*inRecords*e.recordsVar
 	return excess, math.Sqrt(max(variance, 0))
 }

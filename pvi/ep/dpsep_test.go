@@ -309,7 +309,7 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 // An improper factor is repaired after the noise is added. The step adds noise and is charged as
 // usual, the average includes the released sum, and the proposed factor is proper.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
-	r := outcomes(t, study.Probit, 3, 2, 1) // The noise is many times larger than the sites.
+	r := outcomes(t, study.Probit, 3, 2, 1) // With three records the noise is many times larger than the sites of the records.
 	for _, improper := range []study.Improper{study.Project, study.Reject} {
 		for _, name := range []string{"diagonal", "full"} {
 			const steps = 40

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// groupModels are models in which the coordinate z of a group is the effect in units of an sd. The
-// first effect of each model is sd·z, even if the effects are correlated. The fields sd, z and
-// effect hold the names of the sd, of z and of the effect of level q.
+// groupModels are models whose group effects are written as sd·z, where z has a standard normal
+// prior. Even if the effects are correlated, the first effect is sd·z. The fields sd, z and effect
+// are the names of the first effect's sd, z and value for the level q of the group.
 var groupModels = map[string]struct {
 	text          string
 	sd, z, effect string

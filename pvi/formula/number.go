@@ -64,7 +64,8 @@ type expression struct {
 // atom is the precedence of a text that never needs brackets.
 const atom = 10
 
-// expression returns the expression that a node represents, in I() or another function of numbers.
+// expression translates a node inside I(), or inside the argument of a function such as log, to an
+// arithmetic expression.
 func (w *writer) expression(n *node) expression {
 	switch n.kind {
 	case isNumber:

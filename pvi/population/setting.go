@@ -101,7 +101,7 @@ type rules struct {
 	early, late float64
 	two         bool
 
-	noisy bool // whether gradients may be skewed and all clips are low, because signal is between leastSignal and fairSignal
+	noisy bool // whether gradients may be skewed and signal is between leastSignal and fairSignal; all clips are then low
 }
 
 func newRules(s *Setting) (*rules, bool) {

@@ -343,8 +343,9 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	j.releasedSD = 1 / math.Sqrt(precision)
 	answers := float64(fewest(similar))
 	freedom := math.Max(answers-1, 1)
-	// Only U clients show by how much clients differ, so the part of J beyond the field alike has
-	// the error of a sample variance with U − 1 degrees of freedom.
+	// J exceeds the field alike by as much as clients differ. This excess is estimated from few
+	// clients, so like a sample variance it has a relative error with answers − 1 degrees of freedom.
+	// Each draw includes this error.
 	for k, x := range drawSpread(j.released, j.releasedSD, j.alike, from, len(curvatures)) {
 		x.ScaleSym(answers/freedom/(slopes[k]*slopes[k]), x)
 		excess := plus(x, -1, j.alike)

@@ -14,7 +14,8 @@ const (
 	places = 8
 	base   = 4.
 
-	// The posterior of a place is computed on a grid with finer steps between neighbouring places.
+	// finer is the number of grid steps between neighbouring places. The posterior of a coordinate's
+	// place is computed on this grid.
 	finer = 8
 	// unalike is the sd of the error that differences between clients cause in mean votes.
 	unalike = .1

@@ -132,7 +132,8 @@ func (s *stager) attempt(do func()) (ok bool) {
 	return true
 }
 
-// A stager evaluates a program for the record at hand.
+// A stager evaluates a program symbolically. It builds the expressions of the model for one record,
+// whose numbers stay variables.
 type stager struct {
 	text      string
 	data      Data

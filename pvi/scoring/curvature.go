@@ -97,7 +97,7 @@ var spreads = func() (v [60]float64) {
 	return v
 }()
 
-// An update corrects the guess of the curvature by a released curvature. Both matrices are in the
+// An update moves the guess of the curvature towards a released curvature. Both matrices are in the
 // units of the release. The columns of the matrix U are eigenvectors of the guess, and l_i is the
 // eigenvalue of column i. In this basis, element (i, j) of the difference between the release and
 // the guess is multiplied by the gain
@@ -107,11 +107,11 @@ var spreads = func() (v [60]float64) {
 // and added to the guess. Here v is the variance of the relative error G ([curvature]), and τ is
 // the sd of the noise. The gain is 1 without noise and 0 for infinite noise.
 //
-// The elements are divided into classes, and each class has its own v. The class of element (i, j)
-// is the number of effects of groups among the coordinates i and j. A record belongs to one group,
-// so that the guess is nearly right for two effects. For two coefficients the guess may be wrong,
-// because the columns of the coefficients may be correlated. There may be many more effects than
-// coefficients, and a single v would depend on the effects alone.
+// The class of element (i, j) is how many of the coordinates i and j are effects of groups: 0, 1 or
+// 2. Each class has its own v. A record belongs to only one group, so the guess of an element for
+// two effects is nearly exact. The guess of an element for two coefficients can be far off, because
+// the columns of the coefficients can be correlated. There can be far more effects than coefficients,
+// and with a single v for all elements the effects would determine it.
 //
 // U must not mix effects with coefficients. The columns of U are therefore the eigenvectors of the
 // block of the effects, and the eigenvectors of the block of all other coordinates.

@@ -30,7 +30,8 @@ func (p *Problem) Panicking(y float64) {
 // Regressors returns the number of a record's regressors.
 func (p *Problem) Regressors() int { return len(p.columns) }
 
-// A Single computes the vectors of records from their regressors and outcomes.
+// A Single computes the vector that a single record contributes, from the record's regressors and
+// outcome.
 type Single struct {
 	*Contributor
 	x []float64

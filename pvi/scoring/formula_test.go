@@ -115,7 +115,7 @@ type holding struct {
 	warned               bool    // whether the posterior is shown with a warning that its intervals can be too narrow
 }
 
-// add plays one study.
+// add plays one study of the formula and adds its results to h.
 func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64) {
 	const multiplier, z90 = 3.73, 1.6448536 // multiplier is the noise multiplier for ε = 1 at δ = 1e-5
 	w := formulaWorld(t, f, records, multiplier, seed)

@@ -51,9 +51,9 @@ clients = 3
 synthetic.records_per_client = 100
 `
 
-// In every round, removing a record from a file changes the sum by the vector of that record, whose
-// norm is at most the clip of the round. The tables get the share of the budget that the study
-// gives them, and are released in one round.
+// The test checks that removing a record changes the sum of every round by the vector of that
+// record, and that the norm of the vector is at most the clip of the round. The tables of
+// [describe] must be released in one round, for the share of the budget that the study states.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, err := study.Parse("tables.toml", []byte(tablesStudy))
 	if err != nil {

@@ -299,9 +299,10 @@ func (d *decoder) find(header []string, name string) (int, error) {
 // must be a misspelt name and cannot be a value.
 const distinct = 5
 
-// nearest returns the end of a message about a column that the header does not name. It states the
-// likely mistake and the remedy. If the file has no header, its first line is a record. So nearest
-// quotes a field of the first line only if the field is almost the name of the column.
+// nearest returns the ending of the error message for a column that the header does not name: the
+// likely mistake and the remedy. In a file without a header the first line is a record, and its
+// values must not appear in a message. So nearest quotes a field of the first line only if the field
+// is almost the name of the column.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {
 		for _, separator := range []string{";", "\t", "|", ","} {

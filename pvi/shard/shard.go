@@ -59,7 +59,7 @@ func appendRow[T any](parts [][]T, n int, row []T) [][]T {
 		return parts
 	}
 	var part []T
-	if n > 0 { // the first part grows, because many tables are small
+	if n > 0 { // later parts have their full size at once; the first grows, because most tables are small
 		part = make([]T, 0, perPart*len(row))
 	}
 	return append(parts, append(part, row...))

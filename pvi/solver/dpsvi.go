@@ -15,8 +15,8 @@ import (
 
 // DPSVIOptions are the options of [DPSVI].
 type DPSVIOptions struct {
-	// Steps is the number of steps in a call of Propose. The mechanism counts the steps of all
-	// calls.
+	// Steps is the number of steps in each call to Propose. The number of steps of the mechanism
+	// covers all calls together.
 	Steps int
 	// Draws is the number of draws of θ in a step. A step releases the gradients at all draws as
 	// one vector.

@@ -26,7 +26,7 @@ const (
 	settled   = 1e-11 // a change this small ends the fit if the change of the step before was not larger
 	enough    = 1e-10 // a change this small ends the fit if expectations have coarse errors
 	still     = 1e-7  // a change this small ends the fit if the free energy has not risen for plateau steps
-	plateau   = 25    // number of steps without progress after which only rounding still changes q
+	plateau   = 25    // after this many steps without progress, further changes of q are taken to be rounding
 
 	growth  = 1.3  // largest factor by which one step raises the damping or the limit of the damping
 	reduced = 0.75 // factor by which the limit of the damping falls
@@ -236,9 +236,10 @@ func (f *fit) roughEnough() float64 {
 	return sharpest
 }
 
-// extrapolate moves to the extrapolated q and reports whether it moved. It moves only if the change
-// of the plain step is at most local, and if the free energy of the extrapolated q is not lower by
-// more than the relative error tolerance.
+// extrapolate tries the q that the last steps point to. It accepts this q only if the plain step
+// changes q by at most the constant local, and if the free energy there is not below the best so far
+// by more than the relative error tolerance. If it accepts q, it returns the expectations and the
+// free energy there, and true.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()

@@ -26,7 +26,7 @@ type Program struct {
 	atMean  bool             // whether to use the Hessian at the mean of q instead of the average Hessian
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // Hessian at one point, of the records and of this client's share of the prior
+	hessian                    []float64 // Hessian of the log density of the records plus this client's share of the log prior, at one point
 }
 
 // Base is the first q, before any client has changed it. The coordinates of θ are independent and

@@ -143,7 +143,8 @@ func (c combination) source() string {
 	return b.String()
 }
 
-// lastOfEach returns the last line for each key, in the order of the lines.
+// lastOfEach keeps only the last line for each key, which is the first word of the line. The keys
+// stay in the order in which they first occur.
 func lastOfEach(lines []string) (kept []string) {
 	at := map[string]int{}
 	for _, line := range lines {

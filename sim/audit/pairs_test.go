@@ -7,7 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that the pairs for processes cover every option of the grid.
+// The test checks that the pairs of Pairs(false), which real processes play, together cover every
+// option of a study: each family, mode, privacy unit, adjacency, form of q and schedule.
 func TestPairsCoverTheGrid(t *testing.T) {
 	want := []string{"full q", "diagonal q", "tied factors", "exact factors", string(study.Synchronous), string(study.Sequential), string(study.Asynchronous)}
 	for _, f := range outcomeFamilies {

@@ -52,9 +52,9 @@ func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	return worlds
 }
 
-// A personCase is a test case of one client. In the other world the client has all rows of a
-// person, whose vectors have the same direction and, after clipping, the largest norm. In the null
-// world the client has no rows of that person.
+// A personCase is a test case with one client. In the null world of the [attack] the client has no
+// rows of a certain person. In the other world it has all of them. The vectors of these rows point
+// in the same direction and, after clipping, have the largest possible norm.
 type personCase struct {
 	study    string
 	sampling float64          // sampling rate of the steps; 0 if the client releases statistics

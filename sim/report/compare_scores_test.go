@@ -37,8 +37,9 @@ func scoredWith(change func(*describe.Scored)) *describe.Scored {
 	return s
 }
 
-// The test checks that the studies are ordered by elpd per record. Each study must have the
-// difference from the first study, with the standard error for two independent means.
+// The test checks that the studies are ordered by elpd per record. For each study the comparison
+// must state the difference of its elpd from that of the first study, and the standard error of this
+// difference for independent means.
 func TestCompareScores(t *testing.T) {
 	files := postedScores(t, scoredWith(func(*describe.Scored) {}), scoredWith(func(s *describe.Scored) { s.Mean.Estimate, s.MeanSE = -1, .4 }))
 	c, err := report.CompareScores(files)

@@ -47,7 +47,8 @@ func (tidyTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tidy returns a label. It writes a very large or very small number in the form 1e5.
+// tidy rewrites a label that is a very large or very small number in the form 1e5. It returns any
+// other label unchanged.
 func tidy(label string) string {
 	x, err := strconv.ParseFloat(label, 64)
 	if size := math.Abs(x); err != nil || x == 0 || 1e-4 <= size && size < 1e5 {

@@ -22,7 +22,7 @@ type SelectionOptions struct {
 	Data     string   // file of records that replaces the study's records
 	// the key=value pairs of each candidate, separated by blanks; if empty, candidates are drawn
 	Candidates []string
-	Draw       int // number of drawn candidates, including the default settings
+	Draw       int // number of candidates if Candidates is empty: the default settings and Draw−1 random ones
 	Score      Score
 	Seed       uint64
 	Workers    int

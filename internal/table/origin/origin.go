@@ -35,7 +35,7 @@ type Source struct {
 	Wait func() (over func())
 }
 
-// Database reports whether the source is a database.
+// Database reports whether the source is a PostgreSQL database. For an SQLite file it returns false.
 func (s Source) Database() bool {
 	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
 }

@@ -18,7 +18,8 @@ import (
 // progressRows is the number of rows between two progress reports.
 const progressRows = 1024
 
-// Read calls use with a reader of the rows of a query to a database, as [origin.Query] describes.
+// Read runs the query of s and passes a reader of the resulting rows to the function use. It
+// implements [origin.Query].
 func Read(ctx context.Context, s origin.Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Query == "" {
 		kind := "an SQLite database"

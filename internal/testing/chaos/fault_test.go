@@ -67,8 +67,8 @@ func (f fault) String() string {
 	return s
 }
 
-// Faults at a given time happen at most troubled after the start of the simulation. The study must
-// end at most patience after the start.
+// troubled is the time after the start of the simulation by which the last timed fault happens.
+// patience is the time after the start by which the study must have ended.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour

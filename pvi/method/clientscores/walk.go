@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. λ is the difference between the natural
-// parameters of two Gaussians, rounded to the lattice. The first Gaussian has the mean and
-// covariance of the posterior. The second is the prior.
+// A walk computes the posterior from the opened sums. After each move, λ is the natural parameters
+// of the Gaussian with the posterior's mean and covariance, minus those of the prior, rounded to the
+// lattice.
 type walk struct {
 	method *Method
 	state  *population.State

@@ -86,7 +86,8 @@ func (h *holding) rows() []bool {
 	return rows
 }
 
-// coins is the saved form of the coins. It must not leave the client.
+// coins is the saved result of the coin tosses that decide which records or persons are held out. It
+// must not leave the client.
 type coins struct {
 	Units   int    // number of records or persons
 	HeldOut []byte // one bit for each record or person, from the lowest bit of each byte
