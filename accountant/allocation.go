@@ -60,7 +60,8 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 }
 
 // leastAllocated is the smallest noise multiplier for which the distribution of a lognormal
-// variable Y_i (see [RandomAllocation]) fits on the grid.
+// variable Y_i (see [RandomAllocation]) fits on the grid. With less noise, each pick is accounted
+// as one release without amplification.
 const leastAllocated = 0.6
 
 const (
@@ -92,7 +93,7 @@ type allocation struct {
 // It raises the Fourier transform of the distribution of one Y_i to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // Y_i exceeds this bound with probability at most allocationTail, even for a sample from N(1, σ²)
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // Y_i exceeds this number with probability at most allocationTail, whether the sample comes from N(0, σ²) or from N(1, σ²)
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -102,8 +103,9 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// m is the probability of the cell under N(0, σ²). first is the probability of the cell
-		// under N(1, σ²), which equals the integral of Y_i over the cell.
+		// The mass m of the cell under N(0, σ²) is divided between the ends of the cell so that the
+		// mean of Y_i stays the same. first is the mass of the cell under N(1, σ²), which equals the
+		// integral of Y_i over the cell. up is the part of m that the upper end gets.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -164,7 +166,8 @@ func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread floa
 }
 
 // cell returns the probability that a lognormal variable Y_i (see [RandomAllocation]) is in [from,
-// to]: null for a sample from N(0, σ²), and record for a sample from N(1, σ²).
+// to]. null is the probability if Y_i is computed from a sample of N(0, σ²), and record is the
+// probability if it is computed from a sample of N(1, σ²).
 func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {

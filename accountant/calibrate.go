@@ -25,7 +25,7 @@ func (t Target) Check() error {
 type Calibration struct {
 	Value float64 // calibrated noise multiplier, sampling rate or count
 	Cost  Bound   // bounds on ε at the target's δ; Cost.Upper does not exceed the target's ε
-	Left  float64 // target's ε − Cost.Lower, an upper bound on the unused part of the target's ε
+	Left  float64 // target's ε − Cost.Lower: at most this much of the target's ε is unused
 }
 
 // CalibrateNoise returns the smallest noise multiplier for which the event that mechanism returns
@@ -279,9 +279,9 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 	}
 	high = min(high, most+1)
-	// narrow halves the interval [low, high) until its length is at most width. The cost at low
-	// meets the target. This is the certified cost if certify is true, and the estimated cost
-	// otherwise.
+	// narrow halves the interval [low, high) until its length is at most width. It keeps the cost at
+	// low within the target. The certified cost decides this if certify is true, and otherwise the
+	// estimated cost does.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2

@@ -9,11 +9,10 @@ const (
 	deltaTolerance = 8e-4
 )
 
-// tiltNats determines how strongly the distribution of the privacy loss L is tilted. The tilt of
-// order θ multiplies the mass at L by e^(θL). The order of the tilt is lower than the order of the
-// saddle point, so that rare events have less weight. The integrand of δ(ε) at this order is at
-// most e^tiltNats times the integrand at the saddle point, so the bounds are as good as for a tilt
-// at the saddle point.
+// tiltNats determines the order θ of the tilt, which multiplies the mass at each privacy loss L by
+// e^(θL). The order is lower than the order of the saddle point of δ(ε), so that rare events have
+// less weight. It is chosen so that the integrand of δ(ε) grows by a factor of at most e^tiltNats.
+// For so small a factor the bounds are as good as for a tilt at the saddle point.
 const tiltNats = 2
 
 // side selects the bounds to compute: both, or only the upper bound. The lower bound alone cannot
@@ -82,8 +81,8 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 
 // narrowed returns bounds on ε that are at least as close as the bounds in b. It computes them on
 // finer grids that are aligned with the losses. A grid that is not aligned gives no lower bound if
-// the sampling probability is smaller than the width of the grid. The upper bound holds for δ =
-// low, and the lower bound for δ = high.
+// the sampling probability is smaller than the width of the grid. The two bounds may be for
+// slightly different δ: the upper bound is for δ = low, and the lower bound is for δ = high.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b
@@ -118,9 +117,9 @@ func (c *composition) irrelevant(delta, lower float64) bool {
 	return renyi <= lower
 }
 
-// narrow improves one of the bounds on ε(δ), the upper one if above is true and otherwise the lower
-// one, and returns both. It stops when the bounds are close to each other, or when a finer grid
-// hardly improves them.
+// narrow improves one of the bounds on ε(δ): the upper bound if above is true, and otherwise the
+// lower bound. It returns both bounds. It stops when they are close to each other, or when a finer
+// grid hardly improves them.
 func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
 	const close = tolerance / 4
 	s, ok := c.saddleForDelta(delta - c.infinite())
@@ -161,8 +160,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns a bound on ε(δ). It tilts the losses at the saddle point given by at, on a grid of
-// the given width. It returns the upper bound if upper is true, and otherwise the lower bound.
+// read returns a bound on ε(δ): the upper bound if upper is true, and otherwise the lower bound. It
+// tilts the losses by the order of at, on a grid of the given width. guess is an estimate of ε(δ).
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {
@@ -171,8 +170,9 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper, aligne
 	return t.read(5*at.spread, guess, 1e-6*delta, func(w *window) (float64, bool) { return w.epsilon(delta) })
 }
 
-// read calls bound with ever larger windows until bound succeeds, and returns its result. reach is
-// the extent of the first window.
+// read calls bound with a window, and repeats this with larger windows until bound succeeds. It
+// returns the result of bound. The first window reaches at least the distance reach to each side of
+// the mean loss.
 func (t *tilting) read(reach, guess, tail float64, bound func(w *window) (float64, bool)) (float64, error) {
 	for {
 		n, err := t.size(reach, guess, tail)
@@ -224,9 +224,10 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns a grid width for which each bound differs from the exact value by about a quarter
-// of gap. In every step, cells of width h change the variance of the tilted loss by about h²/6.
-// This changes ε by (θ+½)/2 times the change of the variance, where θ is the order of the tilt.
+// width returns a grid width for which the upper and the lower bound on ε each differ from the
+// exact ε by about a quarter of gap. In every step, cells of width h change the variance of the
+// tilted loss by about h²/6. This changes ε by (θ+½)/2 times the change of the variance, where θ is
+// the order of the tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }

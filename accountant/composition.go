@@ -11,8 +11,8 @@ type composition struct {
 	// the program searches for a saddle or evaluates a contour. Without the cut, outputs that are
 	// too rare to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadrature rules from the last call of cumulant. They are accurate for orders
-	// up to made.
+	// rules are the quadrature rules that the last call to cumulant used. They are accurate for
+	// orders up to made.
 	rules []*moments
 	made  float64
 }
@@ -24,8 +24,8 @@ type step struct {
 	times float64
 }
 
-// infinite returns the probability that the composed loss is infinite. This is the probability
-// under P of the outputs that have probability zero under Q.
+// infinite returns the probability that the privacy loss of the whole composition is infinite. This
+// is the probability under P of the outputs that have probability zero under Q.
 func (c *composition) infinite() float64 {
 	var log float64
 	for _, s := range c.steps {
@@ -82,11 +82,11 @@ type saddle struct {
 	spread   float64 // standard deviation of the loss L tilted by e^(cL)
 }
 
-// maxOrder is the order above which the search for a saddle gives up.
+// maxOrder limits the search for a saddle (see [saddle]): the search gives up at orders above it.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle at the given order. Its epsilon is the ε for which the integrand of
-// δ(ε) has its saddle at this order.
+// saddleAt returns the saddle whose order is the given one. The field epsilon of the result is the
+// ε for which the integrand of δ(ε) has its saddle at this order.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -158,9 +158,9 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before returns a point of lower order than the saddle s, at which rare events of large loss have
-// less weight. The integrand there is at most e^nats times its value at the saddle, and the order
-// is at least half of the saddle's order.
+// before moves the saddle s to a lower order, at which rare events of large loss have less weight.
+// The integrand there is at most e^nats times its value at the saddle, and the order is at least
+// half of the saddle's order.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

@@ -56,8 +56,9 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the integrand along the line from 0 up to the given frequency. It reports whether
-// the integrand is negligible there.
+// walk evaluates the integrand of δ(ε) at points along the line, from the frequency 0 up to the
+// given one. It stops early, and returns true, at the first point where the integrand is
+// negligible. It returns errContour if the evaluation would need too many points.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -108,8 +109,9 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// Let L be the loss. e^(itL) is the sum of 1 + itL and a remainder. The mean of 1 + itL is
-	// computed from the mean of the tilted loss, which is known without cancellation.
+	// Let L be the loss. e^(itL) is the sum of 1 + itL and a remainder. In effect only the remainder
+	// is summed over the nodes. The mean of L comes from cumulant, which computes it without
+	// cancellation.
 	_, mean, _ := m.cumulant(c)
 	var dropped float64 // mean of the tilted loss over the nodes that are not skipped
 	for i, l := range loss {
@@ -202,9 +204,9 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling returns, to full precision, the x at which the decreasing positive function f has
-// the value goal, or 0 if this x is negative. The search begins at guess. The first step has the
-// length width, and each further step is twice as long as the one before.
+// solveFalling solves f(x) = goal to full precision for a decreasing positive function f. It
+// returns 0 if the solution is negative. The search begins at guess. The first step has the length
+// width, and each further step is twice as long as the one before.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0

@@ -17,7 +17,8 @@ type masses struct {
 // maxCells is the maximum number of cells in the discretised loss of one event.
 const maxCells = 1 << 19
 
-// full reports whether the distribution has too many cells, and if so sets cut.
+// full reports whether the distribution has more than maxCells cells. If it has, full also sets
+// cut.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -124,7 +125,8 @@ func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, 
 	return mean
 }
 
-// after returns the grid point at the upper end of the cell that begins at the grid point index.
+// after returns the next boundary of the grid: the grid point at the upper end of the cell that
+// begins at the grid point index.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -137,8 +139,9 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the grid point at the lower end of the cell that ends at the grid point index. It
-// is used where cells are built from the largest loss downwards.
+// before returns the previous boundary of the grid: the grid point at the lower end of the cell
+// that ends at the grid point index. It is used where cells are built from the largest loss
+// downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -197,8 +200,8 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the probability (under P) of the outputs to the left of the interval that reach
-// returns. This interval begins span standard deviations below the mean.
+// belowReach bounds the probability, under P, of the outputs below the interval that the method
+// reach of a [pair] returns. The interval begins span standard deviations below the mean.
 const belowReach = 1e-22
 
 // integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi, where p and q are the
@@ -206,7 +209,8 @@ const belowReach = 1e-22
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// The densities change over distances of about smooth, and in the tails over shorter distances.
+	// The densities change noticeably over a distance of about smooth, and in the tails over a
+	// shorter distance. t is the width of the interval in units of this distance.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
 	switch {
@@ -259,7 +263,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // (length of the last cell above its grid point)/(length below it) − 1; it predicts the end of the next cell
+	var shift float64 // predicts the end of the next cell: (part of the last cell above its grid point)/(part below it) − 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)
@@ -278,8 +282,8 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeDown merges the outputs from lo to hi into cells, as mergeInto does, but makes the cells
-// from the largest loss downwards.
+// mergeDown merges the outputs from lo to hi into cells, like mergeInto, but begins with the cell
+// of the largest loss and continues downwards.
 func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(hi))
 	if g.at(index) == p.loss(hi) {
@@ -309,8 +313,9 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 }
 
 // mergeCell computes the cell that begins at the output begin, and returns its end and its mass
-// under P. The end is chosen so that the loss of the merged output is target. If the cell would end
-// beyond hi, ok is false. guess is an estimate of the loss at the end.
+// under P. The end is chosen so that the loss of the merged output is target. It is equal to target
+// up to an error of about tolerance. If the cell would end beyond hi, ok is false. guess is an
+// estimate of the loss at the end of the cell, with which the search begins.
 func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(target)
 	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −

@@ -19,7 +19,7 @@ type Event interface {
 type tally struct {
 	adjacency  Adjacency // adjacency of all events; empty for an empty composition
 	muSquared  float64   // Σ μ² of the Gaussian releases, rounded up; μ is sensitivity/σ
-	leastMu    float64   // lower bound on √Σ μ²; below √muSquared if the exact μ of a release is unknown
+	leastMu    float64   // lower bound on √(Σ μ²), below √muSquared if the exact μ of a release is unknown
 	divergence float64   // bound on the max divergence between the composition and its Gaussian approximation
 	samples    []counted // all events that are not Gaussian, in order of first appearance
 }
@@ -39,9 +39,9 @@ type lossy interface {
 }
 
 // directions contains the distributions of the privacy loss for the two orders of two adjacent
-// inputs. remove is for the input with the record against the input without it, and add is for the
-// reverse. If equal is true, both distributions are the same. The zero value is for an empty
-// release.
+// inputs. In remove, P is the distribution of the output for the input with the record, and Q is
+// the distribution for the input without it. In add, P and Q are exchanged. If equal is true,
+// remove and add are the same. The zero value is for a release that reveals nothing.
 type directions struct {
 	remove, add law
 	equal       bool
@@ -81,8 +81,8 @@ func (t *tally) under(a Adjacency) error {
 	return nil
 }
 
-// gaussian adds the given number of Gaussian releases to the tally. The parameter μ of each release
-// is between low and high.
+// gaussian adds the given number of Gaussian releases to the tally. The parameter μ = sensitivity/σ
+// of each release is between low and high.
 func (t *tally) gaussian(low, high, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(high*high)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*low*low) * (1 - 0x1p-50)

@@ -200,7 +200,8 @@ func TestFilterOrderOfCharges(t *testing.T) {
 		f := drawFilter(t)
 		g := f.Clone()
 		events := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Event {
-			// Each event takes such a small part of the budget that the filter admits all of them.
+			// There are at most nine events, and each takes at most a tenth of the budget, so the filter
+			// admits all of them.
 			part := rapid.Float64Range(0, .1).Draw(t, "part")
 			return Gaussian{math.Sqrt(part * f.Budget() / max(1, f.order)), 1, ZeroOut}
 		}), 1, 9).Draw(t, "events")

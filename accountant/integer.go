@@ -95,8 +95,8 @@ func sharesDistance(sigma float64, n int) float64 {
 	if n > listed {
 		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
 	}
-	// The last factor covers the rounding errors of the exponents. These errors matter only while
-	// a term is a normal float64.
+	// The rounding error of an exponent grows with the exponent. The last factor covers this error
+	// for every term that is a normal float64. Smaller terms do not matter.
 	return 10 * sum * (1 + 0x1p-41)
 }
 
@@ -106,10 +106,11 @@ func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish returns the distribution in which the integer k has the mass half[k]. missing bounds the
-// mass that half already lacks. finish cuts off masses below leastMass at the end of half and adds
-// a bound on their sum to missing. If half ends at the largest integer that is stored (see
-// sumReach), finish also adds a bound on the mass beyond this integer.
+// finish builds a discreteSum from half, where half[k] is the probability of the integer k and of
+// −k. missing bounds the probability that half does not contain, and relative bounds the relative
+// error of its elements. finish cuts off masses below leastMass at the end of half and adds a bound
+// on their sum to missing. If half ends at the largest integer that is stored (see sumReach),
+// finish also adds a bound on the mass beyond this integer.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -213,7 +214,7 @@ func (s discreteSum) pmf(k int) float64 {
 // shifted by shift. Losses and masses are raised by more than their error. The result leaves out
 // losses that are infinite or not known accurately, and rest bounds their total mass.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
-	least := max(s.rest*0x1p60, 0x1p-900) // The mass that is missing from s is less than 2⁻⁶⁰ of least.
+	least := max(s.rest*0x1p60, 0x1p-900) // s.rest, which bounds the mass that is missing from s, is at most 2⁻⁶⁰ of least
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
 	var unlisted compensated
 	for k := 1 - len(s.half); k < len(s.half); k++ {

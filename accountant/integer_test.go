@@ -54,10 +54,10 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 	t.Logf("worst relative errors: pmf %.1e, tails %.1e", worst, worstTail)
 }
 
-// brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and both bounds
-// are within 1e-11 of want. It returns the larger relative error. The tolerance is wide for two
-// reasons: an atom with a loss of exactly ε adds its whole rounding error to the upper bound, and δ
-// may be as small as 10⁻⁴ of this error.
+// brackets fails the test unless want is between lower and upper, up to the rounding of want, and
+// both bounds are within 1e-11 of want. It returns the larger relative error. The tolerance is wide
+// for two reasons: an atom with a loss of exactly ε adds its whole rounding error to the upper
+// bound, and δ may be as small as 10⁻⁴ of this error.
 func brackets(t *testing.T, name string, lower, upper, want float64) float64 {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
@@ -129,7 +129,7 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	t.Logf("worst relative errors: delta %.1e, variance %.1e, pmf0 %.1e, tau %.1e, one share %.1e", worst, worstVariance, worstPmf, worstTau, worstSingle)
 }
 
-// naiveSum computes the distribution of the sum by n − 1 full convolutions.
+// naiveSum computes the distribution of the sum of n samples by n − 1 full convolutions.
 func naiveSum(variance float64, n int) map[int]float64 {
 	reach := int(38 * math.Sqrt(variance))
 	one := map[int]float64{}
@@ -173,8 +173,8 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 	}
 }
 
-// The test checks that the listed masses add up to one. Some cases have many shares or a large
-// variance, so that a slow computation would be noticed.
+// The test checks that the masses that a discreteSum stores add up to one. Some cases have many
+// shares or a large variance, so that a slow computation would be noticed.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64
@@ -206,8 +206,9 @@ func TestDiscreteSumErrors(t *testing.T) {
 	}
 }
 
-// The test checks that the sum of several samples is within the max divergence sharesDistance of
-// one discrete Gaussian (corollary 12 of Kairouz, Liu and Steinke).
+// The test checks that the sum of several discrete Gaussian samples is close to one discrete
+// Gaussian: their max divergence is at most the result of sharesDistance (corollary 12 of Kairouz,
+// Liu and Steinke).
 func TestSharesDistanceCovers(t *testing.T) {
 	for _, variance := range []float64{.25, .3, .5, 1, 2, 4} {
 		for _, n := range []int{2, 3, 8, 33} {
@@ -234,8 +235,8 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The test computes the hockey-stick divergence both from the listed losses and by a direct sum,
-// and compares the results.
+// The test computes the hockey-stick divergence between the noise and the shifted noise, both from
+// the losses that atoms returns and by a direct sum, and compares the results.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))
@@ -308,7 +309,7 @@ func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
 	if epsilon > mostEpsilon {
 		return 0, upper
 	}
-	// Mass that is missing from P can raise δ. Mass that is missing from the shifted
-	// distribution can lower δ by e^ε times this mass.
+	// P(k) occurs in a positive term, so mass that is missing from P can only raise δ. Mass that is
+	// missing from the shifted distribution can lower δ by e^ε times this mass.
 	return max(0, low.value()/raised-factor*s.rest*raised), upper
 }

@@ -115,8 +115,8 @@ func (l law) single(epsilon float64) float64 {
 
 func first(a, _ float64) float64 { return a }
 
-// singleError bounds the relative error of [law.single]. The integrand of law.single loses
-// digits where the loss is near ε.
+// singleError bounds the relative error of [law.single]. The error is this large because p and
+// e^ε·q nearly cancel where the loss is near ε.
 const singleError = 1e-9
 
 // A rule is a Gauss-Legendre rule on [0, 1].
@@ -130,7 +130,7 @@ func newRule(n int) rule {
 
 var rule3, rule5, rule10, rule16 = newRule(3), newRule(5), newRule(10), newRule(16)
 
-// each calls f with the nodes and weights of the rule on [lo, lo+width].
+// each applies the rule to the interval [lo, lo+width]: it calls f with each node and its weight.
 func (r rule) each(lo, width float64, f func(x, weight float64)) {
 	for i, node := range r.nodes {
 		f(lo+width*node, width*r.weights[i])

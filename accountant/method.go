@@ -46,10 +46,10 @@ func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers contains the two functions with which a method computes bounds: one bounds ε for a given
-// δ, and the other bounds δ for a given ε. Each function takes the given number twice, as low and
-// as high: the upper bound holds for low, and the lower bound for high. low and high differ only
-// for discrete noise, whose distribution differs slightly from a Gaussian.
+// answers contains the two functions with which a method computes bounds. One bounds ε for a given
+// δ, and the other bounds δ for a given ε. A function gets its given number as two parameters: it
+// computes the upper bound for low, and the lower bound for high. low and high differ only for
+// discrete noise, whose distribution differs slightly from a Gaussian.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -154,10 +154,10 @@ func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether the bounds for one direction (one order of two adjacent inputs) need
-	// not be computed. This is the case if the Rényi bound of the direction is at most the lower
-	// bound found so far. The Rényi bound is cheap to compute. Addition usually costs less than
-	// removal, so this often saves the computation for addition.
+	// covered reports whether b already covers one direction (one order of two adjacent inputs), so
+	// that the bounds for this direction need not be computed. This is the case if the Rényi bound of
+	// the direction, which is cheap to compute, is at most the lower bound found so far. Addition
+	// usually costs less than removal, so addition is often covered.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -224,9 +224,9 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the arguments of the classical theorems: μ of one step without sampling,
-// the sampling rate, and the number of steps. It returns an error unless all steps are of one
-// kind, to which the theorems apply.
+// sampledAlike returns the arguments of the classical theorems: μ of one step without sampling, the
+// sampling rate, and the number of steps. It returns an error if there are different kinds of
+// steps, or if the theorems do not apply to the steps.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing

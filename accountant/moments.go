@@ -16,8 +16,8 @@ type moments struct {
 	lost      float64   // mass under P of the outputs with an infinite loss
 }
 
-// maxNodes is the largest number of points of a quadrature rule. Orders that would need more points
-// do not give better bounds.
+// maxNodes is the largest number of points of a quadrature rule. An order that would need more
+// points is too large to give a better bound.
 const maxNodes = 1 << 18
 
 // moments returns the quadrature rule for the loss l, or nil if the rule would need more than
@@ -121,7 +121,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	var excess, first, second float64
 	for i, l := range m.loss {
 		x := c * l
-		var grown float64 // e^x − 1, for x = c times the loss of the node
+		var grown float64 // e^x − 1, where x is c times the loss of the node
 		if math.Abs(x) < 0.3 {
 			grown = math.Expm1(x)
 		} else {

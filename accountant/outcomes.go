@@ -58,7 +58,8 @@ func (e *Outcomes) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// lawOf returns the distribution of the privacy loss of an outcome drawn from p.
+// lawOf returns the distribution of the privacy loss log(p[i]/q[i]), where the outcome i is drawn
+// with the probabilities p.
 func lawOf(p, q []float64) (l law) {
 	for i := range p {
 		switch {

@@ -7,12 +7,12 @@ import "math"
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64
-	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x), which is finite even if p(x) underflows
+	lossAndLog(x float64) (loss, logDensity float64) // privacy loss at x, and log p(x); log p(x) is finite even if p(x) underflows
 	at(loss float64) float64                         // x at which the privacy loss has the given value; ∓Inf if the value is below or above the range
 	tail(x float64) float64                          // mass of p (probability under p) to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
 	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
-	scale(order float64) (smooth, analytic float64)  // smooth is the length scale of the densities, and analytic is a lower bound on the distance from the real line to the nearest singularity of the loss
+	scale(order float64) (smooth, analytic float64)  // smooth is the distance over which the densities change noticeably; analytic bounds from below the distance of the real line from the nearest singularity of the loss
 }
 
 // span is the number of standard deviations that an interval extends to each side. A normal
@@ -78,8 +78,9 @@ func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mas
 // This follows from Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
-// share returns the probability that an output x of the mixture (1−q)N(0,σ²) + qN(1,σ²) was drawn
-// from N(1,σ²). u is the log ratio of the density of N(1,σ²) to the density of N(0,σ²) at x.
+// share returns the posterior probability that an output x of the mixture (1−q)N(0,σ²) + qN(1,σ²)
+// comes from its second part, N(1,σ²). u is the log ratio of the density of N(1,σ²) to the density
+// of N(0,σ²) at x.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
 // reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are

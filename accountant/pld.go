@@ -32,7 +32,7 @@ type tilted struct {
 	masses
 	times float64
 	mean  float64 // mean of the step's loss, as a grid index
-	moved int     // mean rounded to an integer, which is subtracted from the grid indices before the Fourier transform
+	moved int     // mean, rounded to an integer; the indices are reduced by it before the Fourier transform
 }
 
 const unit = 0x1p-53
@@ -40,9 +40,10 @@ const unit = 0x1p-53
 // quadratureError bounds the relative error of the mass of each cell.
 const quadratureError = 5e-14
 
-// tilting discretises the composition and tilts it. It removes a mass under P of at most cut from
-// every step. If aligned is true, the grid of each step has a point where the tilted loss has most
-// of its mass (see newGrid). tilting returns an error if a grid would have too many cells.
+// tilting puts the losses of every step on a grid of the given width and tilts them. It moves a
+// mass under P of at most cut to an infinite loss (for an upper bound) or leaves it out (for a
+// lower bound). If aligned is true, the grid of each step has a point where the tilted loss has
+// most of its mass (see newGrid). tilting returns an error if a grid would have too many cells.
 func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
@@ -86,9 +87,9 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 // at returns the composed loss at the grid point index.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on two tilted masses: above is the mass of the losses more than
-// reach above the mean of the composed loss, and below is the mass of the losses more than reach
-// below this mean.
+// outside returns Chernoff bounds on the tilted mass in the two tails of the composed loss: above
+// bounds the mass of the losses greater than the mean plus reach, and below bounds the mass of the
+// losses less than the mean minus reach.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -97,7 +98,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // skips a mass that underflowed to 0, for which the exponent e can overflow
+				if l.mass[i] == 0 { // the mass underflowed to 0; e can overflow here, and 0·Inf is NaN
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -107,7 +108,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// If a sum has overflowed, rise is not below the earlier bound, which then stays.
+		// If r has overflowed, rise is +Inf or NaN, and the bound from a smaller exponent stays.
 		if rise < up {
 			up = rise
 		}
@@ -128,20 +129,20 @@ func (t *tilting) margin() float64 {
 }
 
 // A window is the distribution of the composed loss near its tilted mean. A window gives a bound on
-// δ(ε) for every ε between its ends. The bound includes three errors: the mass that is removed from
-// each step, the mass that wraps around the ends of the window, and the rounding of the Fourier
-// transform.
+// δ(ε) for every ε between its ends. The bound includes all errors: the mass that is removed from
+// each step, the mass that wraps around the ends of the window, the rounding of the Fourier
+// transform, and the errors of quadrature and rounding that [tilting.margin] bounds.
 type window struct {
 	*tilting
 	*workspace
 	first  int     // grid index of entry 0 of the window
-	lowest int     // lowest entry at which the sums can be used; at lower entries the sums would overflow
+	lowest int     // lowest usable entry; the exponents in the sums of [window.sum] would overflow below it
 	centre float64 // reference loss in the exponents of the sums of [window.sum]
-	scale  float64 // logarithm of the factor that converts the sums of [window.sum] to δ: logM minus order times centre
+	scale  float64 // logM − order·centre; e^scale converts the sums of [window.sum] to δ
 	start  int     // position of the window's entry 0 in row
 	noise  float64 // bound on the error of each mass in row
-	// wrapped bounds the tilted mass outside the window. lost bounds the amount that the mass above
-	// the window can add to δ, divided by e^scale.
+	// wrapped bounds the tilted mass outside the window. e^scale·lost bounds the amount by which the
+	// losses above the window can raise δ.
 	wrapped, lost float64
 }
 
@@ -164,7 +165,7 @@ type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // for every block-th entry, the two sums of [window.sum] from this entry to the last
+	sums     [][2]float64 // the two sums of [window.sum] from every block-th entry to the last entry
 	// These fields are used only if the composition has several kinds of steps.
 	total     []complex128
 	amplified []float64
@@ -222,12 +223,13 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// A window stores the two sums of [window.sum] only for every block-th entry, and computes the sums
-// for the other entries from the stored ones.
+// block is the distance between the entries for which a window stores the two sums of [window.sum].
+// For the other entries, tail computes the sums from the stored ones.
 const block = 64
 
-// sum returns two sums over the entries first, first+1, ... to the last. sums holds the same sums
-// over the entries next, next+1, ... to the last. The two sums are
+// sum returns two sums over all entries of the window from number first on. The argument sums holds
+// the two sums over the entries from number next on, and sum adds the entries between. The two sums
+// are
 //
 //	Σ mass·e^(−θ(l−centre))
 //	Σ mass·e^(−θ(l−centre))·e^(l₀−l)
@@ -258,7 +260,7 @@ func (w *window) sum(sums [2]float64, first, next int) [2]float64 {
 	return [2]float64{above, damped}
 }
 
-// tail returns the two sums of [window.sum] over the entries i, i+1, ... to the last.
+// tail returns the two sums of [window.sum] over all entries from number i on.
 func (w *window) tail(i int) [2]float64 {
 	if i%block == 0 {
 		return w.sums[i/block]
@@ -271,12 +273,12 @@ func (w *window) tail(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose writes the composed distribution to ws.row. The index of a mass in the row is its grid
-// index minus t.shift, modulo the size of the transform. compose returns a bound on the error of
-// each mass.
+// compose computes the distribution of the composed loss by a Fourier transform and writes it to
+// ws.row. The mass at a grid point is at the grid index minus t.shift, modulo the length of the
+// row. noise bounds the error of each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
-	// rounding is the relative error of a Fourier transform followed by its inverse.
+	// rounding bounds the relative error of a Fourier transform followed by its inverse.
 	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
 	total := ws.spectrum
 	if len(t.laws) > 1 {
@@ -301,8 +303,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
 			grown := complex(0, 0) // stays 0 if the power underflows
-			// amplified is the ratio of the relative error of the power to the absolute error of
-			// the spectrum.
+			// amplified is a factor: an absolute error in the spectrum, times amplified, is the relative
+			// error of the power.
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -330,8 +332,9 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 	return noise / float64(n)
 }
 
-// standsFor returns the number of coefficients of the full transform that coefficient j of the
-// real transform represents.
+// standsFor bounds the number of coefficients of the full Fourier transform that coefficient j of
+// the real transform represents. Each coefficient except the first can represent a mirror image,
+// too.
 func standsFor(j int) float64 {
 	if j == 0 {
 		return 1
@@ -354,7 +357,8 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the bound on δ(ε). i is the number of the first entry whose loss is above ε.
+// read returns the upper or lower bound on δ(ε) that the window gives. i is the number of the first
+// entry whose loss is above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.tail(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-w.at(w.first+i))*sums[1])

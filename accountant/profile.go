@@ -12,9 +12,9 @@ type Profile struct {
 	tally
 	mu float64 // μ of the one Gaussian release that is equivalent to all Gaussian releases of the composition
 
-	above, below [][]step // compositions for the upper and the lower bound on the profile, one for each direction
+	above, below [][]step // compositions that bound the profile from above and from below, one for removal and one for addition
 	different    bool     // whether above and below contain different compositions
-	removeFirst  bool     // whether the composition for removal, which is the first, has the larger Rényi divergences
+	removeFirst  bool     // whether removal, the first composition, has the larger Rényi divergences
 }
 
 // Account returns the privacy profile of e. It returns an error if an event is malformed, if there
@@ -103,7 +103,7 @@ func (p Profile) worst() []*composition {
 }
 
 // oneLaw reports whether the upper and the lower bounds are computed from the same distribution of
-// the privacy loss. If they are, this distribution is the exact one of the worst pair of inputs.
+// the privacy loss. This distribution is then the exact one for the worst pair of inputs.
 func (p Profile) oneLaw() bool { return !p.different }
 
 // Mu returns the parameter μ of the single Gaussian release that is equivalent to all Gaussian
@@ -150,7 +150,7 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 		b = p.narrowed(b, low, high)
 	}
 	// If P and Q are (ε, δ)-close, then all P′ and Q′ within max divergence r of them are (ε + 2r,
-	// e^r δ)-close, and vice versa.
+	// e^r δ)-close. The lower bound follows in the same way, with P′ and Q′ in the place of P and Q.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
 	return b, errors.Join(err, b.check())
@@ -180,8 +180,8 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by calls compute with the two functions of the method m, and returns the result with the name of
-// the method.
+// by calls compute with the two functions that compute bounds by the method m. It sets the name of
+// the method in the result. It returns an error if m is unknown or compute fails.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A setting consists of equal releases, their number, and a δ. orders contains the densities of a
-// release for each order of the two inputs, so that the test can compute the cost independently.
-// It is nil if this test has no formula for the densities.
+// A setting is a composition of equal releases: the event occurs the given number of times. orders
+// contains the densities of one release for each order of the two inputs, so that the test can
+// compute the cost independently. orders is nil if the test has no formula for the densities.
 type setting struct {
 	event  Event
 	delta  float64
@@ -31,8 +31,8 @@ type lossDensity struct {
 	log          func(x float64) (p, q float64)
 }
 
-// gaussianAt and the next two functions independently implement the formulas in the tables of
-// [Poisson] and [WithoutReplacement].
+// The functions gaussianAt, mixed and bothOrders compute the densities that the documentation of
+// [Poisson] and [WithoutReplacement] states. They share no code with the package.
 func gaussianAt(x, mean, sigma float64) float64 {
 	z := (x - mean) / sigma
 	return -z*z/2 - math.Log(sigma*math.Sqrt(2*math.Pi))
@@ -206,7 +206,7 @@ func TestRareSamplesHaveALowerBound(t *testing.T) {
 }
 
 // The test compares the bounds of random settings with an integration that shares no code with the
-// accountant. The value must be within the bounds. If both bounds belong to the same pair of
+// accountant. The integral must be within the bounds. If both bounds belong to the same pair of
 // inputs, they must be close to each other. With FEDPVI_LONG=1 the test draws a thousand settings.
 func TestRandomSettings(t *testing.T) {
 	const seed = 27

@@ -40,8 +40,8 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 		}
 	}
 	for i, order := range orders {
-		// The releases are within max divergence r = p.divergence of the accounted releases. This
-		// adds at most r·(2α−1)/(α−1) to the divergence of order α.
+		// The real releases differ from the accounted ones by a max divergence of r = p.divergence.
+		// This adds at most r·(2α−1)/(α−1) to the divergence of order α.
 		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
 	}
 	return curve

@@ -93,7 +93,8 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
 	best, least := 0.0, math.Inf(1)
 	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
-		// Rényi divergences are cheap to compute, and accurate enough for choosing the pair (ε, δ).
+		// Rényi divergences are cheap to compute, and accurate enough for choosing the δ at which the
+		// bound below is computed.
 		b, err := p.EpsilonBy(RenyiDP, probability*share)
 		if log := b.Upper + beyond(share); err == nil && log < least {
 			best, least = share, log

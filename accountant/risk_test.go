@@ -68,7 +68,7 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// blur bounds the relative error of the reference value that is due to the rounding of
+			// blur bounds the relative error of the reference rate. This error comes from the rounding of
 			// fpr.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)

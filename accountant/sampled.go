@@ -66,8 +66,9 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// sampledPair returns the distributions of the loss of a mixture and of its reverse. Removing a
-// record has larger Rényi divergences than adding one (Mironov, Talwar, Zhang 2019, theorem 5).
+// sampledPair returns the distributions of the loss for one sampled Gaussian release, when a record
+// is removed and when it is added. Removing a record has larger Rényi divergences than adding one
+// (Mironov, Talwar, Zhang 2019, theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}

@@ -68,7 +68,7 @@ func TestPoissonVectors(t *testing.T) {
 
 		contour, err := p.EpsilonBy(Contour, c.Delta)
 		if err != nil {
-			// For few steps at a small sampling rate, the method returns an error.
+			// The contour integral does not converge for a few steps at a small sampling rate.
 			t.Logf("%s: q = %g, T = %d: %v", c.ID, c.Q, c.T, err)
 		} else if r := relative((contour.Upper+contour.Lower)/2, want); r > 1e-9 || contour.Upper < want*(1-1e-9) {
 			t.Errorf("%s: contour %+v, want %.12g (%.1e)", c.ID, contour, want, r)
