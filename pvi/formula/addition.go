@@ -58,7 +58,7 @@ func (w *writer) additions(all []*node, at syntax.Span) additions {
 		fail("E602", at, "the family %s needs the number of trials: hits | trials(n) ~ …", w.family.name)
 	}
 	if a.truncated != "" && (a.weight != "" || a.censored != "") {
-		fail("E603", at, "trunc() beside weights() or cens() is not supported.")
+		fail("E603", at, "trunc() together with weights() or cens() is not supported.")
 	}
 	return a
 }
@@ -92,7 +92,7 @@ func (w *writer) addition(a *additions, n *node) {
 		if why := unknownAdditions[n.text]; why != "" {
 			fail("E603", n.at, "%s", why)
 		}
-		fail("E602", n.at, "%s() is no addition: trials(n), weights(w), cens(c), trunc(lb, ub), rate(e) and se(s) are.", n.text)
+		fail("E602", n.at, "%s() is not an addition to the outcome: the additions are trials(n), weights(w), cens(c), trunc(lb, ub), rate(e) and se(s).", n.text)
 	}
 }
 
@@ -136,11 +136,11 @@ func (w *writer) addTrials(n *node) {
 	case arg.kind == isName:
 		i := w.column(arg)
 		if c := &w.columns[i]; !c.Whole || c.Low < 0 || len(c.Levels) > 0 {
-			fail("E604", arg.at, "the number of trials is a numeric column with whole bounds from 0 on.")
+			fail("E604", arg.at, "the number of trials must be a numeric column whose bounds are whole numbers and not negative.")
 		}
 		w.trials = w.count(i) + "[n]"
 	default:
-		fail("E602", arg.at, "the number of trials is a column or a whole number.")
+		fail("E602", arg.at, "the number of trials must be a column or a whole number.")
 	}
 }
 
@@ -168,7 +168,7 @@ func (w *writer) addCensoring(a *additions, n *node) {
 		fail("E603", n.at, "the family %s has no distribution function here: cens() is for gaussian, lognormal, weibull, exponential and piecewise_exponential.", w.family.name)
 	}
 	if len(n.args) < 1 || len(n.args) > 2 || len(n.named) > 0 {
-		fail("E602", n.at, "cens() has the column that says whether the outcome is censored and, for intervals, the column of their upper ends.")
+		fail("E602", n.at, "cens() takes the column that says whether the outcome is censored and, for intervals, the column of their upper ends.")
 	}
 	e := w.codes(n.args[0])
 	a.low, a.high = w.ends(e)
@@ -189,7 +189,7 @@ func (w *writer) addCensoring(a *additions, n *node) {
 	a.censored = w.local("censored", e.text)
 	switch {
 	case w.family.name == "piecewise_exponential" && (a.low < 0 || a.high > 1):
-		fail("E603", n.at, "the family piecewise_exponential has censoring on the right alone: 0 for none and 1 for right.")
+		fail("E603", n.at, "the family piecewise_exponential supports only censoring on the right: 0 for none and 1 for right.")
 	case a.high > 1 && len(n.args) < 2:
 		fail("E602", n.at, "an outcome that lies in an interval needs the column of its upper end: cens(c, upper).")
 	case a.high > 1:
@@ -227,7 +227,7 @@ func (w *writer) codes(n *node) expression {
 	}
 	for _, l := range w.columns[i].Levels {
 		if !slices.Contains(known, l) {
-			fail("E604", n.at, "the levels of a column of censoring are %s. Of %s, write the one at which the outcome is censored: cens(%s == %q).", strings.Join(known, ", "), w.columns[i].Name, w.columns[i].Name, w.columns[i].Levels[0])
+			fail("E604", n.at, "the levels of a column of censoring are %s. %s has other levels: name the one at which the outcome is censored, as in cens(%s == %q).", strings.Join(known, ", "), w.columns[i].Name, w.columns[i].Name, w.columns[i].Levels[0])
 		}
 	}
 	return e
@@ -237,13 +237,13 @@ func (w *writer) addTruncation(a *additions, n *node) {
 	bounds := map[string]*node{}
 	for k, arg := range n.args {
 		if k > 1 {
-			fail("E602", arg.at, "trunc() has a lower and an upper bound: trunc(lb = 0, ub = 10).")
+			fail("E602", arg.at, "trunc() takes a lower and an upper bound: trunc(lb = 0, ub = 10).")
 		}
 		bounds[[]string{"lb", "ub"}[k]] = arg
 	}
 	for key, arg := range n.named {
 		if key != "lb" && key != "ub" {
-			fail("E602", arg.at, "trunc() has a lower and an upper bound: trunc(lb = 0, ub = 10).")
+			fail("E602", arg.at, "trunc() takes a lower and an upper bound: trunc(lb = 0, ub = 10).")
 		}
 		bounds[key] = arg
 	}
@@ -261,7 +261,7 @@ func (w *writer) addTruncation(a *additions, n *node) {
 		texts[key] = e.text
 	}
 	if len(texts) == 0 {
-		fail("E602", n.at, "trunc() has a lower or an upper bound: trunc(lb = 0, ub = 10).")
+		fail("E602", n.at, "trunc() needs a lower or an upper bound: trunc(lb = 0, ub = 10).")
 	}
 	a.truncated = fmt.Sprintf(" T[%s, %s]", texts["lb"], texts["ub"])
 }

@@ -193,9 +193,9 @@ func familyOf(source string) chosen {
 	i := slices.IndexFunc(families, func(f family) bool { return strings.EqualFold(f.name, called) })
 	switch {
 	case slices.Contains([]string{"cox", "coxph"}, strings.ToLower(called)):
-		refuseFamily(`the partial likelihood of Cox's model compares each record with all records that are still at risk, so it is no sum over records. The model with a constant hazard between public times is one, and has the same coefficients: family = "piecewise_exponential(30, 90, 365)"`)
+		refuseFamily(`the partial likelihood of Cox's model compares each record with all records that are still at risk, so it is not a sum over records. The model with a constant hazard between public times is such a sum, and has the same coefficients: family = "piecewise_exponential(30, 90, 365)"`)
 	case i < 0:
-		refuseFamily("%q is no family: the families are %s", source, strings.Join(Families(), ", "))
+		refuseFamily("%q is not a family: the families are %s", source, strings.Join(Families(), ", "))
 	}
 	c := chosen{family: &families[i], link: families[i].links[0]}
 	inside, ended := strings.CutSuffix(strings.TrimSpace(rest), ")")
@@ -211,7 +211,7 @@ func familyOf(source string) chosen {
 		}
 		c.link = strings.Trim(strings.TrimSpace(link), `"'`)
 		if !slices.Contains(c.links, c.link) {
-			refuseFamily("%q is no link of %s: write %s", c.link, c.name, orList(c.links))
+			refuseFamily("%q is not a link of %s: write %s", c.link, c.name, orList(c.links))
 		}
 	}
 	return c
@@ -249,19 +249,19 @@ func (w *writer) check(n *node, i int) {
 	switch f.outcome {
 	case binary:
 		if w.request.Positive == "" && len(c.Levels) != 2 && !(c.Whole && c.Low == 0 && c.High == 1) {
-			wrong(`is 0 or 1, or one of two levels. Write the condition under which it is 1:  positive = ">= 10"`)
+			wrong(`must be 0 or 1, or one of two levels. Write the condition under which it is 1:  positive = ">= 10"`)
 		}
 	case classes, grades:
 		if len(c.Levels) < 2 || f.outcome == grades && len(c.Levels) < 3 {
-			wrong("is a column with levels, at least %d", map[outcome]int{classes: 2, grades: 3}[f.outcome])
+			wrong("must be a column with levels, at least %d", map[outcome]int{classes: 2, grades: 3}[f.outcome])
 		}
 	case counts:
 		if levels || !c.Whole || c.Low < 0 {
-			wrong("is a count: a numeric column with whole bounds from 0 on, without a transform")
+			wrong("must be a count: a numeric column without a transform, whose bounds are whole numbers and not negative")
 		}
 	default:
 		if levels {
-			wrong("is a number, and the column has levels")
+			wrong("must be a number, but the column has levels")
 		}
 		w.checkRange(c, wrong)
 	}
@@ -275,7 +275,7 @@ func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
 	switch w.family.outcome {
 	case positive:
 		if !(c.Low > 0) {
-			wrong("is above 0, and the column may have %s: raise the lower bound", short(c.Low, 6))
+			wrong("must be above 0, but the column may have %s: raise the lower bound", short(c.Low, 6))
 		}
 	case nonneg:
 		low = 0
@@ -284,14 +284,14 @@ func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
 		fallthrough
 	case inUnit:
 		if w.family.outcome == inUnit && !(c.Low > 0) {
-			wrong("is above 0, and the column may have %s: raise the lower bound, or write zero_inflated_beta", short(c.Low, 6))
+			wrong("must be above 0, but the column may have %s: raise the lower bound, or write zero_inflated_beta", short(c.Low, 6))
 		}
 		if !(c.High < 1) {
-			wrong("is below 1, and the column may have %s: lower the upper bound", short(c.High, 6))
+			wrong("must be below 1, but the column may have %s: lower the upper bound", short(c.High, 6))
 		}
 	}
 	if c.Low < low || c.High > high {
-		wrong("is at least %s, and the column may have %s", short(low, 6), short(c.Low, 6))
+		wrong("must be at least %s, but the column may have %s", short(low, 6), short(c.Low, 6))
 	}
 }
 

@@ -87,7 +87,7 @@ func (w *writer) expression(n *node) expression {
 		}
 		return w.arithmetic(n)
 	}
-	fail("E602", n.at, "a text stands only in a comparison with a column, such as sex == \"f\".")
+	fail("E602", n.at, "a string can only be compared with a column, as in sex == \"f\".")
 	return expression{}
 }
 
@@ -107,7 +107,7 @@ func (w *writer) columnValue(n *node) expression {
 	i := w.column(n)
 	c := &w.columns[i]
 	if len(c.Levels) > 0 {
-		fail("E602", n.at, "%s has levels and no numbers. An indicator of a level is written I(%s == %q).", c.Name, c.Name, c.Levels[len(c.Levels)-1])
+		fail("E602", n.at, "%s has levels and no numbers. For the indicator of a level write I(%s == %q).", c.Name, c.Name, c.Levels[len(c.Levels)-1])
 	}
 	return expression{text: w.vector(i) + "[n]", columns: []int{i}, value: func(row []float64) float64 { return row[i] }, binds: atom}
 }
@@ -163,7 +163,7 @@ func truth(b bool) float64 {
 func (w *writer) arithmetic(n *node) expression {
 	f, ok := operations[n.text]
 	if !ok {
-		fail("E602", n.at, "%q is no operation on numbers.", n.text)
+		fail("E602", n.at, "%q is not an operation on numbers.", n.text)
 	}
 	if n.args[1].kind == isText || n.args[0].kind == isText {
 		return w.levelIs(n)
@@ -196,7 +196,7 @@ func (w *writer) levelIs(n *node) expression {
 	i := w.column(column)
 	k := slices.Index(w.columns[i].Levels, level.text)
 	if k < 0 {
-		fail("E601", level.at, "%q is no level of %s. %s", level.text, w.columns[i].Name, w.levelsOf(i))
+		fail("E601", level.at, "%q is not a level of %s. %s", level.text, w.columns[i].Name, w.levelsOf(i))
 	}
 	is := w.indicator(i, k)
 	if n.text == "!=" {

@@ -32,7 +32,7 @@ func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	for k, v := range t {
 		of := w.variables[v]
 		if of.smooth != nil && len(t) > 1 {
-			fail("E603", of.at, "s() stands by itself, outside of interactions.")
+			fail("E603", of.at, "s() cannot be part of an interaction.")
 		}
 		pieces := of.pieces
 		if rest := slices.Delete(slices.Clone(t), k, k+1); of.full != nil && !s.has(rest) {
@@ -208,7 +208,7 @@ const mostLevelsOfGroups = 100_000
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {
-		fail("E602", g.at, "a group term has coefficients alone, as in (1 + x | site).")
+		fail("E602", g.at, "the left side of a group term has only coefficients, as in (1 + x | site).")
 	}
 	designs := []design(nil)
 	if inner.intercept {
@@ -291,7 +291,7 @@ func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {
 		if !slices.ContainsFunc(w.columns, func(c Column) bool { return c.Name == n.text }) {
-			fail("E601", n.at, "%s is no column of the study. Its columns are %s. If every record is a group of its own, write a program with a latent of the record, vector[N] %s, or a family with its own dispersion, such as negbinomial.",
+			fail("E601", n.at, "%s is not a column of the study. Its columns are %s. If every record is a group of its own, write a program with a latent of the record, vector[N] %s, or a family with its own dispersion, such as negbinomial.",
 				n.text, w.columnNames(), n.text)
 		}
 		i := w.column(n)

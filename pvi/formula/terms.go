@@ -105,7 +105,7 @@ func (w *writer) collect(s *sum, n *node) {
 // argument.
 func (w *writer) only(n *node) *node {
 	if len(n.args) != 1 || len(n.named) > 0 {
-		fail("E602", n.at, "%s() has one argument.", n.text)
+		fail("E602", n.at, "%s() takes one argument.", n.text)
 	}
 	return n.args[0]
 }
@@ -116,7 +116,7 @@ func (w *writer) expand(n *node) []term {
 	case n.kind == isNumber && n.value == 1:
 		return []term{{}}
 	case n.kind == isNumber:
-		fail("E602", n.at, "a number is no term: 1 is the intercept, and 0 leaves it out.")
+		fail("E602", n.at, "a number is not a term: 1 is the intercept, and 0 leaves it out.")
 	case n.kind != isOperator:
 		return []term{{w.variable(n)}}
 	case len(n.args) == 1:
@@ -140,11 +140,11 @@ func (w *writer) expand(n *node) []term {
 	case "^":
 		return w.power(n)
 	case "-":
-		fail("E602", n.at, "terms are left out of the whole right side, not inside brackets.")
+		fail("E602", n.at, "\"-\" removes a term from the whole right side, and cannot be used inside brackets.")
 	case "|", "||":
 		fail("E602", n.at, "a group term stands by itself, in brackets, as in y ~ x + (1 | site).")
 	}
-	fail("E602", n.at, "%q is no operator between terms. For a comparison of values write I(a %s b).", n.text, n.text)
+	fail("E602", n.at, "%q is not an operator between terms. For a comparison of values write I(a %s b).", n.text, n.text)
 	return nil
 }
 

@@ -63,7 +63,7 @@ func scan(source string) []token {
 		t, length := next(source[at:])
 		t.at = syntax.Span{From: at, To: at + length}
 		if t.kind == 0 {
-			fail("E600", t.at, "this does not belong to a formula%s", advice(t.text))
+			fail("E600", t.at, "this does not belong in a formula%s", advice(t.text))
 		}
 		all = append(all, t)
 		at += length
@@ -73,9 +73,9 @@ func scan(source string) []token {
 func advice(found string) string {
 	switch found {
 	case "$", "[", "@":
-		return ": write the names of columns alone."
+		return ": write only the names of columns."
 	case "%":
-		return ". A nested factor is written a/b."
+		return ". For a nested factor write a/b."
 	case "`", `"`, "'":
 		return ": the closing quote is missing."
 	}

@@ -56,7 +56,7 @@ func (w *writer) variable(n *node) int {
 func (w *writer) describe(v *variable, n *node) {
 	switch {
 	case n.kind == isText:
-		fail("E600", n.at, "a text is no term. A column with unusual characters is written in backquotes.")
+		fail("E600", n.at, "a string is not a term. Write a column with unusual characters in backquotes.")
 	case n.kind == isName:
 		i := w.column(n)
 		if c := &w.columns[i]; len(c.Levels) > 0 {
@@ -85,7 +85,7 @@ func (w *writer) describe(v *variable, n *node) {
 	}
 }
 
-const noSum = " relates records to each other, so that the log density is no sum over records. If the values belong to one person, make the person the record, and write the model as a program."
+const noSum = " relates records to each other, so that the log density is not a sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
 // refusedTerms maps each unsupported term of R and brms to the reason, or to a formula to use
 // instead.
@@ -103,9 +103,9 @@ var refusedTerms = map[string]string{
 	"gr":   "gr() is not supported: write (1 | site), or (x || site) without a correlation.",
 	"ns":   "ns() takes its knots from records: s(x) is a curve on the public bounds of the column.",
 	"bs":   "bs() takes its knots from records: s(x) is a curve on the public bounds of the column.",
-	"nl":   "a formula that is not linear in its parameters is written as a program.",
+	"nl":   "a formula must be linear in its parameters: write this model as a program.",
 	"cut":  "cut() is not supported: declare the classes as levels of a column.",
-	"Surv": "an outcome with censoring is written time | cens(censored).",
+	"Surv": "write an outcome with censoring as time | cens(censored).",
 }
 
 // factor sets the pieces of v to the indicators of levels: v.full to the indicators of all levels,

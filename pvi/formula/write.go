@@ -135,9 +135,9 @@ func (w *writer) column(n *node) int {
 	case i >= 0:
 		return i
 	case n.text == ".":
-		fail("E603", n.at, "write the columns out: a study says what it reads of a record.")
+		fail("E603", n.at, "name every column: a study lists the columns that it reads.")
 	}
-	fail("E601", n.at, "%s is no column of the study. Its columns are %s.", n.text, w.columnNames())
+	fail("E601", n.at, "%s is not a column of the study. Its columns are %s.", n.text, w.columnNames())
 	return 0
 }
 
@@ -233,7 +233,7 @@ func priorText(key, text string) string {
 		}
 	}
 	if err != nil {
-		panic(&PriorError{key, fmt.Sprintf("= %q is no density with numbers, such as \"normal(0, 1)\"", text)})
+		panic(&PriorError{key, fmt.Sprintf("= %q is not a density with numbers, such as \"normal(0, 1)\"", text)})
 	}
 	if call.Text == "lkj" {
 		return strings.Replace(text, "lkj", "lkj_corr_cholesky", 1)
@@ -244,7 +244,7 @@ func priorText(key, text string) string {
 func (w *writer) checkPriors() {
 	for key := range w.request.Priors {
 		if !w.used[key] {
-			panic(&PriorError{key, "is the prior of no parameter: the parameters and their classes are " + strings.Join(w.known, ", ")})
+			panic(&PriorError{key, "is not the prior of a parameter: the parameters and their classes are " + strings.Join(w.known, ", ")})
 		}
 	}
 }

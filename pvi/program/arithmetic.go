@@ -128,10 +128,10 @@ func (s *stager) roleOf(a, b value, at syntax.Span) role {
 				continue
 			}
 			if p := s.phase(v); p == ir.Data || p == ir.Record {
-				s.fail("E202", at, "values of all records meet a value of one record: inside the loop, subscript by the record's number.")
+				s.fail("E202", at, "values of all records are combined with a value of one record: inside the loop, subscript by the record's number.")
 			}
 			if !v.shape.single() {
-				s.fail("E202", at, "values of all records meet %s of another size.", said(v.role, v.shape))
+				s.fail("E202", at, "values of all records are combined with %s of another size.", said(v.role, v.shape))
 			}
 		}
 		return rows
@@ -176,7 +176,7 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 	if a.role != rows && b.role != rows {
 		out.role = plain
 	} else if pa, pb := s.phase(a), s.phase(b); a.role != b.role && (a.role != rows && (pa == ir.Data || pa == ir.Record) || b.role != rows && (pb == ir.Data || pb == ir.Record)) {
-		s.fail("E202", at, "values of all records meet a value of one record: inside the loop, subscript by the record's number.")
+		s.fail("E202", at, "values of all records are combined with a value of one record: inside the loop, subscript by the record's number.")
 	}
 	if a.fixed() && b.fixed() {
 		var sum float64

@@ -62,7 +62,7 @@ func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at 
 	}
 	eta := s.eval(arguments[0])
 	if !eta.fixed() || !eta.shape.single() || !(eta.number() > 0) {
-		s.fail("E302", at, "the argument of lkj_corr_cholesky is a positive public constant.")
+		s.fail("E302", at, "the argument of lkj_corr_cholesky must be a positive public constant.")
 	}
 	q, k := y.cholesky, y.cholesky.factor
 	if q.covered {

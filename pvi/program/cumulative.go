@@ -95,7 +95,7 @@ func (s *stager) cumulative(e *syntax.Expr) value {
 func (s *stager) cumulativeOf(name string, at syntax.Span) cumulative {
 	c, ok := cumulatives[name]
 	if !ok {
-		s.fail("E403", at, "the distribution function of %s is in the language for constants alone.", name)
+		s.fail("E403", at, "the distribution function of %s is in the language only for constants.", name)
 	}
 	return c
 }
@@ -116,14 +116,14 @@ func (s *stager) probability(t *syntax.Statement) value {
 		}
 		v := s.joined(s.eval(bound.e), bound.e.At)
 		if p := s.phase(v); p != ir.Fixed && p != ir.Data || !v.shape.single() || !y.shape.single() {
-			s.fail("E402", bound.e.At, "the bound of a truncated density is a constant or a number of the row.")
+			s.fail("E402", bound.e.At, "the bound of a truncated density must be a constant or a number of the row.")
 		}
 		*bound.to = &v
 	}
 	var log value
 	switch {
 	case low == nil && high == nil:
-		s.fail("E402", p.at, "a truncated density has a lower or an upper bound.")
+		s.fail("E402", p.at, "a truncated density needs a lower or an upper bound.")
 	case high == nil:
 		log = c.above(p, *low, args)
 	case low == nil:

@@ -109,7 +109,7 @@ func (s *stager) truncated(t *syntax.Statement) {
 		return
 	}
 	if !fixed || s.loop != nil {
-		s.fail("E403", *t.Truncated, "a truncated density of a parameter is in the language as its prior with constant arguments alone.")
+		s.fail("E403", *t.Truncated, "a truncated density of a parameter is in the language only as its prior, with constant arguments.")
 	}
 	c := v.from.constraint
 	for _, of := range []struct {
@@ -204,7 +204,7 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 		return out
 	}
 	if d.write == nil {
-		s.fail("E403", at, "%s is in the language as the prior of a parameter, and for data of the row.", name)
+		s.fail("E403", at, "%s is in the language only as the prior of a parameter and for data of the row.", name)
 	}
 	out := s.sum(d.write(s, y, args, at), at)
 	s.markDensity(y, out)
@@ -329,10 +329,10 @@ func logFirst(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 // fromZero converts a class that the program counts from 1 to a class that is counted from 0.
 func fromZero(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	if len(a[0].shape.dims) != 1 || !y.shape.single() {
-		s.fail("E402", at, "a class has a vector of log odds.")
+		s.fail("E402", at, "a class needs a vector of log odds.")
 	}
 	if n := a[0].shape.dims[0]; !y.in.Whole || !(y.in.Low >= 1) || !(y.in.High <= float64(n)) {
-		s.fail("E310", at, "the class lies in %g..%g, and there are %d.", y.in.Low, y.in.High, n)
+		s.fail("E310", at, "the class lies in %g..%g, but there are %d classes.", y.in.Low, y.in.High, n)
 	}
 	role := y.role
 	y.role = plain
@@ -447,7 +447,7 @@ func writeBeta(s *stager, y value, a []value, at syntax.Span) value {
 // parameter whose declared bounds are within the bounds of the density.
 func writeUniform(s *stager, y value, a []value, at syntax.Span) value {
 	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
-		s.fail("E403", at, "uniform is in the language as the prior of a parameter with constant bounds.")
+		s.fail("E403", at, "uniform is in the language only as the prior of a parameter, with constant bounds.")
 	}
 	if c := y.from.constraint; c.Kind != ir.Both || c.Lower < a[0].number() || c.Upper > a[1].number() {
 		s.fail("E302", at, "%s can leave the interval: declare %s<lower=%g, upper=%g>.", y.from.name, y.from.name, a[0].number(), a[1].number())
@@ -523,7 +523,7 @@ func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(
 	}
 	c := p.scalars(cuts, p.at)
 	if !(y.in.High <= float64(len(c)+1)) || len(c)+1 > mostPicked {
-		p.fail("E310", p.at, "the class lies in %g..%g, and %d cut points make %d classes.", y.in.Low, y.in.High, len(c), len(c)+1)
+		p.fail("E310", p.at, "the class lies in %g..%g, but %d cut points make %d classes.", y.in.Low, y.in.High, len(c), len(c)+1)
 	}
 	role := p.roleOf(y, eta, p.at)
 	y.role, eta.role = plain, plain

@@ -60,7 +60,7 @@ func (s *stager) eval(e *syntax.Expr) value {
 	case syntax.List:
 		return s.list(e)
 	}
-	s.fail("E400", e.At, "a range stands only in a subscript.")
+	s.fail("E400", e.At, "a range is allowed only in a subscript.")
 	return value{}
 }
 
@@ -207,14 +207,14 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 // logical returns v for use as a condition. It refuses v if v is not allowed as a condition.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
-		s.fail("E201", at, "a comparison of the number of a record treats records differently by their place.")
+		s.fail("E201", at, "a comparison with the number of a record makes the density depend on the order of the records.")
 	}
 	if v.role == total {
-		s.fail("E206", at, "a sum over all records is compared.")
+		s.fail("E206", at, "a sum over all records cannot be compared.")
 	}
 	v = s.joined(v, at)
 	if p := s.phase(v); p != ir.Fixed && p != ir.Data && !s.generating {
-		s.fail("E210", at, "a condition on parameters makes a density with a step. Use fmax, fmin or a smooth form.")
+		s.fail("E210", at, "a condition on parameters makes the density jump. Use fmax, fmin or a smooth form.")
 	}
 	return v
 }
@@ -251,7 +251,7 @@ func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	}
 	for _, v := range []*value{&a, &b} {
 		if v.role == index {
-			s.fail("E201", at, "the number of a record is only a subscript: arithmetic with it reaches another record, and a record's density may use its own row only. If a lag belongs to the same person, make the person the record: array[%s, T] real y.", s.data.Records)
+			s.fail("E201", at, "the number of a record can only be a subscript: arithmetic with it reaches another record, and a record's density may use its own row only. If a lag belongs to the same person, make the person the record: array[%s, T] real y.", s.data.Records)
 		}
 		*v = counted(*v)
 	}
@@ -332,7 +332,7 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	}
 	out.whole = true
 	if (a.fixed() || b.fixed()) && s.phase(out) == ir.Data && op != "&&" && op != "||" {
-		s.note("W505", at, "this comparison with a constant may single out few records. The guarantee covers them as all others.")
+		s.note("W505", at, "this comparison with a constant may single out few records. The guarantee covers them like all others.")
 	}
 	return out
 }
@@ -421,11 +421,11 @@ func (s *stager) choice(e *syntax.Expr) value {
 		return s.eval(e.Args[2])
 	}
 	if condition.role != plain || !condition.shape.single() {
-		s.fail("E202", e.Args[0].At, "a condition is one number: write it in a loop over the records.")
+		s.fail("E202", e.Args[0].At, "a condition must be one number: write it in a loop over the records.")
 	}
 	a, b := s.joined(s.eval(e.Args[1]), e.At), s.joined(s.eval(e.Args[2]), e.At)
 	if a.role != plain || b.role != plain || !a.shape.equal(b.shape) {
-		s.fail("E402", e.At, "both sides of a choice must be alike: they are %s and %s.", said(a.role, a.shape), said(b.role, b.shape))
+		s.fail("E402", e.At, "both sides of a choice must have the same type and size: they are %s and %s.", said(a.role, a.shape), said(b.role, b.shape))
 	}
 	return s.choose(s.truth(condition), a, b, e.At)
 }
@@ -449,7 +449,7 @@ func (s *stager) choose(condition, a, b value, at syntax.Span) value {
 // list returns the value of an array or a row vector that is written as a list, such as {1, 2}.
 func (s *stager) list(e *syntax.Expr) value {
 	if len(e.Args) == 0 {
-		s.fail("E402", e.At, "a list has at least one element.")
+		s.fail("E402", e.At, "a list must have at least one element.")
 	}
 	var parts []value
 	var of shape
@@ -460,7 +460,7 @@ func (s *stager) list(e *syntax.Expr) value {
 			s.fail("E202", a.At, "%s cannot be an element of a list.", said(v.role, v.shape))
 		}
 		if k > 0 && !v.shape.equal(of) {
-			s.fail("E402", a.At, "the elements of a list must be alike.")
+			s.fail("E402", a.At, "the elements of a list must have the same type and size.")
 		}
 		of, whole = v.shape, whole && v.whole
 		parts = append(parts, s.scalars(v, a.At)...)
@@ -476,7 +476,7 @@ func (s *stager) list(e *syntax.Expr) value {
 		case of.base == rowVector && len(of.dims) == 1:
 			out.base = matrix
 		default:
-			s.fail("E402", e.At, "square brackets hold numbers, or row vectors.")
+			s.fail("E402", e.At, "square brackets may contain only numbers or row vectors.")
 		}
 	}
 	return s.joined(value{shape: out, parts: parts, known: true, whole: whole}, e.At)
@@ -490,7 +490,7 @@ func (s *stager) printed(e *syntax.Expr) string {
 func (s *stager) transpose(v value, at syntax.Span) value {
 	v = s.joined(v, at)
 	if v.role != plain {
-		s.fail("E202", at, "%s cannot be transposed: the result joins records.", said(v.role, v.shape))
+		s.fail("E202", at, "%s cannot be transposed: the result would combine records.", said(v.role, v.shape))
 	}
 	if len(v.shape.dims) != inner[v.shape.base] || v.shape.single() {
 		s.fail("E402", at, "%s cannot be transposed.", said(v.role, v.shape))

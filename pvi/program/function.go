@@ -38,7 +38,7 @@ func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Spa
 	for k := len(results) - 2; k >= 0; k-- {
 		r := results[k]
 		if r.value.role != plain || out.role != plain || !r.value.shape.equal(out.shape) {
-			s.fail("E402", at, "the results of %s are not alike.", f.Name)
+			s.fail("E402", at, "the results of %s have different types or sizes.", f.Name)
 		}
 		out = s.choose(r.mask, r.value, out, at)
 	}

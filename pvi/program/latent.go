@@ -56,7 +56,7 @@ type latent struct {
 // the elements that one record has.
 func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	if d.Type.Base == "simplex" || d.Type.Base == "ordered" {
-		s.fail("E204", d.At, "%s is %s for each record. The numbers that are integrated out for each record have only bounds: declare real or vector.", d.Name, d.Type.Base)
+		s.fail("E204", d.At, "%s is %s for each record. The numbers that are integrated out for each record may have bounds, but no other constraint: declare real or vector.", d.Name, d.Type.Base)
 	}
 	if n := len(s.latents) + sh.size(); n > mostLatents {
 		s.fail("E204", d.At, "with %s a record has %d numbers that are integrated out, and at most %d are possible. Give some of them to levels of a column, declared vector[J]. If the numbers belong to a person with several rows, make the person the record, with array[%s, T] real y and vector[%s] %s.",

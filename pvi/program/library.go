@@ -84,7 +84,7 @@ func (s *stager) call(e *syntax.Expr) value {
 	write, compound := composed[e.Text]
 	switch {
 	case ok && f.args != len(e.Args) && f.args != anyNumber, (simple || compound) && len(e.Args) != 1:
-		s.fail("E402", e.At, "%s takes another number of arguments.", e.Text)
+		s.fail("E402", e.At, "%s takes a different number of arguments.", e.Text)
 	case ok:
 		return f.of(s, args, e)
 	case simple:
@@ -221,7 +221,7 @@ func (s *stager) mean(a []value, e *syntax.Expr) value {
 
 func (s *stager) extreme(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain {
-		s.fail("E203", at, "an extreme of all records is private.")
+		s.fail("E203", at, "the smallest or largest value of all records is private.")
 	}
 	parts := s.scalars(v, at)
 	out := parts[0]
@@ -239,7 +239,7 @@ func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 		return s.sum(s.binary(ir.Mul, a[0], a[1], e.At), e.At)
 	}
 	if a[0].role != plain || a[1].role != plain {
-		s.fail("E202", e.At, "a dot product of %s and %s: inside a loop, subscript by the record's number.", said(a[0].role, a[0].shape), said(a[1].role, a[1].shape))
+		s.fail("E202", e.At, "a dot product of %s and %s is not possible: inside a loop, subscript by the record's number.", said(a[0].role, a[0].shape), said(a[1].role, a[1].shape))
 	}
 	return s.dot(a[0], a[1], e.At)
 }
@@ -303,7 +303,7 @@ func (s *stager) cumulativeSum(a []value, e *syntax.Expr) value {
 // of records, the result is a value for each record.
 func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	if !v.shape.single() || v.role != plain {
-		s.fail("E402", e.At, "%s repeats one number.", e.Text)
+		s.fail("E402", e.At, "%s takes one number, which it repeats.", e.Text)
 	}
 	v.from = nil
 	if n.role == count {
@@ -330,7 +330,7 @@ func (s *stager) flat(kind base, v value, e *syntax.Expr) value {
 		return v
 	}
 	if v.role != plain {
-		s.fail("E202", e.At, "%s of %s joins records.", e.Text, said(v.role, v.shape))
+		s.fail("E202", e.At, "%s of %s would combine records.", e.Text, said(v.role, v.shape))
 	}
 	if v.shape.single() {
 		s.fail("E402", e.At, "%s takes a container.", e.Text)

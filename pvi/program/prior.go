@@ -108,11 +108,11 @@ func (s *stager) complete(*syntax.Program) {
 func (s *stager) completeOne(name string) {
 	v := s.variables[name]
 	if v == nil || v.value.from == nil || v.value.from.name != name {
-		s.fail("E303", syntax.Span{}, "the study completes %s, which is no parameter.", name)
+		s.fail("E303", syntax.Span{}, "complete.%s: this is not a parameter.", name)
 	}
 	q := v.value.from
 	if slices.ContainsFunc(q.elements, func(p *prior) bool { return p != nil }) {
-		s.fail("E303", q.at, "the study completes %s, and the program has its prior.", name)
+		s.fail("E303", q.at, "complete.%s: the program already has the prior of this parameter.", name)
 	}
 	call, err := syntax.ParseCall(s.data.Complete[name])
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *stager) completeOne(name string) {
 	variate := &syntax.Expr{Kind: syntax.Name, Text: name, At: at}
 	y, args := s.arguments(d, call.Text, variate, call.Args, at)
 	if !s.addProper(d, call.Text, y, args, at) {
-		s.fail("E303", at, "complete.%s: %s is no prior of a parameter.", name, call.Text)
+		s.fail("E303", at, "complete.%s: %s cannot be the prior of this parameter.", name, call.Text)
 	}
 }
 

@@ -205,7 +205,7 @@ func (s *stager) spend(at syntax.Span, n int) {
 	}
 	if s.steps > mostSteps || s.numbers > mostNumbers || s.b.Len() > ir.MaxNodes {
 		s.exhausted = true
-		s.fail("E410", at, "the program makes too many operations up to here. Write it with vectors, or shorten a loop.")
+		s.fail("E410", at, "the program needs too many operations up to this point. Write it with vectors, or shorten a loop.")
 	}
 }
 
@@ -222,14 +222,14 @@ func (s *stager) readData(p *syntax.Program) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.data.Columns)) {
 		if !s.given[name] {
-			s.report("E303", syntax.Span{}, "the study gives a column for %s, and the data block does not declare it.", name)
+			s.report("E303", syntax.Span{}, "the study gives a column for %s, but the data block does not declare it.", name)
 		}
 	}
 }
 
 func (s *stager) datum(d *syntax.Statement) {
 	if d.Kind != syntax.Declare || d.Value != nil {
-		s.fail("E400", d.At, "the data block has declarations without values.")
+		s.fail("E400", d.At, "the data block may contain only declarations without values.")
 	}
 	s.declared(d)
 	s.given[d.Name] = true
@@ -263,7 +263,7 @@ func (s *stager) column(d *syntax.Statement, sh shape) value {
 		s.fail("E304", d.At, "%s has %d numbers for each record, and the study gives %d.", d.Name, n, c.Width())
 	}
 	if d.Type.Base == "int" && !c.Integer {
-		s.fail("E304", d.At, "%s is declared int, and the study's column has bounds that are no whole numbers.", d.Name)
+		s.fail("E304", d.At, "%s is declared int, but the bounds of the study's column are not whole numbers.", d.Name)
 	}
 	s.checkBounds(d, c.Lower, c.Upper, "the study's column")
 	node := s.b.Column(c)
@@ -304,7 +304,7 @@ func (s *stager) publicConstant(d *syntax.Statement, sh shape) value {
 	}
 	v := constants(sh, c.Values)
 	if v.whole = d.Type.Base == "int"; v.whole && !v.in.Whole {
-		s.fail("E304", d.At, "%s is declared int, and the study's value is no whole number.", d.Name)
+		s.fail("E304", d.At, "%s is declared int, but the study's value is not a whole number.", d.Name)
 	}
 	s.checkBounds(d, v.in.Low, v.in.High, "the study's value")
 	return v

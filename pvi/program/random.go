@@ -188,7 +188,7 @@ func (p pencil) class(upTo []value) value {
 // class if vector is false, which means that the arguments are not those of a single record.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
-		p.fail("E402", p.at, "the arguments of a class are for one record, with at most %d classes. Write a loop over the records.", mostPicked)
+		p.fail("E402", p.at, "a random class needs the arguments of one record, with at most %d classes. Write a loop over the records.", mostPicked)
 	}
 }
 

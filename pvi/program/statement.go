@@ -127,7 +127,7 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 		return
 	}
 	if got.role == index || got.role == count {
-		s.fail("E206", at, "the number of a record and the number of records have no value of their own.")
+		s.fail("E206", at, "the number of a record cannot be assigned to a variable, and the number of records only to one that is declared int.")
 	}
 	if got.role == total && v.role == plain && v.shape.single() && s.loop == nil {
 		v.value = got
@@ -170,11 +170,11 @@ func (s *stager) assign(a *syntax.Statement) {
 	case name == "":
 		s.fail("E400", a.Target.At, "only a variable can be assigned.")
 	case name == "target":
-		s.fail("E400", a.Target.At, "the log density is only added to: write target += …")
+		s.fail("E400", a.Target.At, "the log density can only be added to: write target += …")
 	case v == nil:
 		s.unknown(name, a.Target.At)
 	case v.input:
-		s.fail("E400", a.Target.At, "%s is data or a parameter, which is not assigned.", name)
+		s.fail("E400", a.Target.At, "%s is data or a parameter, and cannot be assigned.", name)
 	case v.bad:
 		panic(errStop)
 	}
@@ -205,7 +205,7 @@ func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	}
 	term := s.eval(a.Value)
 	if !term.shape.single() || term.role != plain {
-		s.fail("E402", a.Value.At, "one number for each record is expected.")
+		s.fail("E402", a.Value.At, "the value must be one number for each record.")
 	}
 	if s.mask.known {
 		term = s.choose(s.mask, term, constant(0), a.Value.At)
@@ -225,14 +225,14 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 		case s.loop == nil || first.role != index:
 			s.fail("E201", target.Args[1].At, "%s has a value for each record: assign it in a loop over the records, at the record's number.", name)
 		case got.role != plain:
-			s.fail("E202", at, "a value for each record is assigned to one record.")
+			s.fail("E202", at, "a value for each record cannot be assigned to one record.")
 		}
 		subscripts = subscripts[1:]
 	} else {
 		s.outside(v, name, at)
 	}
 	if got.role != plain {
-		s.fail("E202", at, "a value for each record is assigned to elements of %s.", name)
+		s.fail("E202", at, "a value for each record cannot be assigned to elements of %s.", name)
 	}
 	if len(subscripts) > 0 {
 		got = s.replaced(v, subscripts, got, at)
@@ -280,9 +280,9 @@ func (s *stager) forLoop(f *syntax.Statement) {
 	}{{low, f.Low}, {high, f.High}} {
 		switch {
 		case b.v.role == index || b.v.role == count:
-			s.fail("E201", b.e.At, "a loop that begins or ends at a record reads other records. A loop over the records is written for (%s in 1:%s).", f.Name, s.data.Records)
+			s.fail("E201", b.e.At, "a loop that begins or ends at a record reads other records. Write a loop over the records as for (%s in 1:%s).", f.Name, s.data.Records)
 		case !b.v.fixed() || !b.v.shape.single() || !b.v.in.Whole:
-			s.fail("E209", b.e.At, "the bound of this loop is no public constant.")
+			s.fail("E209", b.e.At, "the bound of this loop is not a public constant.")
 		}
 	}
 	for i := low.number(); i <= high.number() && len(s.messages) < mostMessages && !s.ended(); i++ {
@@ -321,17 +321,17 @@ func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 func (s *stager) branch(f *syntax.Statement) {
 	condition := s.eval(f.Value)
 	if condition.role == rows || !condition.shape.single() {
-		s.fail("E202", f.Value.At, "a condition is one number: write it in a loop over the records.")
+		s.fail("E202", f.Value.At, "a condition must be one number: write it in a loop over the records.")
 	}
 	switch {
 	case condition.role != plain:
-		s.fail("E201", f.Value.At, "a condition on the number of a record treats records differently by their place.")
+		s.fail("E201", f.Value.At, "a condition on the number of a record makes the density depend on the order of the records.")
 	case condition.fixed() && condition.number() != 0:
 		s.within(f.Body)
 	case condition.fixed():
 		s.within(f.Else)
 	case s.phase(condition) != ir.Data && !s.generating:
-		s.fail("E210", f.Value.At, "a condition on parameters makes a density with a step. Use fmax, fmin or a smooth form.")
+		s.fail("E210", f.Value.At, "a condition on parameters makes the density jump. Use fmax, fmin or a smooth form.")
 	default:
 		yes := s.truth(condition)
 		s.under(yes, f.Body, f.Value.At)
@@ -373,7 +373,7 @@ func (s *stager) addTerm(e *syntax.Expr) {
 // density of the prior, unless the value is a constant, which add leaves out.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
-		s.fail("E206", at, "the number of a record is no term of a log density.")
+		s.fail("E206", at, "the number of a record cannot be a term of a log density.")
 	}
 	if !v.shape.single() {
 		v = s.sum(v, at)
@@ -382,7 +382,7 @@ func (s *stager) add(v value, at syntax.Span) {
 		v.role = total
 	}
 	if v.role == total && s.loop != nil {
-		s.fail("E202", at, "this term is a sum over all records, and stands inside the loop over the records: subscript by the record's number, or move it out.")
+		s.fail("E202", at, "this term is a sum over all records, but is inside the loop over the records: subscript by the record's number, or move it out.")
 	}
 	if v.role == total {
 		if v.rest != nil {
@@ -396,7 +396,7 @@ func (s *stager) add(v value, at syntax.Span) {
 	switch {
 	case s.loop != nil:
 		if phase == ir.Shared {
-			s.note("W503", at, "this term stands inside the loop over the records and counts once for each of them.")
+			s.note("W503", at, "this term is inside the loop over the records, and counts once for each record.")
 		}
 		s.addToRecord(v, at)
 	case phase == ir.Shared:
@@ -417,7 +417,7 @@ func (s *stager) addToRecord(v value, at syntax.Span) {
 
 func (s *stager) declareParameter(d *syntax.Statement) {
 	if d.Kind != syntax.Declare || d.Value != nil {
-		s.fail("E400", d.At, "the parameters block has declarations without values.")
+		s.fail("E400", d.At, "the parameters block may contain only declarations without values.")
 	}
 	s.declared(d)
 	v := &variable{input: true, bad: true}
@@ -471,7 +471,7 @@ func (s *stager) constraint(d *syntax.Statement, sh shape) ir.Constraint {
 		}
 		bound := s.eval(e)
 		if !bound.fixed() || !bound.shape.single() {
-			s.fail("E302", e.At, "the %s bound of %s is no public constant. Give %s the unit interval and multiply.", key, d.Name, d.Name)
+			s.fail("E302", e.At, "the %s bound of %s is not a public constant. Give %s the unit interval and multiply.", key, d.Name, d.Name)
 		}
 		if key == "lower" {
 			c.Lower, c.Kind = bound.number(), c.Kind|1

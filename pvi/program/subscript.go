@@ -50,7 +50,7 @@ func (s *stager) subscript(e *syntax.Expr) subscript {
 	case v.role == count || v.role == total:
 		s.fail("E201", e.At, "%s is used as a subscript: a record's density may use its own row only.", said(v.role, v.shape))
 	case !v.in.Whole:
-		s.fail("E402", e.At, "a subscript is a whole number.")
+		s.fail("E402", e.At, "a subscript must be a whole number.")
 	case v.fixed() && len(v.shape.dims) <= 1:
 		sub.single = v.shape.single()
 		for _, x := range v.numbers {
@@ -78,7 +78,7 @@ func (s *stager) span(e *syntax.Expr) subscript {
 		case v.role == index || v.role == count:
 			s.fail("E201", e.At, "a range that begins or ends at a record reads other records.")
 		case !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers:
-			s.fail("E209", bound.At, "the bound of a range must be a public whole number from 1 on.")
+			s.fail("E209", bound.At, "the bound of a range must be a public whole number of at least 1.")
 		case k == 0:
 			sub.low = int(v.number())
 		default:
@@ -259,7 +259,7 @@ func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 		return s.gatherRow(v, subscripts[0], at)
 	}
 	if len(subscripts) != len(table.dims) {
-		s.fail("E403", at, "a value of the record selects an element, or a row of a matrix.")
+		s.fail("E403", at, "a value of the record can select only an element, or a row of a matrix.")
 	}
 	var place value
 	role := plain
@@ -329,7 +329,7 @@ const mostPicked = 64
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {
-		s.fail("E403", at, "a value of the record selects among at most %d of its own numbers.", mostPicked)
+		s.fail("E403", at, "a value of the record can select among at most %d of its own numbers.", mostPicked)
 	}
 	role := v.role
 	if place.role == rows {

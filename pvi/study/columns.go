@@ -140,7 +140,7 @@ func readColumns(s *Study, root *document.Table) {
 		root.Errorf("column", "no column is declared: begin each with [[column]]")
 	}
 	if len(tables) > maxColumns {
-		root.Errorf("column", "%d columns are declared, at most %d are read", len(tables), maxColumns)
+		root.Errorf("column", "%d columns are declared; at most %d are allowed", len(tables), maxColumns)
 		return
 	}
 	seen := map[string]bool{}
@@ -210,7 +210,7 @@ func readScaling(t *document.Table, c *Column) {
 	c.Centre, _ = t.Float("centre")
 	readPositive(t, "spread", &c.Spread)
 	if t.Has("centre") != t.Has("spread") {
-		t.Errorf("spread", "centre and spread belong together: they are public constants, and a value is scaled to (value − centre)/spread")
+		t.Errorf("spread", "write centre and spread together: they are public constants, and a value is scaled to (value − centre)/spread")
 	}
 }
 

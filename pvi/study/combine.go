@@ -46,11 +46,11 @@ func readCombine(s *Study, federation *document.Table) {
 	}
 	switch in := &s.Inference; {
 	case s.Version < 2:
-		federation.Errorf("combine", "is of version 2: write version = 2 in [study], or remove combine")
+		federation.Errorf("combine", "belongs to version 2 of the study language: write study.version = 2, or remove combine")
 	case s.Privacy.Unit == None || f.Opens != OpenMessages:
 		federation.Errorf("combine", `%q needs the release of each client, and this study publishes none: write privacy.unit = "record" and federation.opens = %q, or remove combine`, f.Combine, OpenMessages)
 	case in.Solver == Scoring:
-		federation.Errorf("combine", `%q does not go together with solver = %q, whose intervals follow from the noise and the bias of sums. A combination without some clients has neither, and they would be too short. Write solver = %q, factors = %q and intervals = "none", or remove combine; coordinator exclude leaves out a client`, f.Combine, Scoring, ClippedAnalytical, Tied)
+		federation.Errorf("combine", `%q cannot be used with solver = %q, which computes intervals from the noise and the bias of sums. For a combination that leaves clients out neither is known, so its intervals would be too short. Write solver = %q, factors = %q and intervals = "none", or remove combine; coordinator exclude leaves out a client`, f.Combine, Scoring, ClippedAnalytical, Tied)
 	case in.Solver != ClippedAnalytical || in.Factors != Tied || in.Schedule != Synchronous:
 		federation.Errorf("combine", `%q combines factors that do not depend on the round: write solver = %q, factors = %q and schedule = %q, or remove combine`, f.Combine, ClippedAnalytical, Tied, Synchronous)
 	}

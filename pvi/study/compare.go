@@ -80,13 +80,13 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 	case s.Model.Absent():
 		root.Errorf("compare", "scores the predictions of a model, and the study has none: write [model], or leave [compare] out")
 	case s.Privacy.Unit == Client:
-		root.Errorf("compare", `noise for a whole client hides the sum over its held-out records: write privacy.unit = "record" or "person", or leave [compare] out`)
+		root.Errorf("compare", `noise that hides a whole client also hides the sum over its held-out records: write privacy.unit = "record" or "person", or leave [compare] out`)
 	case s.Privacy.Unit == None:
-		root.Errorf("compare", "is released with noise, and the study has none: leave it out, and compare with sim compare --data and records that no study has read")
+		root.Errorf("compare", "is released with noise, and the study has none: leave [compare] out, and compare the models by sim compare --data on records that no study has read")
 	case s.Inference.Solver != Scoring:
-		root.Errorf("compare", "held-out records are scored in a round of solver = %q, and the solver of this study is %q: leave [compare] out, or write a model that %q can fit", Scoring, s.Inference.Solver, Scoring)
+		root.Errorf("compare", "held-out records are scored in a round of solver = %q, but the solver of this study is %q: leave [compare] out, or write a model that %q can fit", Scoring, s.Inference.Solver, Scoring)
 	case private:
-		root.Errorf("compare", `the scale of columns would be found from all records, those held out included: write model.standardise = "bounds", or leave [compare] out`)
+		root.Errorf("compare", `the scale of columns would be computed from all records, including the held-out ones: write model.standardise = "bounds", or leave [compare] out`)
 	case !inference.Has("rounds"):
 		s.Inference.Rounds++
 	case s.Inference.Rounds <= scoringLimits[s.Privacy.Unit].least:
@@ -100,7 +100,7 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 func readScoreRange(s *Study, c *Compare, t *document.Table) {
 	if ends, ok := t.Floats("clip"); ok {
 		if len(ends) != 2 || !(ends[1]-ends[0] >= leastNats) || !(math.Abs(ends[0]) <= mostNats && math.Abs(ends[1]) <= mostNats) {
-			t.Errorf("clip", "must be the smallest and the largest log predictive density of a record that count, between %d and %d and at least %g apart, such as [-6, 0]", -mostNats, mostNats, leastNats)
+			t.Errorf("clip", "must be the lower and the upper limit to which log predictive densities of records are clipped, between %d and %d and at least %g apart, such as [-6, 0]", -mostNats, mostNats, leastNats)
 			return
 		}
 		c.Low, c.High = ends[0], ends[1]
@@ -109,7 +109,7 @@ func readScoreRange(s *Study, c *Compare, t *document.Table) {
 	outcome, known := s.Column(s.Model.Outcome)
 	if !known {
 		if s.Model.Family == ByProgram {
-			t.Errorf("clip", "is missing: no public number bounds the log density of a record of a program or formula; write the smallest and the largest log predictive density of a record that count, clip = [-6, 0]")
+			t.Errorf("clip", "is missing: no public number bounds the log density of a record of a program or formula; write the lower and the upper limit to which log predictive densities of records are clipped, clip = [-6, 0]")
 		}
 		return
 	}

@@ -62,7 +62,7 @@ func TestYears(t *testing.T) {
 func TestDatesAreNoCounts(t *testing.T) {
 	text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"poisson", outcome = "enrolled"`, `terms = ["enrolled"]`, `terms = ["y"]`,
 		"1582-10-15", "2020-01-01", "2399-12-31", "2024-01-01").Replace(datesSource)
-	if _, err := study.Parse("dates.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), "does not count") {
+	if _, err := study.Parse("dates.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), "does not have counts") {
 		t.Errorf("got %v", err)
 	}
 }

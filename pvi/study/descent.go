@@ -96,7 +96,7 @@ func readDescent(s *Study, t *document.Table) {
 	d.Average = share(t, "average", d.Average, true)
 	readPositive(t, "initial_sd", &d.InitialSD)
 	if s.Inference.Factors == Published {
-		t.Errorf("factors", `"dp-svi" has no published form of factors: write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
+		t.Errorf("factors", `"published" is not defined for solver = "dp-svi": write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
 	}
 }
 
@@ -117,10 +117,10 @@ func checkDescent(s *Study, t *document.Table) {
 		return
 	}
 	if d.Rate == 0 {
-		t.Errorf("sampling", "batches of a fixed size need one: write sampling_rate, their share of a client's records")
+		t.Errorf("sampling", "batches of a fixed size need a sampling rate: write sampling_rate, the share of a client's records in a batch")
 	}
 	if nominal == 0 {
-		t.Errorf("sampling", "the cost of batches of a fixed size depends on the number of records, which must be public: write federation.nominal_records, the fewest records of a client")
+		t.Errorf("sampling", "the cost of batches of a fixed size depends on the number of records, which must be public: write federation.nominal_records, the fewest records that a client has")
 	}
 	if d.Sampling == WithoutReplacement && s.Privacy.Adjacency != accountant.ReplaceOne {
 		t.Errorf("sampling", `the cost of a batch of fixed size reveals the number of records, which privacy.adjacency = %q keeps private: write adjacency = %q, or sampling = %q`, s.Privacy.Adjacency, accountant.ReplaceOne, PoissonSampling)
@@ -134,7 +134,7 @@ const maxReleasedDraws = 64
 func readOptimiser(d *Descent, t *document.Table) {
 	readChoice(t, "optimiser", &d.Optimiser, Adam, AdaGrad, SGD, Natural)
 	if !readPositive(t, "step_size", &d.StepSize) && d.Optimiser != Adam {
-		t.Errorf("step_size", "is missing: there is a rule for adam only, whose steps do not depend on the size of gradients")
+		t.Errorf("step_size", "is missing: only \"adam\" has a default, because its steps do not depend on the size of gradients")
 	}
 }
 
@@ -150,7 +150,7 @@ func readStart(s *Study, t *document.Table) {
 		return
 	}
 	if !s.Model.Conjugate() {
-		t.Errorf("start", `statistics say where to begin with family = "linear" and a known noise_sd only: write start = "prior"`)
+		t.Errorf("start", `"analytical" is possible only with family = "linear" and a known noise_sd: write start = "prior"`)
 	}
 	d.StartShare = defaultStartShare
 	if v, ok := t.Float("start_share"); ok {

@@ -51,21 +51,21 @@ func readDescribe(s *Study, root *document.Table) {
 		t.Errorf("bins", "must be at least 2, got %d", d.Bins)
 	}
 	if s.Model.Absent() {
-		refuse(t, "share", "is the share beside a model, and a study without one spends its whole budget on the tables: remove it")
+		refuse(t, "share", "is the share of the budget that the model leaves to the tables, and a study without a model spends its whole budget on them: remove it")
 		d.Share = 1
 	} else if readPositive(t, "share", &d.Share) && d.Share > maxDescribeShare {
 		t.Errorf("share", "must be at most %g, because the model needs the rest of the budget; got %g", maxDescribeShare, d.Share)
 	}
 	if cells := d.cells(s); cells > maxDescribed {
-		t.Errorf("columns", "the tables have %d cells, at most %d are possible: name fewer columns, or take fewer bins", cells, maxDescribed)
+		t.Errorf("columns", "the tables have %d cells; at most %d are allowed: name fewer columns, or use fewer bins", cells, maxDescribed)
 	}
 	switch {
 	case s.Privacy.Unit == Client:
-		root.Errorf("describe", `noise for a whole client hides tables of its records: write privacy.unit = "record" or "person", or leave [describe] out`)
+		root.Errorf("describe", `noise that hides a whole client also hides tables of its records: write privacy.unit = "record" or "person", or leave [describe] out`)
 	case s.Privacy.Unit == None:
-		root.Errorf("describe", "is released with noise, and the study has none: leave it out")
+		root.Errorf("describe", "is released with noise, and the study has none: leave [describe] out")
 	case s.Inference.Solver != Scoring && s.Inference.Solver != Tabulate:
-		root.Errorf("describe", "tables are part of the sums that solver = %q opens, and the solver of this study is %q: leave [describe] out, or write a model that %q can fit", Scoring, s.Inference.Solver, Scoring)
+		root.Errorf("describe", "tables are part of the sums that solver = %q opens, but the solver of this study is %q: leave [describe] out, or write a model that %q can fit", Scoring, s.Inference.Solver, Scoring)
 	}
 }
 
@@ -86,7 +86,7 @@ func readDescribed(s *Study, d *Describe, t *document.Table) {
 		case i < 0:
 			t.Errorf("columns", "column %q is not declared", name)
 		case i == d.By:
-			t.Errorf("columns", "column %q divides the tables, which have its counts anyway: name it in by alone", name)
+			t.Errorf("columns", "column %q is in by, so the tables have its counts already: remove it from columns", name)
 		case slices.Contains(d.Columns, i):
 			t.Errorf("columns", "column %q is named twice", name)
 		default:
@@ -94,7 +94,7 @@ func readDescribed(s *Study, d *Describe, t *document.Table) {
 		}
 	}
 	if slices.Sort(d.Columns); len(d.Columns) == 0 {
-		t.Errorf("columns", "name at least one column that the tables describe, beside the one that divides them")
+		t.Errorf("columns", "name at least one column that the tables describe, besides the column in by")
 	}
 }
 

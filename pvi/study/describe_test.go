@@ -43,7 +43,7 @@ synthetic.records_per_client = 100
 	for says, o := range map[string]study.Override{
 		"numeric":        {Key: "describe.by", Value: `"x"`},
 		"not declared":   {Key: "describe.columns", Value: `["z"]`},
-		"name it in by":  {Key: "describe.columns", Value: `["g"]`},
+		"is in by":       {Key: "describe.columns", Value: `["g"]`},
 		"at least 2":     {Key: "describe.bins", Value: `1`},
 		"at most 0.9":    {Key: "describe.share", Value: `0.95`},
 		"a whole client": {Key: "privacy.unit", Value: `"client"`},

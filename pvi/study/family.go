@@ -32,7 +32,7 @@ func readModel(s *Study, root *document.Table) (private bool) {
 	for _, key := range []string{"records", "data", "complete"} {
 		refuse(t, key, "is used only with program")
 	}
-	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
+	t.Require("family", `write family = "linear", "logistic", "poisson" or another family in docs/use/study.md`)
 	readChoice(t, "family", &s.Model.Family, Families()...)
 	s.Model.Standardise = true
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok {
@@ -102,7 +102,7 @@ func readNoise(s *Study, t *document.Table) {
 
 func readOutcome(s *Study, t *document.Table) {
 	m := &s.Model
-	t.Require("outcome", "name the column that is explained")
+	t.Require("outcome", "name the column whose values the model explains")
 	m.Outcome, _ = t.String("outcome")
 	c, ok := s.Column(m.Outcome)
 	if !ok {
@@ -123,7 +123,7 @@ func readOutcome(s *Study, t *document.Table) {
 		}
 	case Count:
 		if c.Type != Numeric || c.Dated || c.Low < 0 || c.Low != float64(int64(c.Low)) || c.High != float64(int64(c.High)) {
-			t.Errorf("outcome", "column %q does not count: the outcome of a %s model is numeric, with whole bounds from 0 on, such as bounds = [0, 50]", c.Name, m.Family)
+			t.Errorf("outcome", "column %q does not have counts: the outcome of a %s model is numeric, and its bounds are whole numbers and not negative, such as bounds = [0, 50]", c.Name, m.Family)
 		}
 	case Class:
 		if c.Type == Numeric {
@@ -181,9 +181,9 @@ func parseEvent(text string, c *Column) (event *Event, problem string) {
 		return e, ""
 	}
 	if c.Dated {
-		return nil, strconv.Quote(text) + ` is no comparison: column ` + strconv.Quote(c.Name) + ` has dates, write positive = ">= 2020-01-01", or with >, <= or <`
+		return nil, strconv.Quote(text) + ` is not a comparison: column ` + strconv.Quote(c.Name) + ` has dates, write positive = ">= 2020-01-01", or with >, <= or <`
 	}
-	return nil, strconv.Quote(text) + ` is no comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
+	return nil, strconv.Quote(text) + ` is not a comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
 }
 
 // comparable returns the value of a numeric column that is written in a comparison: a number, or a
@@ -205,9 +205,9 @@ func readCoding(s *Study, t *document.Table) {
 
 func readMixture(s *Study, t *document.Table) {
 	for _, key := range []string{"outcome", "terms", "groups", "intercept", "coding", "max_norm"} {
-		refuse(t, key, `has no meaning with family = "mixture": it describes the columns that columns names`)
+		refuse(t, key, `has no meaning with family = "mixture": a mixture describes the columns that are listed in columns`)
 	}
-	t.Require("columns", `write the numeric columns whose clusters are sought, columns = ["length", "weight"]`)
+	t.Require("columns", `write the numeric columns in which to find clusters, columns = ["length", "weight"]`)
 	names, _ := t.Strings("columns")
 	for i, name := range names {
 		c, ok := s.Column(name)
@@ -215,7 +215,7 @@ func readMixture(s *Study, t *document.Table) {
 		case !ok:
 			t.Errorf("columns", "column %q is not declared", name)
 		case c.Type != Numeric:
-			t.Errorf("columns", "column %q is %s; clusters are of numeric columns", name, c.Type)
+			t.Errorf("columns", "column %q is %s; clusters are found in numeric columns", name, c.Type)
 		case slices.Contains(names[:i], name):
 			t.Errorf("columns", "column %q is named twice", name)
 		}
@@ -235,7 +235,7 @@ func readGroups(s *Study, t *document.Table) {
 	for _, entry := range entries {
 		g, problem := s.parseGroup(entry)
 		if problem == "" && slices.ContainsFunc(s.Model.Groups, func(other Group) bool { return other.By == g.By }) {
-			problem = "column " + strconv.Quote(g.By) + ` groups twice: write one term, "1 + age | clinic"`
+			problem = "column " + strconv.Quote(g.By) + ` is the group of two terms: write one term, "1 + age | clinic"`
 		}
 		if problem != "" {
 			t.Errorf("groups", "%s", problem)
@@ -256,7 +256,7 @@ func (s *Study) parseGroup(entry string) (g Group, problem string) {
 		return g, "column " + strconv.Quote(g.By) + ` is not declared: write a categorical column, "clinic", or "1 + age | clinic" for slopes too`
 	}
 	if c.Type == Numeric || g.By == s.Model.Outcome {
-		return g, "column " + strconv.Quote(g.By) + " cannot group: a group is a level of a categorical column that is not the outcome"
+		return g, "column " + strconv.Quote(g.By) + " cannot define groups: groups are the levels of a categorical column other than the outcome"
 	}
 	for _, effect := range strings.Split(effects, "+") {
 		switch effect = strings.TrimSpace(effect); {

@@ -70,16 +70,16 @@ func TestNumbersOfAFormula(t *testing.T) {
 // error gives a remedy.
 func TestKeysOfFormulas(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"age + dose", "age + height", "1:15: E601 height is no column"},
-		{`"poisson"`, `"cox"`, "no sum over records"},
+		{"age + dose", "age + height", "1:15: E601 height is not a column"},
+		{`"poisson"`, `"cox"`, "not a sum over records"},
 		{`family = "poisson"`, "", "family: is missing"},
 		{`"poisson"`, `"bernoulli"` + "\npositive = \">= 20\"", "positive: \">= 20\" is the same for every value"},
 		{`"poisson"`, `"poisson"` + "\nterms = [\"age\"]", "beside formula"},
 		{`"poisson"`, `"poisson"` + "\nprogram = \"wards.stan\"", "beside formula"},
 		{`"poisson"`, `"poisson"` + "\nstandardise = \"bounds\"", "their own units"},
-		{"b = ", "b_height = ", "prior.b_height: is the prior of no parameter"},
+		{"b = ", "b_height = ", "prior.b_height: is not the prior of a parameter"},
 		{`"normal(0, 1)"`, "3.0", "prior.b"},
-		{`"normal(0, 1)"`, `"normal(0, tau)"`, "is no density with numbers"},
+		{`"normal(0, 1)"`, `"normal(0, tau)"`, "is not a density with numbers"},
 		{"version = 2", "version = 1", "version 2"},
 	} {
 		if !strings.Contains(formulaStudy, c.old) {

@@ -105,7 +105,7 @@ var families = []family{
 	},
 	{
 		Softmax, Class, nil,
-		"{outcome} is one of its levels, with log odds against the first of η, the sum of the level's coefficients times what the record says",
+		"{outcome} is one of its levels, and the log odds of a level against the first are η, the sum of the level's coefficients times the record's values",
 		"log odds", "odds ratio", true,
 		Scale{},
 	},

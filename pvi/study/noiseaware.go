@@ -52,7 +52,7 @@ func readNoiseAware(s *Study, t *document.Table) {
 		t.Errorf("noise_aware", `"one-step" releases the curvature of records, which has no public bound in this model: it is for logistic, probit and softmax regressions, and linear ones with a known noise_sd, without groups; write %q, which needs no release`, ClosedForm)
 	}
 	if in.NoiseAware == OneStep && (in.Descent.StartShare > 0 || in.Descent.Sampling == PublishedSampling || in.Descent.Sampling == AllocatedSampling) {
-		t.Errorf("noise_aware", `"one-step" is paid for together with steps alone, from the prior and with batches that are accounted as they are drawn: remove start and sampling, or write %q`, ClosedForm)
+		t.Errorf("noise_aware", `"one-step" shares the budget with steps that start at the prior, in batches that are accounted as they are drawn: remove start and sampling, or write %q`, ClosedForm)
 	}
 	readNoiseAwareShares(in, t)
 }

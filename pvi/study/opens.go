@@ -42,7 +42,7 @@ func readSummed(s *Study, federation, t *document.Table) {
 		return
 	}
 	if in.Schedule != Synchronous {
-		t.Errorf("schedule", `a %s round opens one client's gradients at a time, and nothing hides them in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
+		t.Errorf("schedule", `a %s round opens the gradients of one client at a time, not in a sum that hides them: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
 	}
 	if in.Descent.Steps > 1 {
 		t.Errorf("steps", `with federation.opens = %q a round is one sum of gradients. Several steps of one client, with its share of the noise only, would reveal more than their sum: remove steps, and write one round for each sum`, OpenSums)

@@ -49,7 +49,7 @@ func TestOpensRefused(t *testing.T) {
 		want       string
 	}{
 		{"inference.steps", "2", "with its share of the noise only"},
-		{"inference.schedule", `"sequential"`, "nothing hides them in a sum"},
+		{"inference.schedule", `"sequential"`, "not in a sum that hides them"},
 		{"inference.factors", `"exact"`, "clients have no factors"},
 		{"inference.damping", "0.5", "gradients are summed"},
 		{"inference.damping_schedule", `"harmonic"`, "gradients are summed"},

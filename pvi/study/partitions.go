@@ -35,7 +35,7 @@ func readPartitions(s *Study, t *document.Table) {
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
 		p.Count = max(1, p.Count) // a count below 1 was reported as an error, and must not mean that records are not divided
 		if !s.Privacy.Unit.OfRecords() && s.Privacy.Unit != "" {
-			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
+			t.Errorf("partitions", `have no meaning with privacy.unit = %q, because they hide one record of a client: remove the key`, s.Privacy.Unit)
 		}
 	}
 	if v, ok := t.Choice("partitioned", virtual, averaged); ok {
@@ -60,7 +60,7 @@ func checkPartitions(s *Study, t *document.Table) {
 func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Schedule != Synchronous {
-		t.Errorf("schedule", `a %s round opens one client's change at a time, and nothing hides it in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
+		t.Errorf("schedule", `a %s round opens the change of one client at a time, not in a sum that hides it: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
 	}
 	if in.Partitions.Averaged && in.Factors != Tied {
 		t.Errorf("factors", `averaged parts would remember the messages of their client, which must not be read with federation.opens = %q: write factors = %q`, OpenSums, Tied)

@@ -20,7 +20,7 @@ func readPerson(s *Study, table, privacy *document.Table) {
 	}
 	switch {
 	case column == "":
-		privacy.Errorf("unit", `"person" needs the column that says whose row a row is: write person = "patient" in [table], with the name of that column in the clients' files`)
+		privacy.Errorf("unit", `"person" needs the column that identifies the person of a row: write person = "patient" in [table], with the name of that column in the clients' files`)
 	case s.ColumnIndex(column) >= 0:
 		table.Errorf("person", "column %q is declared with [[column]], and the model must not use it: remove that [[column]]", column)
 	case !s.Table.Header:
@@ -36,16 +36,16 @@ func readPerson(s *Study, table, privacy *document.Table) {
 // unit.
 func refusePerson(s *Study, table, privacy *document.Table) {
 	for _, key := range []string{"rows_per_person", "people_across"} {
-		refuse(privacy, key, `is used only with unit = %q and person = "patient" in [table], the column that says whose row a row is`, Person)
+		refuse(privacy, key, `is used only with unit = %q and person = "patient" in [table], the column that identifies the person of a row`, Person)
 	}
 	if !table.Has("person") {
 		return
 	}
 	switch s.Privacy.Unit {
 	case Record:
-		table.Errorf("person", `names whose row a row is, and privacy.unit = "record" protects a single row: write privacy.unit = %q, or remove person`, Person)
+		table.Errorf("person", `names the column that identifies the person of a row, but privacy.unit = "record" protects a single row: write privacy.unit = %q, or remove person`, Person)
 	case Client:
-		table.Errorf("person", `has no meaning with privacy.unit = "client", which protects all rows of a client, and so those of a person there: remove it, or write privacy.unit = %q`, Person)
+		table.Errorf("person", `has no meaning with privacy.unit = "client", which protects all rows of a client, and so all rows of a person at that client: remove it, or write privacy.unit = %q`, Person)
 	case None:
 		table.Errorf("person", `has no meaning with privacy.unit = "none", which protects nobody: remove it, or write privacy.unit = %q`, Person)
 	}
@@ -60,10 +60,10 @@ func checkPerson(s *Study, inference *document.Table) {
 	}
 	d := s.Inference.Descent
 	if d.Sampling == WithoutReplacement || d.Sampling == PublishedSampling {
-		inference.Errorf("sampling", "%q draws a fixed number of rows, and the rows of a person stay together: write sampling = %q", d.Sampling, PoissonSampling)
+		inference.Errorf("sampling", "%q draws a fixed number of rows, but the rows of a person stay together: write sampling = %q", d.Sampling, PoissonSampling)
 	}
 	if d.Gradients == PublishedGradients {
-		inference.Errorf("gradients", "%q divides by the number of rows, and persons are sampled: write gradients = %q", d.Gradients, Joint)
+		inference.Errorf("gradients", "%q divides by the number of rows, but persons are sampled: write gradients = %q", d.Gradients, Joint)
 	}
 	if s.Inference.Factors == Published {
 		inference.Errorf("factors", "%q is a form that was published for single records: write factors = %q", Published, Exact)

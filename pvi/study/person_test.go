@@ -46,20 +46,20 @@ func TestPersonDefaults(t *testing.T) {
 func TestPersonRefused(t *testing.T) {
 	solver := func(keys string) []string { return []string{"inference = {}", "inference = { " + keys + " }"} }
 	for want, edits := range map[string][]string{
-		`unit: "person" needs the column that says whose row a row is: write person = "patient" in [table]`: {`person = "patient"`, ""},
-		`protects a single row: write privacy.unit = "person", or remove person`:                            {`unit = "person"`, `unit = "record"`},
-		`which protects all rows of a client`:                                                               {`unit = "person", epsilon`, `unit = "client", epsilon`, "federation = {}", "federation = { nominal_records = 9 }"},
-		`which protects nobody`:                                                                             {`unit = "person", epsilon = 1.0, delta = 1e-5`, `unit = "none"`},
-		`column "x" is declared with [[column]]`:                                                            {`person = "patient"`, `person = "x"`},
-		`write header = true`:                                                                               {`person = "patient"`, `person = "patient", header = false`},
-		`rows_per_person: is used only with unit = "person"`:                                                {`person = "patient"`, "", `unit = "person"`, `unit = "record", rows_per_person = 2`},
-		`people_across: is used only with unit = "person"`:                                                  {`person = "patient"`, "", `unit = "person"`, `unit = "record", people_across = 2`},
-		`rows_per_person: must lie between 1 and 1000, got 0`:                                               {`unit = "person"`, `unit = "person", rows_per_person = 0`},
-		`write sampling = "poisson"`:                                                                        append(solver(`solver = "dp-svi", rounds = 1, sampling = "without-replacement", sampling_rate = 0.1`), "epsilon = 1.0", `epsilon = 1.0, adjacency = "replace-one"`, "federation = {}", "federation = { nominal_records = 100 }"),
-		`write gradients = "joint"`:                                                                         append(solver(`solver = "dp-svi", rounds = 1, gradients = "published"`), "federation = {}", "federation = { nominal_records = 100 }"),
-		`write sampling_rate = 1.0`:                                                                         append(solver(`solver = "dp-svi", rounds = 9, sampling_rate = 0.1`), "epsilon = 1.0", "epsilon = 1.0, people_across = 2", "federation = {}", `federation = { opens = "sums" }`),
-		`write partition = "balanced" or "by-size"`:                                                         {"federation = {}", `simulation = { data = "a.csv", clients = 2, partition = "label-skew", size_skew = 0.5, label_skew = 0.5 }`},
-		`hides single records: write privacy.unit = "record"`:                                               append(solver(`solver = "dp-svi", rounds = 1, step_size = 0.1`), "federation = {}", `simulation = { data = "a.csv", clients = 1, baseline = "dp-sgld" }`),
+		`unit: "person" needs the column that identifies the person of a row: write person = "patient" in [table]`: {`person = "patient"`, ""},
+		`protects a single row: write privacy.unit = "person", or remove person`:                                   {`unit = "person"`, `unit = "record"`},
+		`which protects all rows of a client`:                                                                      {`unit = "person", epsilon`, `unit = "client", epsilon`, "federation = {}", "federation = { nominal_records = 9 }"},
+		`which protects nobody`:                                                                                    {`unit = "person", epsilon = 1.0, delta = 1e-5`, `unit = "none"`},
+		`column "x" is declared with [[column]]`:                                                                   {`person = "patient"`, `person = "x"`},
+		`write header = true`:                                                                                      {`person = "patient"`, `person = "patient", header = false`},
+		`rows_per_person: is used only with unit = "person"`:                                                       {`person = "patient"`, "", `unit = "person"`, `unit = "record", rows_per_person = 2`},
+		`people_across: is used only with unit = "person"`:                                                         {`person = "patient"`, "", `unit = "person"`, `unit = "record", people_across = 2`},
+		`rows_per_person: must lie between 1 and 1000, got 0`:                                                      {`unit = "person"`, `unit = "person", rows_per_person = 0`},
+		`write sampling = "poisson"`:                                                                               append(solver(`solver = "dp-svi", rounds = 1, sampling = "without-replacement", sampling_rate = 0.1`), "epsilon = 1.0", `epsilon = 1.0, adjacency = "replace-one"`, "federation = {}", "federation = { nominal_records = 100 }"),
+		`write gradients = "joint"`:                                                                                append(solver(`solver = "dp-svi", rounds = 1, gradients = "published"`), "federation = {}", "federation = { nominal_records = 100 }"),
+		`write sampling_rate = 1.0`:                                                                                append(solver(`solver = "dp-svi", rounds = 9, sampling_rate = 0.1`), "epsilon = 1.0", "epsilon = 1.0, people_across = 2", "federation = {}", `federation = { opens = "sums" }`),
+		`write partition = "balanced" or "by-size"`:                                                                {"federation = {}", `simulation = { data = "a.csv", clients = 2, partition = "label-skew", size_skew = 0.5, label_skew = 0.5 }`},
+		`hides single records: write privacy.unit = "record"`:                                                      append(solver(`solver = "dp-svi", rounds = 1, step_size = 0.1`), "federation = {}", `simulation = { data = "a.csv", clients = 1, baseline = "dp-sgld" }`),
 	} {
 		_, err := Parse("visits.toml", []byte(strings.NewReplacer(edits...).Replace(personStudy)))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -113,7 +113,7 @@ func refuseOfPrograms(s *Study, t *document.Table, key string) {
 func parseProgram(t *document.Table) *syntax.Program {
 	text, _ := t.String("program")
 	if isFile(text) {
-		t.Errorf("program", "%q is the name of a file, and the document must have its text: programs that read a study from a file put it there", text)
+		t.Errorf("program", "%q is the name of a file, but the study must contain the text of the program: commands that read a study from a file insert it", text)
 		return nil
 	}
 	tree, err := syntax.Parse(text)
@@ -218,7 +218,7 @@ func (s *Study) publicConstant(name string, value any, data *document.Table) (Co
 	}
 	c, ok := constantOf(value)
 	if !ok {
-		data.Errorf(name, "has no size that is the number of records %s, so it is a public constant: write a finite number, or a list of numbers whose inner lists have equal lengths", s.Model.Program.Records)
+		data.Errorf(name, "is a public constant, because none of its sizes is the number of records %s: write a finite number, or a list of numbers whose inner lists have equal lengths", s.Model.Program.Records)
 	}
 	return c, ok
 }
@@ -311,7 +311,7 @@ func Attach(file string, source []byte, read func(name string) ([]byte, error)) 
 		return nil, fmt.Errorf("%s: model.program: %w", file, err)
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("%s: model.program: %s is no text in UTF-8", file, name)
+		return nil, fmt.Errorf("%s: model.program: %s is not text in UTF-8", file, name)
 	}
 	if err := doc.Set("model.program", quoted(string(text))); err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func readPropagation(s *Study, t *document.Table) {
 	readChoice(t, "sampling", &d.Sampling, PoissonSampling, AllocatedSampling, PublishedSampling)
 	published := d.Sampling == PublishedSampling
 	if readPositive(t, "step_size", &p.StepSize) && p.StepSize > 1 && !published {
-		t.Errorf("step_size", "must lie in (0, 1]: a pass over the records moves the factor at most all of the way to the sum of their sites; got %g", p.StepSize)
+		t.Errorf("step_size", "must lie in (0, 1]: a pass over the records moves the factor at most all the way to the sum of their sites; got %g", p.StepSize)
 	}
 	if v, ok := t.Float("recency"); ok {
 		p.Recency = v
@@ -119,7 +119,7 @@ func readPropagation(s *Study, t *document.Table) {
 		p.Raw, p.Reseat, p.PrecisionWeight = true, false, 1
 	}
 	if s.Inference.Factors == Published {
-		t.Errorf("factors", `"dp-sep" has no published form of factors: write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
+		t.Errorf("factors", `"published" is not defined for solver = "dp-sep": write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
 	}
 }
 
@@ -165,7 +165,7 @@ func readSepStart(s *Study, t *document.Table) {
 		p.Start = DrawnStart // a start at the prior would keep all hidden units equal
 	}
 	if p.StartAt != nil && p.Start == DrawnStart {
-		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")
+		t.Errorf("start", "start = \"draw\" and start_at give two different starts: remove one of them")
 	}
 	if readPositive(t, "initial_sd", &s.Inference.Descent.InitialSD) && p.StartAt == nil && p.Start != DrawnStart {
 		t.Errorf("initial_sd", `is used only with start_at, or start = "draw"`)
@@ -177,7 +177,7 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 	if t.Has("coordinates") {
 		s.Inference.Propagation.Raw = !s.Privacy.Centred
 		if published && s.Privacy.Centred {
-			t.Errorf("coordinates", `the published form knows no centred coordinates: write coordinates = "raw"`)
+			t.Errorf("coordinates", `the published form has no centred coordinates: write coordinates = "raw"`)
 		}
 	}
 	s.Privacy.Centred = false // Centred applies only to changes of whole clients
@@ -194,7 +194,7 @@ func checkPropagation(s *Study, t *document.Table) {
 		t.Errorf("contribution", `an equal share of a client's factor needs a public number of its records: write federation.nominal_records, or contribution = %q`, SiteContribution)
 	}
 	if d.Sampling == AllocatedSampling && d.Rate == 0 {
-		t.Errorf("sampling", "every record is in one step of an epoch: write sampling_rate, one over the number of its steps")
+		t.Errorf("sampling", "every record is in one step of an epoch: write sampling_rate, 1 divided by the number of steps in an epoch")
 	}
 	if d.Sampling != PublishedSampling {
 		return
@@ -203,12 +203,12 @@ func checkPropagation(s *Study, t *document.Table) {
 		t.Errorf("sampling", "the published step is divided by a public number of records: write federation.nominal_records")
 	}
 	if s.Privacy.Adjacency != accountant.ReplaceOne {
-		t.Errorf("sampling", `the published form visits every record once a pass, one a step, so that the number of steps reveals the number of records: write privacy.adjacency = %q`, accountant.ReplaceOne)
+		t.Errorf("sampling", `the published form uses every record once in a pass, one in each step, so that the number of steps reveals the number of records: write privacy.adjacency = %q`, accountant.ReplaceOne)
 	}
 	if d.Rate != 0 {
 		t.Errorf("sampling_rate", "the published form takes one record a step: remove it")
 	}
 	if s.Privacy.Clip == 0 {
-		t.Errorf("sampling", "the published form clips in natural parameters as they are, for which there is no rule: write privacy.clip")
+		t.Errorf("sampling", "the published form clips raw natural parameters, and this clip has no default: write privacy.clip")
 	}
 }

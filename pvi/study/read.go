@@ -63,7 +63,7 @@ func readStudy(s *Study, t *document.Table) {
 	t.Require("version", "write version = 2, the version of the study language")
 	if v, ok := t.Int("version"); ok {
 		if s.Version = v; v < 1 || v > Version {
-			t.Errorf("version", "version %d of the study language is not known here: this program reads versions 1 to %d", v, Version)
+			t.Errorf("version", "version %d of the study language is unknown: this program reads versions 1 to %d", v, Version)
 		}
 	}
 	t.Require("name", `write name = "blood-pressure", in lower-case letters, digits and dashes`)
@@ -82,7 +82,7 @@ func readStudy(s *Study, t *document.Table) {
 // terminal would not show such a study exactly as it is written.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
-		t.Errorf(key, "%q has characters that cannot be seen: leave them out", text)
+		t.Errorf(key, "%q has invisible characters: remove them", text)
 	}
 }
 
@@ -106,7 +106,7 @@ func readTable(s *Study, t *document.Table) {
 	if separator, ok := t.String("separator"); ok {
 		r, size := utf8.DecodeRuneInString(separator)
 		if size != len(separator) || size == 0 || r == utf8.RuneError || r == '"' || r == '\n' || r == '\r' {
-			t.Errorf("separator", `must be one character that is no quote and no line break, such as "," or "\t", got %q`, separator)
+			t.Errorf("separator", `must be one character other than a quote or a line break, such as "," or "\t", got %q`, separator)
 		} else {
 			s.Table.Separator = r
 		}
@@ -154,7 +154,7 @@ func readScales(s *Study, t *document.Table) {
 		inner := t.Table(of.key)
 		if !of.used {
 			if t.Has(of.key) && m.Family != "" {
-				t.Errorf(of.key, "the model learns none")
+				t.Errorf(of.key, "has no meaning here: the model has no such parameter")
 			}
 			inner.Value("median")
 			inner.Value("factor")
@@ -165,7 +165,7 @@ func readScales(s *Study, t *document.Table) {
 		if v, ok := inner.Float("factor"); ok {
 			of.of.Factor = v
 			if v <= 1 {
-				inner.Errorf("factor", "must be above 1: one sd of the prior is a factor of it up or down from the median, got %g", v)
+				inner.Errorf("factor", "must be above 1, got %g: one sd of the prior multiplies or divides the median by it", v)
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func readInference(s *Study, t *document.Table) {
 	} else if s.Version > 1 && s.Privacy.Unit == None && !t.Has("rounds") {
 		in.Rounds = roundsWithoutNoise
 	} else if s.Privacy.Unit != "" { // without a valid unit, only the error about the unit is reported
-		t.Require("rounds", "write how many rounds are run, rounds = 10")
+		t.Require("rounds", "write the number of rounds, rounds = 10")
 	}
 	readTargetOfScoring(s, t)
 	readCovariance(s, t)
@@ -243,10 +243,10 @@ func readInference(s *Study, t *document.Table) {
 	readDamping(s, t)
 	readLocalPrior(s, t)
 	if s.Privacy.Unit == Client && in.Schedule != Synchronous {
-		t.Errorf("schedule", "a %s round opens one client's change at a time, and nothing hides it in a sum: privacy of a whole client needs schedule = %q", in.Schedule, Synchronous)
+		t.Errorf("schedule", "a %s round opens the change of one client at a time, not in a sum that hides it: privacy of a whole client needs schedule = %q", in.Schedule, Synchronous)
 	}
 	if in.Factors == Tied && in.Schedule != Synchronous {
-		t.Errorf("factors", "tied factors change with every move of λ, so that clients taking turns never settle: write factors = %q or schedule = %q", Exact, Synchronous)
+		t.Errorf("factors", "tied factors change with every move of λ, so that clients that take turns never converge: write factors = %q or schedule = %q", Exact, Synchronous)
 	}
 }
 
@@ -306,9 +306,9 @@ func readLocalPrior(s *Study, t *document.Table) {
 	}
 	switch {
 	case s.partitioned():
-		t.Errorf("local_prior", "parts work with the prior of the rounds: remove local_prior, or partitions")
+		t.Errorf("local_prior", "the parts of a client use the prior of the rounds: remove local_prior, or partitions")
 	case in.Solver != SVI && in.Solver != DPSVI:
-		t.Errorf("local_prior", `the proposals of solver = %q do not depend on the prior: it is split only with "svi" and "dp-svi"`, in.Solver)
+		t.Errorf("local_prior", `the proposals of solver = %q do not depend on the prior: a prior is split only with "svi" and "dp-svi"`, in.Solver)
 	case in.Rounds != 1 || in.Schedule != Synchronous || in.Factors == Tied:
 		t.Errorf("local_prior", "clients that split the prior answer once, each on its own: write rounds = 1, schedule = %q and factors = %q", Synchronous, Exact)
 	case in.Damping.Alpha != 1:
@@ -334,7 +334,7 @@ func readFederation(s *Study, t *document.Table) {
 		}
 	}
 	if f.MinClients > 0 && f.Colluders >= f.MinClients {
-		t.Errorf("colluders", "%d colluders among at least %d clients leave no noise unknown to them: colluders must be below min_clients", f.Colluders, f.MinClients)
+		t.Errorf("colluders", "%d colluders would know all the noise in a sum of %d clients: colluders must be below min_clients", f.Colluders, f.MinClients)
 	}
 }
 
@@ -396,7 +396,7 @@ func readPrivacy(s *Study, t *document.Table) {
 		t.Errorf("coordinates", `centred coordinates are for unit = "client", or inference.partitions`)
 	}
 	if p.Centred && s.Inference.Factors == Published {
-		t.Errorf("coordinates", `the published bookkeeping knows no centred coordinates: write coordinates = "raw"`)
+		t.Errorf("coordinates", `factors = "published" has no centred coordinates: write coordinates = "raw"`)
 	}
 }
 

@@ -48,7 +48,7 @@ func readSimulation(s *Study, root *document.Table) {
 		t.Errorf("clients", "%d clients are fewer than federation.min_clients = %d", sim.Clients, s.Federation.MinClients)
 	}
 	if sim.Clients > 0 && s.Federation.Colluders >= sim.Clients {
-		t.Errorf("clients", "%d clients with federation.colluders = %d leave no noise unknown to them", sim.Clients, s.Federation.Colluders)
+		t.Errorf("clients", "with %d clients and federation.colluders = %d, the colluders know all the noise", sim.Clients, s.Federation.Colluders)
 	}
 }
 
@@ -60,17 +60,17 @@ func readBaseline(s *Study, t *document.Table) {
 		return
 	case EP, SEP:
 		if s.Inference.Solver != DPSEP || s.Inference.Descent.Sampling == PublishedSampling {
-			t.Errorf("baseline", "%q matches the tilted moments that solver = %q hides: write that, and no inference.sampling", v, DPSEP)
+			t.Errorf("baseline", "%q matches the tilted moments that solver = %q hides: write that solver, and remove inference.sampling", v, DPSEP)
 		}
 		inOnePlace(s, t)
 		return
 	case DPSGLD:
 		if s.Inference.Descent.StepSize == 0 {
-			t.Errorf("baseline", "%q has no rule for its steps: write inference.step_size, by half of which times the gradient a step moves", v)
+			t.Errorf("baseline", "%q has no default step size: write inference.step_size; a step moves by half of it times the gradient", v)
 		}
 	case OneSample:
 		if privacy.Epsilon == 0 || privacy.Clip == 0 {
-			t.Errorf("baseline", "%q needs privacy.epsilon, and privacy.clip, the most that a record's log likelihood may be below zero", v)
+			t.Errorf("baseline", "%q needs privacy.epsilon, and privacy.clip, the most by which a record's log likelihood may lie below zero", v)
 		}
 		if kind := s.Model.Kind(); kind != Binary && kind != Class && kind != Count {
 			t.Errorf("baseline", "%q is for outcomes that have probabilities: nothing bounds the density of others", v)
@@ -83,7 +83,7 @@ func readBaseline(s *Study, t *document.Table) {
 		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does with messages that anyone may read: write privacy.unit = "record", and neither partitions nor federation.opens`)
 	}
 	if d := s.Inference.Descent; d.Sampling != PoissonSampling || d.Gradients != Aligned || d.Draws != 1 || d.StartShare != 0 {
-		t.Errorf("baseline", "a baseline steps from single gradients of independent batches: remove inference.sampling, gradients, draws and start")
+		t.Errorf("baseline", "a baseline takes each step from a single gradient of an independent batch: remove inference.sampling, gradients, draws and start")
 	}
 	inOnePlace(s, t)
 }
@@ -92,7 +92,7 @@ func readBaseline(s *Study, t *document.Table) {
 // records.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
-		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
+		t.Errorf("baseline", "a baseline has no budget for finding a scale: write model.standardise = %q", "bounds")
 	}
 	if s.Simulation.Clients > 1 {
 		t.Errorf("baseline", "a baseline has all records in one place: write clients = 1, got %d", s.Simulation.Clients)
@@ -121,7 +121,7 @@ func readTest(s *Study, t *document.Table) {
 	which, _ := t.Choice("test_records", "random", "last")
 	sim.TestLast = which == "last"
 	if t.Has("test_records") && !t.Has("test") {
-		t.Errorf("test_records", "says which records are held out: write test, the share of them")
+		t.Errorf("test_records", "selects the held-out records: write test, their share")
 	}
 	sim.TestData = readFiles(t, "test_data")
 	if t.Has("test") && t.Has("test_data") {
@@ -225,7 +225,7 @@ func readPartition(s *Study, t *document.Table) {
 	} else if needs("label_threshold", "a record has the label if its outcome is at least this: write label_threshold in the outcome's unit", "label-skew") {
 		p.LabelThreshold, _ = t.Float("label_threshold")
 	}
-	if needs("column", "name the column that says who holds a record", "column") {
+	if needs("column", "name the column that says which client holds a record", "column") {
 		p.Column, _ = t.String("column")
 		if c, ok := s.Column(p.Column); !ok {
 			t.Errorf("column", "column %q is not declared", p.Column)
@@ -251,7 +251,7 @@ func readSynthetic(s *Study, t *document.Table) {
 			t.Errorf("client_sd", "must not be negative, got %g", sd)
 		}
 		if kind := s.Simulation.Partition.Kind; sd > 0 && kind != "balanced" {
-			t.Errorf("client_sd", "clients that differ have records of their own: partition = %q has no meaning", kind)
+			t.Errorf("client_sd", "with client_sd above 0 the records of each client are drawn separately: partition = %q has no meaning", kind)
 		}
 	}
 	truth := t.Table("truth")
@@ -265,7 +265,7 @@ func readSynthetic(s *Study, t *document.Table) {
 	for _, name := range columns.Keys() {
 		inner := columns.Table(name)
 		if c, ok := s.Column(name); !ok || c.Type != Numeric || name == s.Model.Outcome {
-			columns.Errorf(name, "is no numeric column that explains the outcome")
+			columns.Errorf(name, "is not a numeric column that explains the outcome")
 		}
 		inner.Require("mean", "write the mean of the normal distribution")
 		inner.Require("sd", "write the standard deviation of the normal distribution")

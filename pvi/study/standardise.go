@@ -68,7 +68,7 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 		if hasShare {
 			t.Errorf("budget_share", "there is no budget to share with privacy.noise_multiplier: write a noise_multiplier here too")
 		}
-		t.Require("noise_multiplier", "write that of each pass, as privacy.noise_multiplier is that of each round")
+		t.Require("noise_multiplier", "write the noise multiplier of each pass; privacy.noise_multiplier is that of each round")
 		if hasMultiplier {
 			st.NoiseMultiplier = positive(t, "noise_multiplier", multiplier)
 		}
@@ -181,7 +181,7 @@ func (s *Study) WithScale(found []Bounds) (*Study, error) {
 		c := &scaled.Columns[s.Standardisation.Columns[k]]
 		c.Found = &b
 		if !(public[k].Low <= b.Low && b.Low < b.High && b.High <= public[k].High && c.Half() > 0) {
-			return nil, fmt.Errorf("study %s: the scale [%g, %g] of column %s is no interval within its bounds [%g, %g]", s.Name, b.Low, b.High, c.Name, c.Low, c.High)
+			return nil, fmt.Errorf("study %s: the scale [%g, %g] of column %s is not an interval within its bounds [%g, %g]", s.Name, b.Low, b.High, c.Name, c.Low, c.High)
 		}
 	}
 	return &scaled, nil

@@ -222,16 +222,16 @@ func TestParseErrors(t *testing.T) {
 		{"wrong type", "rounds = 10", `rounds = "ten"`, []string{"t.toml:54:1: inference.rounds: must be a whole number, got the text \"ten\""}},
 		{"fraction of a round", "rounds = 10", "rounds = 1.5", []string{"must be a whole number, got 1.5"}},
 		{"not finite", "epsilon = 2.0", "epsilon = nan", []string{"privacy.epsilon: must be a finite number"}},
-		{"future version", "version = 1", "version = 3", []string{"version 3 of the study language is not known"}},
+		{"future version", "version = 1", "version = 3", []string{"version 3 of the study language is unknown"}},
 		{"name", `name = "pressure"`, `name = "Blood pressure"`, []string{"lower-case letters"}},
 		{"separator", `separator = ";"`, `separator = ";;"`, []string{"t.toml:8:1: table.separator: must be one character"}},
 		{"bounds swapped", "bounds = [20, 100]", "bounds = [100, 20]", []string{"t.toml:21:1: column.2.bounds: must be two numbers, the lower first"}},
 		{"no bounds", "bounds = [20, 100]", "", []string{"column.2.bounds: is missing: write the smallest and the largest value"}},
 		{"one level", `levels = ["f", "m"]`, `levels = ["f"]`, []string{"between 2 and"}},
 		{"level twice", `levels = ["f", "m"]`, `levels = ["f", "f"]`, []string{`level "f" is declared twice`}},
-		{"a level that clears the screen", `levels = ["f", "m"]`, `levels = ["f", "m\u001b[2J"]`, []string{`column.1.levels: "m\x1b[2J" has characters that cannot be seen`}},
-		{"a title that turns round", `title = "Blood pressure"`, `title = "a \u202e b"`, []string{"study.title: ", "cannot be seen"}},
-		{"a unit that rings", `unit = "years"`, `unit = "\u0007"`, []string{"column.2.unit: ", "cannot be seen"}},
+		{"a level that clears the screen", `levels = ["f", "m"]`, `levels = ["f", "m\u001b[2J"]`, []string{`column.1.levels: "m\x1b[2J" has invisible characters`}},
+		{"a title that turns round", `title = "Blood pressure"`, `title = "a \u202e b"`, []string{"study.title: ", "has invisible characters"}},
+		{"a unit that rings", `unit = "years"`, `unit = "\u0007"`, []string{"column.2.unit: ", "has invisible characters"}},
 		{"clamped level", `levels = ["f", "m"]`, `levels = ["f", "m"]` + "\noutside = \"clamp\"", []string{`column.1.outside: "clamp" is unknown`}},
 		{"column twice", `name = "age"`, `name = "sex"`, []string{`column "sex" is declared twice`}},
 		{"column name", `name = "age"`, `name = "age:x"`, []string{"cannot be used in a term"}},
@@ -243,7 +243,7 @@ func TestParseErrors(t *testing.T) {
 		{"categorical outcome", `outcome = "pressure"`, `outcome = "smokes"`, []string{"the outcome of a linear model is numeric"}},
 		{"undeclared term", `terms = ["age*sex"`, `terms = ["ages*sex"`, []string{`model.terms: column "ages" is not declared`}},
 		{"outcome in a term", `terms = ["age*sex"`, `terms = ["age:pressure"`, []string{"cannot explain itself"}},
-		{"empty term", `terms = ["age*sex"`, `terms = ["age:"`, []string{"is no term"}},
+		{"empty term", `terms = ["age*sex"`, `terms = ["age:"`, []string{"is not a term"}},
 		{"square", `terms = ["age*sex"`, `terms = ["age:age"`, []string{`contains "age" twice`}},
 		{"crossing too much", `terms = ["age*sex"`, `terms = ["a*a*a*a*a*a*a*a*a*a"`, []string{"crosses too many columns"}},
 		{"noise", "noise_sd = 12.0", "noise_sd = 0", []string{"must be positive"}},
@@ -252,7 +252,7 @@ func TestParseErrors(t *testing.T) {
 		{"rounds", "rounds = 10", "rounds = 0", []string{"must lie between 1 and"}},
 		{"damping", "rounds = 10", "rounds = 10\ndamping = 1.5", []string{"inference.damping: must lie in (0, 1]"}},
 		{"solver", "rounds = 10", "rounds = 10\nsolver = \"clipped-analytical\"", []string{`with privacy.unit = "client" the solver is "conjugate"`}},
-		{"sequential clients", "rounds = 10", "rounds = 10\nschedule = \"sequential\"\nfactors = \"exact\"", []string{"opens one client's change at a time"}},
+		{"sequential clients", "rounds = 10", "rounds = 10\nschedule = \"sequential\"\nfactors = \"exact\"", []string{"opens the change of one client at a time"}},
 		{"tied taking turns", "rounds = 10", "rounds = 10\nschedule = \"asynchronous\"", []string{"tied factors change with every move"}},
 		{"epsilon and sigma", "epsilon = 2.0", "epsilon = 2.0\nnoise_multiplier = 1.0", []string{"t.toml:59:1: privacy.noise_multiplier: follows from epsilon and delta"}},
 		{"neither", "epsilon = 2.0", "", []string{"privacy.epsilon: is missing: write the target"}},
@@ -264,10 +264,10 @@ func TestParseErrors(t *testing.T) {
 		{"clip", "epsilon = 2.0", "epsilon = 2.0\nclip = -1", []string{"privacy.clip: must be positive"}},
 		{"no clip", "nominal_records = 500", "", []string{"privacy.clip: is missing"}},
 		{"centred records", `unit = "client"`, "unit = \"record\"\ncoordinates = \"centred\"", []string{`centred coordinates are for unit = "client"`}},
-		{"colluders", "colluders = 2", "colluders = 8", []string{"leave no noise unknown to them"}},
+		{"colluders", "colluders = 2", "colluders = 8", []string{"know all the noise"}},
 		{"negative colluders", "colluders = 2", "colluders = -1", []string{"must not be negative"}},
 		{"too few clients", "clients = 10\n", "clients = 4\n", []string{"4 clients are fewer than federation.min_clients = 8"}},
-		{"which records are held out", "clients = 10\n", "clients = 10\ntest_records = \"last\"\n", []string{"write test, the share of them"}},
+		{"which records are held out", "clients = 10\n", "clients = 10\ntest_records = \"last\"\n", []string{"write test, their share"}},
 		{"odd clients", "clients = 10\n", "clients = 11\n", []string{"must be even"}},
 		{"two sources", `data = "pressure.csv"`, "data = \"pressure.csv\"\nsynthetic.records_per_client = 3", []string{"either data, a file, or"}},
 		{"no source", `data = "pressure.csv"`, "", []string{"give one source of records"}},
@@ -292,7 +292,7 @@ func TestParseErrors(t *testing.T) {
 
 func TestCentredPublished(t *testing.T) {
 	source := edit(edit(good, "rounds = 10", "rounds = 10\nfactors = \"published\""), "epsilon = 2.0", "epsilon = 2.0\ncoordinates = \"centred\"")
-	if _, err := study.Parse("t.toml", []byte(source)); err == nil || !strings.Contains(err.Error(), "the published bookkeeping knows no centred coordinates") {
+	if _, err := study.Parse("t.toml", []byte(source)); err == nil || !strings.Contains(err.Error(), "has no centred coordinates") {
 		t.Errorf("centred coordinates with published factors: %v", err)
 	}
 }

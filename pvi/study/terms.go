@@ -40,7 +40,7 @@ func expandTerms(entries []string) ([]Term, error) {
 		seen[key] = true
 	}
 	if len(entries) > maxTerms {
-		return nil, fmt.Errorf("%d terms are written, at most %d are read", len(entries), maxTerms)
+		return nil, fmt.Errorf("%d terms are written; at most %d are allowed", len(entries), maxTerms)
 	}
 	for _, entry := range entries {
 		if strings.Count(entry, "*") >= maxInteraction {
@@ -51,7 +51,7 @@ func expandTerms(entries []string) ([]Term, error) {
 			columns := strings.Split(factor, ":")
 			for i, c := range columns {
 				if columns[i] = strings.TrimSpace(c); columns[i] == "" {
-					return nil, fmt.Errorf(`%q is no term: write a column, "a:b" for an interaction or "a*b" for both columns and their interaction`, entry)
+					return nil, fmt.Errorf(`%q is not a term: write a column, "a:b" for an interaction or "a*b" for both columns and their interaction`, entry)
 				}
 			}
 			expanded := [][]string{columns}

@@ -53,7 +53,7 @@ func (e *Examined) Warnings() []string {
 func (e *Examined) Persons() string {
 	p := e.Of.Persons
 	if p == nil {
-		return fmt.Sprintf("The study does not read which rows belong to one person. It protects %s. To count persons with several rows, name the column that says whose row a row is: --person COLUMN.", e.Study.Privacy.Protects())
+		return fmt.Sprintf("The study does not read which rows belong to one person. It protects %s. To count persons with several rows, name the column that identifies the person of a row: --person COLUMN.", e.Study.Privacy.Protects())
 	}
 	text := fmt.Sprintf("The column %s names %s. ", p.Column, Plural(p.Number, "person"))
 	switch {

@@ -166,7 +166,7 @@ func (w *writer) head(c Choices) {
 			w.key("missing", quotes(w.dictionary.Missing), "texts that mean a missing value")
 		}
 		if c.Person != "" {
-			w.key("person", quote(c.Person), "the column that says whose row a row is; it never leaves a client")
+			w.key("person", quote(c.Person), "the column that identifies the person of a row; it never leaves a client")
 		}
 		w.line("")
 	}

@@ -39,7 +39,7 @@ func ParseCall(text string) (*Expr, error) {
 			return e, nil
 		}
 	}
-	return nil, fmt.Errorf(`%q is no density with its arguments, such as "normal(0, 10)"`, text)
+	return nil, fmt.Errorf(`%q is not a density with its arguments, such as "normal(0, 10)"`, text)
 }
 
 // A parser records the first error only. After an error it only reads the token that marks the end
@@ -150,7 +150,7 @@ func (p *parser) blocks() {
 			p.functions()
 			continue
 		case !ok:
-			p.fail("E400", from, "%s is no block of a program: data, transformed data, parameters, transformed parameters, model or generated quantities.", name)
+			p.fail("E400", from, "%s is not a block of a program: the blocks are data, transformed data, parameters, transformed parameters, model and generated quantities.", name)
 		case seen[name]:
 			p.fail("E400", from, "the block %s is written twice.", name)
 		}
@@ -203,7 +203,7 @@ func (p *parser) unsized() {
 		p.commas()
 	}
 	if t := p.token(); !slices.Contains(types, p.name()) {
-		p.fail("E400", t.at, "%q is no type of a function.", t.text)
+		p.fail("E400", t.at, "%q is not a type of a function.", t.text)
 	}
 	if p.is("[") { // this is the old syntax of arrays
 		p.commas()
@@ -403,7 +403,7 @@ func (p *parser) typ() *Type {
 	}
 	t.Base = p.name()
 	if !slices.Contains(types, t.Base) || t.Base == "array" {
-		p.fail("E400", t.At, "%q is no type.", t.Base)
+		p.fail("E400", t.At, "%q is not a type.", t.Base)
 	}
 	if p.take("<") {
 		for p.kind() != end && !p.take(">") {

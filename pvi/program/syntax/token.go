@@ -62,7 +62,7 @@ func scan(text string) ([]token, *Message) {
 		}
 		kind, length := next(text[from:])
 		if length == 0 {
-			return nil, &Message{"E400", Span{from, from + 1}, "this character does not belong to the language."}
+			return nil, &Message{"E400", Span{from, from + 1}, "this character is not part of the language."}
 		}
 		at = from + length
 		all = append(all, token{kind, text[from:at], Span{from, at}})
