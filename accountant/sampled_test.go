@@ -192,8 +192,9 @@ func TestHeterogeneousVectors(t *testing.T) {
 	}
 }
 
-// The test compares the bounds with the intervals of the reference file, in hard cases without
-// an exact value. The intervals must overlap.
+// The test covers hard cases, for which the reference file has no exact value but a lower and an
+// upper bound. The interval between these bounds and the interval that the package computes must
+// overlap.
 func TestHardBrackets(t *testing.T) {
 	var cases []struct {
 		ID                   string

@@ -47,8 +47,8 @@ func TestVariationalAutoencoderHeadline(t *testing.T) {
 	}
 }
 
-// The test bounds the gap between the lower and upper bound for fixed-size samples, in one
-// example.
+// The test checks the lower and the upper bound on ε for fixed-size samples, in an example in which
+// these bounds are far apart.
 func TestFixedSizeGap(t *testing.T) {
 	b := epsilonOf(t, Repeated{WithoutReplacement{1. / 1000, 5, ReplaceOne}, 100_000}, 1e-5)
 	if math.Abs(b.Lower-.461) > 1e-3 || math.Abs(b.Upper-.533) > 1e-3 {
@@ -77,8 +77,8 @@ func TestPermutationOfDPSEP(t *testing.T) {
 }
 
 // The test checks the largest number of rounds for σ = 5, δ = 1e-5 and ε ≤ 10: 100 with the exact
-// method, 89 with Rényi divergences, 77 with the moments accountant and λ ≤ 32, and 25 under
-// replace-one.
+// method, 89 with Rényi divergences of any order, 77 with the moments accountant, which uses orders
+// up to 33, and 25 under replace-one.
 func TestRoundsOfTheReport(t *testing.T) {
 	target := Target{10, 1e-5}
 	rounds := func(epsilon func(Profile) float64, a Adjacency) int {
@@ -197,8 +197,8 @@ func TestOneStep(t *testing.T) {
 					continue // there is no bound because the discretised loss would have too many cells
 				}
 				if upper < want*(1-1e-9) || upper > want*(1+1e-3)+1e-9 || lower > want*(1+1e-9) || i != 1 && lower < want*(1-2e-3)-1e-9 {
-					// For addition the lower bound is not checked, because cells are coarse near
-					// the largest loss.
+					// The lower bound for addition (i = 1) is not checked. It is not close, because the cells
+					// of the grid are coarse near the largest loss.
 					t.Errorf("q = %g, σ = %g, law %d, δ = %g: transform [%g, %g], integral %g", c.q, c.sigma, i, delta, lower, upper, want)
 				}
 			}
@@ -297,8 +297,8 @@ func TestLaplaceAndResponse(t *testing.T) {
 	}
 }
 
-// extremes computes all bounds for unusual arguments. It fails the test if a bound is
-// NaN, or if a lower bound is above the upper bound.
+// extremes computes all bounds for an event with unusual parameters. It fails the test if a bound
+// is NaN, or if a lower bound is above its upper bound.
 func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64, a Adjacency, fixed bool) {
 	t.Helper()
 	var e Event = Poisson{q, sigma, a}
@@ -390,9 +390,10 @@ func TestRareSamples(t *testing.T) {
 	}
 }
 
-// The test checks the allowances for rounding, wrap-around and mass at infinity. It compares k-fold
-// randomised response with the binomial sum, in windows that are too small. The losses lie on the
-// grid, so discretisation adds no slack that could hide an error.
+// The test checks that the bounds cover the errors of rounding and wrap-around and the mass at
+// infinity. It computes δ(ε) of k-fold randomised response in windows that are too small, and
+// compares it with the exact binomial sum. The losses lie on the grid, so discretisation adds no
+// slack that could hide an error.
 func TestChargesAlone(t *testing.T) {
 	const epsilon0, k, width = 0.25, 200, 0.25 / 4
 	binomial := func(epsilon float64) (delta float64) {

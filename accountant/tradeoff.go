@@ -79,8 +79,9 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// atLeast uses two outer points at which B (see [test]) exceeds its minimum by the fraction rise.
-// rise is a little more than the relative distance between certified lower and upper bounds.
+// rise is the fraction by which B (see [test]) exceeds its minimum at the two outer points that
+// atLeast uses. It is a little more than the relative distance between certified bounds, so that
+// the certified lower bounds at the outer points exceed the upper bound at the minimum.
 const rise = 3 * tolerance
 
 // atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. t is
@@ -99,14 +100,15 @@ func (d test) atLeast(t, fpr float64) float64 {
 	if leastLeft < most || leastRight < most {
 		return 0
 	}
-	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // ratio of the distances between the three points: (a₀ − a₋)/(a₊ − a₀)
+	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // (a₀ − a₋)/(a₊ − a₀), where a₋, a₀ and a₊ are the three points
 	drop := max(ratio*(mostRight-least), (mostLeft-least)/ratio)
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns approximately the t′ at which B(e^t′) exceeds B(e^t) by the fraction rise, where
-// B(e^t) is the minimum of B (see [test]). t′ is above t if side is 1, and below t if side is −1.
-// If there is no such t′, risen returns an infinity.
+// risen searches for an outer point for atLeast, on one side of the minimum of B (see [test]). B
+// has its minimum at e^t, and risen returns approximately the t′ at which B(e^t′) exceeds B(e^t) by
+// the fraction rise. t′ is above t if side is 1, and below t if side is −1. If there is no such t′,
+// risen returns an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -125,7 +127,8 @@ func (d test) risen(t, fpr, side float64) float64 {
 	return t + side*high
 }
 
-// attacks contains the tests of a profile for the upper and for the lower bounds.
+// attacks contains the tests of a profile: above gives the upper bounds on true-positive rates, and
+// below gives the lower bounds.
 type attacks struct {
 	above, below []test
 	shared       bool // whether the tests for the upper and the lower bounds are the same
@@ -186,7 +189,7 @@ type estimator struct {
 	known map[float64][2]float64 // certified bounds on δ for each ε
 }
 
-// anchored is a contour and an ε near which this contour is accurate.
+// anchored is a contour, and the ε for which it was computed. The contour is accurate near this ε.
 type anchored struct {
 	*contour
 	epsilon float64
@@ -238,9 +241,9 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// maxTurns bounds the product of the largest frequency of a contour and the range of losses. If a
-// density falls almost abruptly to 0, the moment generating function hardly falls along the
-// contour, and the contour would be too long.
+// maxTurns limits the cost of a contour: the product of its largest frequency and the range of
+// losses. The limit is exceeded if a density falls almost abruptly to 0. The moment generating
+// function then hardly falls along the contour, so the contour would be too long.
 const maxTurns = 1e5
 
 // reach returns the largest range of losses of a single step.
@@ -272,8 +275,9 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining bounds δ(ε)/δ(n) for an ε above n, where n is the result of nearMost. The bound holds
-// because δ is convex in e^ε.
+// remaining returns an upper bound on δ(ε)/δ(n) for an ε above n, where n is the result of
+// nearMost. If the loss can be infinite, the bound is for the part of δ that comes from finite
+// losses. It holds because δ is convex in e^ε.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {

@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// A pausing publishes only the entries of a coordinator up to the number until. A call for a later
-// entry must wait.
+// pausing is a coordinator that publishes only the entries up to the number in the field until. A
+// request for a later entry waits until the caller gives up.
 type pausing struct {
 	transport.Coordinator
 	until atomic.Uint64
@@ -150,9 +150,7 @@ func TestClientsStayAway(t *testing.T) {
 }
 
 // The test revokes the keys of a connected client. The coordinator must close the connection. It
-// must not let the client connect again, either with its certificate or as a guest.
-//
-//abuse:case P10 the connections of a client whose keys were revoked are closed, and it does not come back
+// must also refuse every new connection of the client, with its certificate or as a guest.
 func TestRevokedClientIsShutOut(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 3", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", "min_clients = 2"))
 	n := newRealNetwork(t, st, records)
@@ -175,8 +173,9 @@ func TestRevokedClientIsShutOut(t *testing.T) {
 	}))
 }
 
-// The test gives a client new keys while it is connected. The connection must be closed, and the
-// client must connect with its new key at once, before the next version of the roster.
+// The test gives a client new keys while it is connected. The coordinator must close the
+// connection. The client must then be able to connect with its new key, although no version of the
+// roster has this key yet.
 func TestNewKeyForConnectionsCountsAtOnce(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 3", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))
 	n := newRealNetwork(t, st, records)

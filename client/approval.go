@@ -11,13 +11,13 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// An approval records that the data holder consented to a study. It contains the hashes of the
-// study document and of the policy, so the approval is valid only for these exact bytes.
+// An approval records that the data holder consented to a study. It is valid only for the exact
+// bytes of the study document and the policy whose hashes it contains.
 type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`
 	Terms
-	Roster *ledger.Hash `json:"roster,omitempty"` // roster known at the time of the approval; nil if there was none
+	Roster *ledger.Hash `json:"roster,omitempty"` // hash of the roster that the client knew at the time of the approval; nil if it knew none
 	Time   time.Time    `json:"time"`
 }
 
@@ -63,8 +63,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		// no cost is added here: the ledger has charged the earlier rounds, and checks each later
-		// answer when that answer is charged
+		// The cost of the whole study is not added again. The ledger has charged the earlier answers,
+		// and checks each later answer when it is charged.
 		cost = accountant.Composed{}
 	}
 	if _, err := c.quote(t, d, m.Study, cost); err != nil {
@@ -82,9 +82,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Roster: seen, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// seenRoster returns the hash of the saved roster. If the client has not received the roster, the
-// result is nil. If the roster contains a client that the policy does not allow, seenRoster returns
-// an error.
+// seenRoster returns the hash of the roster that the client has saved, or nil if it has not
+// received one. It returns an error if the roster contains a client that the policy does not allow.
 func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {

@@ -23,9 +23,9 @@ func (c *Client) noteKeys(m *Member, e roster.Entry) {
 	c.note(m, audit.Keys, slog.LevelWarn, slog.String("party", string(e.Name)), slog.String("fingerprint", e.Key.Fingerprint().String()))
 }
 
-// handshakes returns a function that records in the audit log that this client has tried to
-// connect to an address. coordinator is the fingerprint of the coordinator that is expected at the
-// address.
+// handshakes returns a function that records in the audit log an attempt to connect to an address,
+// and its outcome. It returns nil if there is no audit log. coordinator is the fingerprint of the
+// coordinator that is expected at the address.
 func (c *Client) handshakes(coordinator string) func(address string, err error) {
 	if c.audit == nil {
 		return nil
@@ -47,8 +47,8 @@ func (c *Client) handshakes(coordinator string) func(address string, err error) 
 	}
 }
 
-// noteEntry writes an entry of the transcript to the audit log if the entry begins the study, ends
-// the study, or ends a round.
+// noteEntry writes an entry of the transcript to the audit log if the entry begins, ends or aborts
+// the study, changes the roster, or states the verdict on a plan.
 func (a *participant) noteEntry(e transcript.Entry, before session.History) {
 	c, m, now := a.client, a.member, a.history()
 	switch {

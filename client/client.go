@@ -77,7 +77,8 @@ func (c *Client) Close() error { return c.store.Close() }
 // Store returns the ledger.
 func (c *Client) Store() *ledger.Store { return c.store }
 
-// These constants are the names of the values that the store keeps for each study.
+// These are the names under which the store keeps the state of a study. Each name stands for one
+// value.
 const (
 	documentPart   = "document"   // the study document, byte for byte
 	membershipPart = "membership" // client name, certificate and roster entry that the client received when it joined
@@ -188,8 +189,8 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, c.loadMember(m)
 }
 
-// loadMember computes the fields of m that follow from the membership, and loads the keys of the
-// study. It destroys keys that are no longer used.
+// loadMember prepares m for use after its embedded membership was read: it parses the roster
+// entries and loads the keys of the study. It destroys keys that are no longer used.
 func (c *Client) loadMember(m *Member) error {
 	first, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err == nil {
@@ -222,7 +223,8 @@ func (c *Client) loadMember(m *Member) error {
 }
 
 // loadFirstKeys loads the keys of a study that the client joined with an earlier version of the
-// program. It makes a roster entry with these keys and signs the entry.
+// program. That version saved no roster entry of the client, so loadFirstKeys makes one with these
+// keys and signs it.
 func (c *Client) loadFirstKeys(m *Member) (err error) {
 	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {

@@ -13,10 +13,10 @@ import (
 	"fedpvi/transport"
 )
 
-// checkAnswers takes the body of a plan or an outcome, and returns the part without the clients'
-// signatures, which the state machine of the study processes. In a study with commitments it
-// checks that the clients have signed the releases in an outcome. Releases that are too long for
-// the outcome are fetched one by one and added up.
+// checkAnswers removes the clients' signatures from the body of an outcome and checks them. It
+// returns the remaining part, which the state machine of the study processes. If the study has no
+// commitments, or if the entry is a plan, it returns the body unchanged. Releases that are too long
+// for the outcome are fetched one by one and added up.
 //
 // checkAnswers also looks up the ledger entry that this client named when it signed its own
 // release. If the ledger lacks this entry, the state directory was restored from an earlier copy,

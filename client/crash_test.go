@@ -14,7 +14,7 @@ import (
 var errKilled = errors.New("killed")
 
 // killed runs the client and stops it at the n-th transaction boundary, counted from 1, as if the
-// process were killed there. It reports whether the run reached this boundary.
+// process were killed there. It returns false if the run ended before it reached this boundary.
 func (p *holder) killed(n int) bool {
 	p.t.Helper()
 	at := 0

@@ -17,7 +17,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// gone is a device whose calls all fail, like a device that was removed.
+// gone is a device on which every call fails, as if the device had been removed.
 type gone struct{}
 
 var errGone = errors.New("it fell off the bus")
@@ -110,8 +110,8 @@ func TestLogsOfFailedDevices(t *testing.T) {
 	}
 }
 
-// A listener is a device that fails after it has received its input. It records the kind of each
-// batch in the input.
+// A listener is a device that records the kind of each batch in its input. It fails after it has
+// received the input, so it computes nothing.
 type listener struct {
 	gone
 	mutex sync.Mutex
@@ -131,8 +131,8 @@ func (l *listener) Free(uint64) error { return nil }
 func (l *listener) Write(memory uint64, words []uint64) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	// The first word of a job is the address of a batch description. The first word of the
-	// description is the kind of the batch.
+	// words is a job for the device. Its first word is the address of a batch description, and the
+	// first word of the description is the kind of the batch.
 	if plan := (words[0] - memory) / 8; plan < uint64(len(words)) {
 		l.kinds = append(l.kinds, words[plan])
 	}

@@ -37,8 +37,9 @@ type Examination struct {
 	Program string
 }
 
-// Examine checks everything that a run needs. A Finding that failed names a remedy. The state
-// directory and the ledger are reported as passed, because Open has already checked them.
+// Examine checks everything that a run needs, and returns one Finding for each check. A Finding
+// that failed names a remedy. The state directory and the ledger always pass, because Open has
+// already checked them.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{
@@ -86,8 +87,9 @@ func (c *Client) examineIdentity() Finding {
 	return passed("identity", "fingerprint %s", f)
 }
 
-// examineKeys checks whether the key files are protected. Unprotected key files pass the check,
-// because the disk may be encrypted.
+// examineKeys reports whether the key files are protected. Unprotected key files pass the check,
+// because the disk may be encrypted. The check fails if the files cannot be listed, or if some are
+// protected and others are not.
 func (c *Client) examineKeys() Finding {
 	const check = "keys"
 	l, err := keyfile.List(c.dir)

@@ -20,8 +20,9 @@ type Ending struct {
 	Result  []byte `json:"result,omitempty"` // the posterior as JSON
 }
 
-// end checks the last entry of the transcript. It compares the coordinator's result with the
-// client's own result, and the receipts with the ledger.
+// end checks the last entry of the transcript and returns the client's own result. The
+// coordinator's result must have the same λ as this result, and the ledger must contain the entries
+// that the receipts of this client name.
 func (a *participant) end(body []byte) (*Ending, error) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -74,8 +75,8 @@ func aborted(body []byte) (*Ending, error) {
 	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
 }
 
-// excluded applies an entry that excludes a client from the rest of the study. If the entry
-// excludes this client, excluded returns an error that stops the client.
+// excluded processes an entry by which the coordinator excludes a client from the rest of the
+// study. If the entry excludes this client, excluded returns an error that stops the client.
 func (a *participant) excluded(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	switch {

@@ -30,8 +30,9 @@ const (
 	Interrupted = 130 // stopped by a signal
 )
 
-// A Refusal is the error for an action that is not allowed. The reason names a remedy. The refused
-// action has not changed the state.
+// A Refusal is the error for an action that the policy, the study or the coordinator does not
+// allow, and for a message that breaks the rules of the study. Reason explains the refusal to the
+// data holder. The refused action has not changed the state.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return r.Reason }

@@ -29,11 +29,12 @@ import (
 	"fedpvi/transport"
 )
 
-// A falsifier is a coordinator that adds one step of the lattice to the sum of one plan, after the
-// clients have opened this sum. In a study that opens messages, it adds a constant to the sum. If
-// victim is set, it also adds the constant to the release of the client victim. If withholds is
-// set, it changes nothing and does not deliver this release. A falsifier signs with the
-// coordinator's key. Its other entries are the true ones, or follow from the false sum.
+// A falsifier is a coordinator that publishes a false sum for one plan. In a study with secure sums
+// it adds one step of the lattice to the sum, after the clients have opened it. In a study that
+// opens messages it adds a constant to the sum. If victim is set, it also adds the constant to the
+// release of the client victim. If withholds is set, it changes nothing, and does not deliver the
+// victim's release. A falsifier signs with the coordinator's key. Its other entries are the true
+// ones, or follow from the false sum.
 type falsifier struct {
 	*coordinator.Study
 	n      *realNetwork
@@ -123,7 +124,7 @@ func (l *falsifier) Entry(ctx context.Context, peer channel.Party, number uint64
 	return l.said[number-1], nil
 }
 
-// tell returns the entry that clients receive instead of the true entry item.
+// tell returns the entry that the falsifier publishes in place of the true entry item.
 func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	chain, e, err := l.chain.Follow(item.Envelope, item.Body)
 	if err != nil {
@@ -162,7 +163,7 @@ func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	return item, err
 }
 
-// note records the hashes of the releases that clients fetch for an outcome.
+// note records the hashes of the releases that clients fetch to check an outcome.
 func (l *falsifier) note(e transcript.Entry, entry session.Entry, a transcript.Answered) error {
 	counted, err := l.server.Counted(entry)
 	if err != nil {
@@ -197,8 +198,8 @@ func (l *falsifier) begin(chain transcript.Chain) (err error) {
 	return err
 }
 
-// falsify returns the outcome that follows if one step of the lattice is added to the sum. In a
-// study that opens messages, it returns the outcome with falseStep added to the sum.
+// falsify returns the false outcome of a plan. It follows from the true sum plus one step of the
+// lattice, or, in a study that opens messages, from the true sum plus the constant falseStep.
 func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
 	if l.sums == nil {
 		return l.falsifyMessages(e, body, model)

@@ -255,8 +255,8 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	})
 }
 
-// play runs all clients concurrently, and returns the ending of the study that each client has
-// seen.
+// play runs all clients concurrently until the study has ended for each of them. It returns the
+// ending that each client has seen.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
 	endings, errs := n.runAll()

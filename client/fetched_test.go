@@ -14,7 +14,7 @@ import (
 	"fedpvi/transport"
 )
 
-// A breaking coordinator refuses the first three reads of the releases that clients fetch.
+// breaking is a coordinator that fails at the first three requests for a release.
 type breaking struct {
 	*coordinator.Study
 	failures atomic.Int32

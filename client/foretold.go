@@ -9,11 +9,10 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief processes the next entry of the transcript. If clients can compute the body of the
-// entry from earlier entries, the coordinator is allowed to omit the body. It still signs the hash
-// of the body. The body that followBrief computes can have a different hash, because of rounding or
-// because the coordinator runs another version of the program. In this case followBrief requests the
-// body.
+// followBrief processes the next entry of the transcript. The coordinator is allowed to omit the
+// body of an entry if clients can compute it from earlier entries. The coordinator still signs the
+// hash of the body. followBrief computes an omitted body. If its hash is not the signed one,
+// because of rounding or another version of the program, followBrief requests the body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(ctx, link, item)

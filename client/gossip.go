@@ -95,7 +95,7 @@ func (g *gossip) join(m *Member, with transport.Gossip) {
 	})
 }
 
-// missed returns the names of the daemons with which gossip has lost contact.
+// missed returns the names of the daemons that gossip no longer hears from, separated by commas.
 func (g *gossip) missed() string {
 	if g == nil {
 		return ""

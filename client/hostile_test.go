@@ -225,8 +225,9 @@ func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil changes the messages that the hub receives from the victim. It replaces each of their last
-// four numbers n with −n/2, so that the cavity of the victim's factor is improper.
+// spoil makes the hub change every message that it receives from victim. It replaces the last four
+// numbers of the message: n becomes −n/2. These numbers make the cavity of the victim's factor
+// improper.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {

@@ -76,8 +76,8 @@ func (p *Policy) allowsHours(d Duration) error {
 	return nil
 }
 
-// mayTake estimates the computing time of a study and checks it with allowsHours. If the policy has
-// no limit, mayTake returns nil without an estimate.
+// mayTake returns an error if a study takes longer than the policy allows (see allowsHours). It
+// estimates the computing time only if the policy has a limit.
 func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) error {
 	if p.MaxHours == 0 {
 		return nil
@@ -93,8 +93,8 @@ func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) err
 	return p.allowsHours(c.estimate(st, protocol, l))
 }
 
-// A rehearsal measures the computing times of two simulated clients. The first has fewer made-up
-// records than the second.
+// A rehearsal measures how long two simulated clients take for each task of a study. Both have
+// made-up records. The first client has fewer records than the second.
 type rehearsal struct {
 	records [2]int
 	tasks   map[task]*timings
@@ -146,9 +146,10 @@ func (r *rehearsal) timed(w session.Work) error {
 	return err
 }
 
-// hours returns the mean time of a task in hours, for a client with the given number of records. The
-// time for one more record is computed from the fastest run of each of the two clients, because
-// other programs have slowed the fastest runs least.
+// hours returns the mean time of a task in hours, for a client with the given number of records. It
+// returns 0 if the task was not simulated. The time for one more record is computed from the
+// fastest run of each of the two clients, because other programs have slowed the fastest runs
+// least.
 func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	p := r.tasks[task{kind, answer}]
 	if p == nil || p[1].count == 0 {

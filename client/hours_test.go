@@ -27,7 +27,7 @@ func ticking(step time.Duration) func() time.Time {
 	}
 }
 
-// slowly opens the client with a stopwatch that measures 20 minutes for every task.
+// slowly opens the client and calls f. The client's stopwatch measures 20 minutes for every task.
 func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
 	return p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
 		c.Stopwatch(ticking(20 * time.Minute))

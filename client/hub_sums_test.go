@@ -21,9 +21,9 @@ type hubSums struct {
 	federation *sums.Federation
 	keys       map[int]transport.Item // by place
 	deals      map[int][]byte         // bodies of the deals for the open plan, keyed by the dealer's place
-	said       map[string][]byte      // confirmations and shares received so far; a client that repeats one must send the same bytes
+	said       map[string][]byte      // keys, confirmations and shares received so far, keyed by sender, kind and plan (see same)
 	complaints []int                  // places of dealers whose deals could not be read
-	// spoil, if set, changes pieces, the parts of deals that are meant for the client name.
+	// spoil, if set, changes the parts of deals that the hub sends to the client with the given name.
 	spoil func(name identity.Name, pieces []byte)
 	// absent lists the clients whose messages for the open plan do not arrive.
 	absent []identity.Name
@@ -68,8 +68,8 @@ func (h *hub) submitSums(domain identity.Domain, item transport.Item) error {
 	return nil
 }
 
-// tooLate returns a refusal if err means that a message came after its step was over. It returns any
-// other error unchanged.
+// tooLate converts an error. If a message came after its step was over, tooLate returns a refusal
+// that says so. It returns any other error unchanged.
 func tooLate(err error) error {
 	if errors.Is(err, sums.ErrLate) || errors.Is(err, signed.ErrRound) {
 		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "too late"}

@@ -88,15 +88,15 @@ type hub struct {
 	receipts []transcript.Receipt
 	// bodies holds the decrypted answers. Tests compare them with the transcript.
 	bodies map[releaseKey][]byte
-	// waiting holds the new keys that are not in a version of the roster yet, keyed by party. The
-	// hub signs the next version before its next plan. The slice renewals holds all renewals of
-	// the hub's own keys since the study was created.
+	// waiting holds new keys that the next version of the roster will contain, keyed by party. The
+	// hub signs this version before its next plan. The slice renewals holds all renewals of the hub's
+	// own keys since the study was created.
 	waiting  map[identity.Name]roster.Renewal
 	renewals [][]byte
 	revoked  []roster.Revocation
 	succeeds func()             // puts the new keys of the hub into use
 	stolen   *identity.Identity // identity that a thief has stolen from a client
-	swallow  bool               // whether the next version of the roster is left out of the transcript
+	swallow  bool               // whether the hub leaves the next version of the roster out of the transcript
 	forged   *roster.Roster     // roster on which the next version is based, instead of the true roster
 	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
@@ -248,7 +248,8 @@ func (h *hub) sayEntry(e session.Entry) {
 	h.say(transcript.Kind(e.Kind), e.Plan, model, e.Body)
 }
 
-// answered returns the body of an outcome with the envelopes of its answers.
+// answered returns the body of an outcome as the transcript contains it: the outcome e, followed by
+// the envelopes of the answers that it counts.
 func (h *hub) answered(e session.Entry) []byte {
 	a := transcript.Answered{Outcome: e.Body}
 	counted, err := h.server.Counted(e)
@@ -287,7 +288,8 @@ func (h *hub) ask() {
 	}
 }
 
-// close ends the plan with the given number. Clients that have not answered are excluded.
+// close ends the plan with the given number without the clients that have not answered. It then
+// publishes the next plan.
 func (h *hub) close(ask int) {
 	h.t.Helper()
 	outcome, err := h.server.Close(ask)

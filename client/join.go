@@ -130,8 +130,9 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 	return c.store.Save(ledger.Change{Study: i.Study, Parts: map[string][]byte{documentPart: a.Study, membershipPart: b}})
 }
 
-// joinedAgain saves the new certificate of a study that the client had already joined. A client is
-// allowed to redeem the same invitation again, or another invitation from the same coordinator.
+// joinedAgain saves the new certificate of a study that the client had already joined. before is
+// the client's saved membership, or nil if the client had not joined. A client is allowed to redeem
+// the same invitation again, or another invitation from the same coordinator.
 func (c *Client) joinedAgain(of ledger.Hash, before []byte, a transport.Admission) error {
 	if before == nil {
 		return nil

@@ -122,9 +122,9 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find reads the versions of a key file, oldest first, until the function has returns true for the
-// key of a version. It returns the path of this version and the key. If there is no such version,
-// find returns zero values.
+// find reads the versions of a key file, oldest first, until it finds a key for which has returns
+// true. It returns the path of this version and the key. If there is no such version, find returns
+// zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
@@ -229,8 +229,8 @@ func (m *Member) entries() []roster.Entry {
 	return []roster.Entry{m.own, m.next.Entry}
 }
 
-// newest returns the newest keys that the coordinator has accepted. Certificates are issued for
-// these keys.
+// newest returns the keys for which certificates are issued: the new keys if the coordinator has
+// accepted them, and otherwise the present keys.
 func (m *Member) newest() keys {
 	if m.Accepted {
 		return m.nextKeys

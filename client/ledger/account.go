@@ -103,7 +103,8 @@ type Quote struct {
 
 // Quote returns the cost of a release on a data set without charging it. The release must fit into
 // the budget and into the limit promise, which can be stricter than the budget. Otherwise the error
-// is the *accountant.BudgetError that a charge would return.
+// is the *accountant.BudgetError that a charge would return. If the data set has no budget, the
+// error is a [*Refused].
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

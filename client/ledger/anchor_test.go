@@ -16,15 +16,14 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A past contains the files of a store after each of its transactions.
+// A past contains copies of the database and the anchor of a store, one after each charge.
 type past struct {
 	dir     string
 	files   [][]byte
 	anchors [][]byte
 }
 
-// newPast makes a store, charges n answers, and returns copies of the store's files after each
-// charge.
+// newPast makes a store, charges n answers, and copies the files of the store after each charge.
 func newPast(t testing.TB, n uint64) past {
 	t.Helper()
 	s := newStore(t)
@@ -69,8 +68,9 @@ func (hastyDisk) Create(path string) (durable.NewFile, error) {
 
 func (hastyDisk) SyncDir(string) error { return nil }
 
-// entries opens the store with the given files, and returns the number of entries. If anchor is
-// nil, the anchor is missing. The error is a *ledger.Damaged or nil.
+// entries opens a store that consists of the given database file and anchor, and returns the number
+// of its entries. If anchor is nil, the store has no anchor. If the store cannot be opened, the
+// error is a *ledger.Damaged. Any other error fails the test.
 func (p past) entries(t testing.TB, file, anchor []byte) (uint64, error) {
 	t.Helper()
 	path := filepath.Join(p.dir, ledger.AnchorFile)
