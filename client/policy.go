@@ -281,8 +281,8 @@ epsilon = %g
 delta = %g
 # unit = "record"      # or "person", or "client", the whole data set; default: that of the first
                        # study
-# person = "patient"   # with unit = "person": the column that says whose row a row is. Without
-                       # it, the first study names the column
+# person = "patient"   # with unit = "person": the column that identifies the person of each row;
+                       # default: that of the first study
 # filter = "auto"      # "gaussian" is lossless and admits Gaussian releases only, "renyi"
                        # admits all releases; "auto" chooses for the first study
 # public = true        # the records are not secret: studies without a privacy promise may
