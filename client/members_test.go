@@ -45,7 +45,8 @@ func (l line) Renew(_ context.Context, r transport.RenewRequest) (transport.Rene
 	return transport.Renewed{Certificate: certificate, Authority: l.authority.Certificate(), Signature: signature[:], Renewals: l.renewals}, nil
 }
 
-// newEntry makes new keys. It returns the keys, and a roster entry with them.
+// newEntry makes an identity, a TLS key and a sealing key. It returns them, and a roster entry with
+// these keys.
 func newEntry(t testing.TB, h *hub, name identity.Name, role identity.Role) (*identity.Identity, *channel.Key, *seal.Key, roster.Entry) {
 	t.Helper()
 	i, err := identity.Generate()
@@ -77,7 +78,8 @@ func (h *hub) rotate() {
 	h.waiting["hub"], h.succeeds = renewal, use
 }
 
-// version signs the next version of the roster, if there are new or revoked keys.
+// version signs the next version of the roster if keys have been renewed or revoked since the last
+// one.
 func (h *hub) version() {
 	h.t.Helper()
 	var change roster.Change
@@ -130,7 +132,7 @@ func (p *holder) rotate(boundary func(string) error) error {
 	return err
 }
 
-// parties returns the members of the study as a data holder sees them.
+// parties returns the members of the study that the data holder's client knows.
 func (p *holder) parties() (r *client.Members) {
 	p.t.Helper()
 	check(p.t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) (err error) {

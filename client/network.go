@@ -67,9 +67,9 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 	return transport.Dial(ctx, config)
 }
 
-// Dial connects to the coordinator of a study. If the certificate of this client has expired, or
-// if one of the two parties rejects the other's keys, Dial first renews the certificate and learns
-// the coordinator's new keys.
+// Dial connects to the coordinator of a study. If the certificate of this client has expired, or if
+// one of the two parties rejects the other's keys, Dial renews the certificate, learns the
+// coordinator's new keys, and tries again.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	line, err := c.dial(ctx, m, n)
 	if err == nil || !errors.Is(err, errStale) && !transport.Mistrusted(err) {
@@ -85,7 +85,8 @@ func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Cli
 	return c.dial(ctx, m, n)
 }
 
-// errStale means that the time is outside the validity period of this client's certificate.
+// errStale means that the certificate of this client cannot be used, usually because it has
+// expired.
 var errStale = errors.New("the certificate of this client cannot be used")
 
 func (c *Client) dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
@@ -105,8 +106,9 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.newest().tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the pinned key of the party p, which must be the coordinator. For any other party
-// the second result is false, because a client connects only to the coordinator.
+// pins returns the pinned TLS key of the coordinator, and true, if p is the coordinator of the
+// study. For any other party the second result is false, because a client connects only to the
+// coordinator.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	hub := m.coordinator()
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == hub.Name

@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Numbers that an older version of the program printed for "client ledger show".
+// These numbers are from the output of "client ledger show" of an older version of the program.
 const (
 	olderEntries = 5
 	olderAnswers = 4

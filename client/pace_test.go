@@ -15,8 +15,8 @@ import (
 	"fedpvi/transport"
 )
 
-// The time between a plan and its answer must be a multiple of the study's pace, no matter how
-// long the client computed. The clock of the test moves only when a client computes or waits.
+// The test checks that a client sends each answer at a multiple of the study's pace after the plan,
+// no matter how long it computed. The clock of the test moves only when a client computes or waits.
 func TestAnswersLeaveAtThePace(t *testing.T) {
 	for _, c := range []struct {
 		federation string

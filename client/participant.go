@@ -79,8 +79,9 @@ type saved struct {
 	Body     []byte `json:"body"`
 }
 
-// newParticipant returns a participant that continues a study from the saved state of the study. If
-// the study began with another file of records, newParticipant returns an error.
+// newParticipant returns a participant that continues a study from its saved state. It returns a
+// [*Refusal] if the study is not approved, or if the file of records was charged to another data
+// set. It also returns an error if the study began with another file of records.
 func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
 	t, err := c.approved(m, p)
 	if err != nil {
@@ -200,8 +201,8 @@ func (c *Client) halted() error {
 	return &RolledBack{problem}
 }
 
-// follow checks the next entry of the transcript, applies the entry, and saves the state. If an
-// outcome does not contain the releases of its sum, follow fetches the releases.
+// follow processes the next entry of the transcript: it checks the entry, applies it, and saves the
+// state. If an outcome does not contain the releases that its sum is made of, follow fetches them.
 func (a *participant) follow(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if a.at.Number == 0 {
 		a.chain = a.first(item.Envelope)
@@ -348,8 +349,8 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes an entry that contains a plan, an outcome, or a step of the secure sum between
-// the two.
+// step processes a plan, an outcome, or one of the entries of the secure sum that come between the
+// two.
 func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
@@ -396,7 +397,8 @@ func (a *participant) change(settled uint64) (ledger.Change, error) {
 	return ledger.Change{Study: a.member.Hash, Parts: parts, Settled: settled}, nil
 }
 
-// pending returns the number of the plan that this client must answer next.
+// pending returns the number of the plan that this client must answer next. ok is false if there is
+// no such plan.
 func (a *participant) pending() (ask uint64, ok bool) {
 	if a.site == nil {
 		return 0, false
@@ -405,10 +407,10 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok && a.mayDeal()
 }
 
-// answer checks the budget, and then computes, charges and saves the answer to the pending plan.
-// The result is the message with the answer. The charge is then on disk, so the message can be
-// sent. If ctx is done before the answer is charged, answer returns the error of ctx and charges
-// nothing.
+// answer checks the budget, and then computes, charges and saves the answer to the pending plan. It
+// returns the message with the answer. The charge is on disk by then, so the caller can send the
+// message. If the computation fails, answer charges the noise that was drawn and returns an error.
+// If ctx is done before the answer is charged, answer returns the error of ctx and charges nothing.
 func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -467,8 +469,8 @@ func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, 
 	}
 }
 
-// pay charges an answer. If failed is not nil, the answer could not be computed, and pay charges the
-// noise that was drawn for the answer.
+// pay charges an answer and returns the message to send. If failed is not nil, the answer could not
+// be computed. pay then charges the noise that was drawn for it, and returns an error.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	charge, err := a.terms.charge(answer.Spent)
 	if err != nil {

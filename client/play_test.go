@@ -118,7 +118,7 @@ func (p *holder) approve() error {
 	})
 }
 
-// run takes steps in the only study until the client has to wait or the study ends.
+// run runs the client in its only study until the client has to wait or the study ends.
 func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	p.t.Helper()
 	m, err := c.Member("")
@@ -128,7 +128,8 @@ func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	return p.runIn(c, m)
 }
 
-// runIn takes steps in one of several studies until the client has to wait or the study ends.
+// runIn runs the client in the study m until the client has to wait or the study ends. It returns
+// the ending, or nil if the study has not ended.
 func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, error) {
 	p.t.Helper()
 	policy, err := client.LoadPolicy(p.dir)
@@ -146,7 +147,7 @@ func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, erro
 	return ending, err
 }
 
-// step reopens the state and takes steps until the client has to wait or the study ends.
+// step opens the client, runs it until it has to wait or the study ends, and closes it.
 func (p *holder) step() (*client.Ending, error) {
 	c := p.open()
 	defer c.Close()
@@ -176,7 +177,7 @@ func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*h
 	return h, all
 }
 
-// play lets the data holders take steps in turn until the study ends.
+// play runs the data holders' clients in turn until the study has ended for all of them.
 func play(t testing.TB, all []*holder) []*client.Ending {
 	t.Helper()
 	endings := make([]*client.Ending, len(all))

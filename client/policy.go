@@ -31,10 +31,10 @@ type Policy struct {
 	// TrustCoordinator is false, releases are charged for a coordinator that opens every message.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
-	// Recognised contains the fingerprints of clients that the data holder knows. A study with
-	// secure aggregation assumes at most t colluding clients. If at most t clients in the roster
-	// are not recognised, the study is charged against colluding clients. Otherwise it is charged
-	// against a coordinator that opens every message.
+	// Recognised contains the fingerprints of clients that the data holder knows. They decide the
+	// charge of a study with secure aggregation, which assumes that at most t clients collude. If at
+	// most t clients in the roster are not recognised, the study is charged against t colluding
+	// clients. Otherwise it is charged against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
 	// Known contains the fingerprints of all clients that are allowed in a study with this client.
 	// A roster with any other client is refused. Clients in Known count as recognised. If Known is
@@ -54,8 +54,8 @@ type Policy struct {
 // A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
-	// one of ledger.Record, ledger.Person and ledger.Client; if Unit is empty, the first study
-	// determines the unit
+	// Unit is the protected unit: ledger.Record, ledger.Person or ledger.Client. If it is empty, the
+	// first study determines the unit.
 	Unit string
 	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If
 	// Person is empty, the first study determines the column.
@@ -203,8 +203,8 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 	return all
 }
 
-// fewestStrangers returns the smallest number of clients that the policy does not recognise, over
-// all rosters with the given number of clients.
+// fewestStrangers returns a lower bound on the number of strangers (see [Policy.strangers]) in a
+// roster with the given number of clients. It is reached if all recognised clients take part.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
 // dataset returns the data set with the given name. If the policy has only one data set, an empty

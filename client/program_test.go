@@ -91,7 +91,7 @@ func TestProgramIsReviewedAndRuns(t *testing.T) {
 	}))
 }
 
-// predictLine uses the result of the study to predict the outcomes of records that have none.
+// predictLine predicts the outcomes of records without outcomes, with the result of the study.
 func predictLine(t *testing.T, c *client.Client, m *client.Member) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "new.csv")

@@ -41,8 +41,8 @@ func newReading(m *Member, path string, report shard.Report) Reading {
 	return r
 }
 
-// saveReading replaces the Reading of a study. If the Reading cannot be written, the study
-// continues. The log then contains a warning without any content of the Reading.
+// saveReading writes the Reading of a study in place of an earlier one. If this fails, the study
+// continues, and saveReading logs a warning that contains nothing of the Reading.
 func (c *Client) saveReading(m *Member, path string, report shard.Report) {
 	b, err := json.MarshalIndent(newReading(m, path, report), "", "  ")
 	if err == nil {
@@ -66,7 +66,8 @@ func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard
 	return records, report, err
 }
 
-// byColumn lists counts by column. If there are no counts, it returns "".
+// byColumn describes counts by column in words, such as " (x 3, y 1)". If there are no counts, it
+// returns "".
 func byColumn(counts map[string]int) string {
 	var parts []string
 	for _, column := range slices.Sorted(maps.Keys(counts)) {
@@ -78,8 +79,9 @@ func byColumn(counts map[string]int) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// examineData reads the file of records and reports the number of records that the study does not
-// use.
+// examineData reads the file of records and reports how many records the study uses and leaves out.
+// The check fails if the file cannot be read, if no record is used, if the study has no rule for a
+// record, or if there are more records than federation.max_records.
 func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source) Finding {
 	const check = "records"
 	_, report, _, err := c.Read(ctx, m, data)

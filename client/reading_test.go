@@ -23,7 +23,8 @@ type seen struct {
 	Log     string
 }
 
-// seenWith plays a study in which north has the given lines after its own records.
+// seenWith plays a study after it has added lines to north's file of records. It returns the things
+// that others see of north, and north's own report on the reading of its file.
 func seenWith(t *testing.T, source []byte, lines string) (s seen, report client.Reading, p *holder) {
 	t.Helper()
 	h, all := federation(t, source, "north", "south")

@@ -183,9 +183,9 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 // coordinator returns the newest roster entry of the coordinator that this client knows.
 func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
 
-// coordinatorOf returns the coordinator's roster entry whose identity has the fingerprint f, and
-// the renewals after this entry. If this client knows no entry with the fingerprint f,
-// coordinatorOf returns a Refusal.
+// coordinatorOf searches the coordinator's roster entries for the one whose identity has the
+// fingerprint f. It returns this entry and the renewals after it. If this client knows no such
+// entry, coordinatorOf returns a Refusal.
 func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
 	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
 		return e, nil, err

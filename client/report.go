@@ -16,8 +16,8 @@ import (
 // ErrNoResult is the error for a study without a result.
 var ErrNoResult = errors.New("the study has no result")
 
-// Posterior describes the result. It returns an error that wraps [ErrNoResult] if the study was
-// aborted.
+// Posterior describes the posterior in the result of the study. It returns an error that wraps
+// [ErrNoResult] if the study was aborted.
 func (e *Ending) Posterior(st *study.Study) (*session.Posterior, error) {
 	if e.Aborted {
 		return nil, fmt.Errorf("%w: it was aborted by %s (%s)", ErrNoResult, e.By, e.Reason)
@@ -66,8 +66,8 @@ func (c *Client) Report(m *Member) (*page.Report, error) {
 	return r, err
 }
 
-// checked describes in words the checks that this client has made in a study that is over. For this
-// purpose it verifies the saved envelopes of the transcript again.
+// checked lists in words the checks that this client has made in a study that is over. It verifies
+// the saved envelopes of the transcript again, and returns an error if one is damaged.
 func (c *Client) checked(m *Member) ([]string, error) {
 	head, err := c.Head(m)
 	if err != nil {

@@ -37,8 +37,8 @@ type Review struct {
 	// Strangers are the clients in the roster that the policy does not recognise. The field is set
 	// only for studies with secure aggregation.
 	Strangers []Stranger `json:"not_recognised,omitempty"`
-	// Problems contains the reasons why the study cannot be approved. It is empty if the study can
-	// be approved.
+	// Problems contains a reason why the study cannot be approved. It is empty if the study can be
+	// approved.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -59,7 +59,7 @@ type Organiser struct {
 type Leaves struct {
 	Messages int `json:"messages"`        // maximum number of messages in the whole study
 	Numbers  int `json:"numbers"`         // count of numbers in the longest message
-	Bytes    int `json:"bytes_a_message"` // size of each encrypted message with its envelope, the same for all messages
+	Bytes    int `json:"bytes_a_message"` // size in bytes of every encrypted message, including its envelope
 	// Dealt states that the client deals each message out to the other clients (see package sums)
 	// instead of sending it to the coordinator. With each message the client then also sends a
 	// confirmation and a share of the sum. Once in the study, it also sends keys. Bytes is then an
@@ -232,8 +232,9 @@ func unitInWords(u study.Unit) string {
 	return string(u)
 }
 
-// judge sets the terms and the quote of the review. If the policy or the budget forbids the study,
-// judge adds the reasons to the field Problems.
+// judge sets the terms and the quote of the review. If the study cannot be approved, for example
+// because the policy or the budget forbids it, judge adds the first reason that it finds to the
+// field Problems.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {

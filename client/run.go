@@ -158,8 +158,8 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver takes part in a study until the end of the study. When a connection fails, it opens a
-// new one. If it has no connection for the time r.Patience, it gives up.
+// untilOver takes part in a study until its end. When a connection fails, it opens a new one. It
+// gives up if the coordinator could not be reached for the time r.Patience.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
 	var failing time.Time // time when the last connection failed; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
@@ -186,8 +186,9 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 	return a.at.Ended, c.destroyKey(r.Member)
 }
 
-// session takes part in a study over one connection until the study ends or an error occurs. It
-// calls reached when the coordinator has answered for the first time.
+// session connects to the coordinator and takes part in a study over this connection, until the
+// study ends or an error occurs. It calls reached when the coordinator has answered for the first
+// time.
 func (c *Client) session(ctx context.Context, r *Run, a *participant, reached func()) error {
 	link, closer, err := r.Connect(ctx)
 	if err != nil {

@@ -29,8 +29,8 @@ func (f *Fault) Error() string {
 // computed again. Different machines and versions may round products and sums differently.
 const roundOff = 0x1p-40
 
-// A chain is the state that follows from the ledger entries that were read so far. It is kept in
-// memory.
+// A chain is the state in memory that follows from the ledger entries read so far: the accounts of
+// the data sets, and the indices that find an entry.
 type chain struct {
 	holder   identity.PublicKey
 	heads    []Hash // hash of entry n at index n − 1
@@ -90,7 +90,7 @@ func (c *chain) read(b []byte) (Stamp, error) {
 }
 
 // check checks that a signed entry is the next entry of the chain and obeys the rules of the
-// ledger. The returned function take applies the entry to the chain.
+// ledger. If it does, the returned function take adds the entry to the chain.
 func (c *chain) check(s Stamp) (take func(), err error) {
 	sequence, previous := c.head()
 	e := s.Entry
@@ -175,7 +175,8 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is the cost of an event for a data set's budget, and the filter after the event.
+// A price is the cost of an event in the unit of a data set's filter, together with the filter as
+// it would be after the event.
 type price struct {
 	cost  float64
 	after *accountant.Filter
@@ -189,7 +190,8 @@ func (a *account) price(e accountant.Event) (price, error) {
 	return price{cost, after}, err
 }
 
-// agrees returns an error if the costs that a charge records differ from the computed costs.
+// agrees returns an error if the cost or the totals that a charge records differ from the computed
+// ones by more than roundOff.
 func (p price) agrees(c *Charge) error {
 	for _, n := range []struct {
 		what           string
@@ -206,8 +208,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter for a limit that is stricter than the budget. The filter has all charges
-// of the account. If these charges exceed the limit, under returns an error.
+// under returns a filter that enforces target, a limit that is stricter than the budget. The filter
+// has all charges of the account. If these charges exceed the limit, under returns an error.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -24,7 +24,8 @@ type Change struct {
 	Settled uint64
 }
 
-// A Release is an answer with the accounting event that the ledger charges for it.
+// A Release describes an answer that the ledger is about to charge: its accounting event, and the
+// hashes and names that the charge records.
 type Release struct {
 	Dataset  string
 	Protocol Hash
@@ -84,9 +85,9 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay writes a charge, and the change c of the client's state, in one transaction. In the same
-// transaction, the function send saves the message for the coordinator, and returns the hash of the
-// message's envelope.
+// pay writes a charge for the release r, and the change c of the client's state, in one
+// transaction. It calls send within this transaction. send saves the message for the coordinator
+// and returns the hash of the message's envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -106,7 +107,8 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 }
 
 // charge computes the charge of a release. It returns an error if the plan was already answered, if
-// the file of records belongs to another data set, or if the release does not fit into the budget.
+// the data set has no budget, if the file of records was charged to another data set, or if the
+// release does not fit into the budget.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
 		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
@@ -138,8 +140,8 @@ type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next returns an entry with the next number, the hash of the last entry, and the other fields
-// that budgets and charges have in common.
+// next returns the next entry of the ledger without its budget or charge. It sets the other fields,
+// such as the number and the hash of the entry before.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
 	return Entry{
@@ -177,7 +179,8 @@ func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error
 }
 
 // update runs f in one transaction. After the commit it calls the function keep that f has
-// returned, which changes the state in memory.
+// returned, which changes the state in memory. If the file turns out to be damaged, the store
+// accepts no further changes.
 func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -129,8 +129,8 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// canonical reports whether b is exactly the text that encoding/json produces for v. Each value then
-// has only one valid encoding, because any other text that decodes to v is rejected.
+// canonical reports whether b is exactly the JSON that encoding/json produces for v. Parsers refuse
+// any other text, so that a value has only one valid encoding.
 func canonical(b []byte, v any) bool {
 	written, err := json.Marshal(v)
 	return err == nil && bytes.Equal(written, b)

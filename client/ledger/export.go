@@ -15,8 +15,9 @@ import (
 // maxEntries is the maximum number of entries in an export that Verify accepts.
 const maxEntries = 1 << 22
 
-// A Title is the first line of an exported ledger. It names the owner, the number of entries and
-// the last hash, so that a reader detects missing entries at the end.
+// A Title is the first line of an exported ledger. It contains the data holder's public key, the
+// number of entries and the hash of the last entry. A reader therefore detects that entries at the
+// end are missing.
 type Title struct {
 	Version int                `json:"version"`
 	Holder  identity.PublicKey `json:"holder"`

@@ -37,7 +37,7 @@ func (s *Store) SetFormat(format string) error {
 	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(formatKey, []byte(format)) })
 }
 
-// Forge signs an entry without checking it, as a dishonest data holder could.
+// Forge signs an entry without checking it. A dishonest data holder could do the same.
 func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {
 	stamp, err := sign(s.holder, e, envelope)
 	return stamp.line, stamp.Hash, err

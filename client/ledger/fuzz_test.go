@@ -27,7 +27,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(4096*3), []byte{0})
 	for page := range uint32(8) {
-		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // offsets of the fields in the header and in the first element of a page
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // offsets of fields in the header of a page and in the page's first element
 			f.Add(page*4096+field, []byte{0x7f})
 		}
 	}

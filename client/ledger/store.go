@@ -79,8 +79,8 @@ type Options struct {
 	Command string         // command line, shown to a process that finds the store in use
 	Now     time.Time      // start time, shown to a process that finds the store in use
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// If Existing is set and there is no store, Open returns an error. If Existing is not set,
-	// Open creates a missing store.
+	// If Existing is set and the directory does not exist, Open returns an error. Otherwise Open
+	// creates a missing store.
 	Existing bool
 	// Boundary, if set, is called before and after every commit. If Boundary returns an error, the
 	// transaction returns this error. Tests use Boundary to simulate a crash.
@@ -92,10 +92,11 @@ type Options struct {
 // ErrNothing is the error for a missing store.
 var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
-// Open opens the store in a directory and checks all entries. If the directory, the keys or the
-// file do not exist, Open creates them, unless o.Existing is set. If another process has the store
-// open, the error is a [*Held]. If the store is damaged, the error is a [*Damaged]. A damaged store
-// must not be used until a person has examined it.
+// Open opens the store in a directory and checks all entries. If the directory is missing or
+// contains no store, Open creates one. If the directory is missing and o.Existing is set, the error
+// wraps [ErrNothing]. If another process has the store open, the error is a [*Held]. If the store
+// is damaged, the error is a [*Damaged]. A damaged store must not be used until a person has
+// examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +188,7 @@ func (s *Store) load(unlock keyfile.Unlock) error {
 	})
 }
 
-// loadAnchor opens the anchor, after it has compared the anchor with the database.
+// loadAnchor compares the anchor with the database, and opens the anchor for writing.
 func (s *Store) loadAnchor() error {
 	var m mark
 	if err := s.whole(func() error {

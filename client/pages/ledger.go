@@ -25,7 +25,7 @@ func (a *account) Guess() string {
 	return words.Guess(b.Protects(), b.Adjacency, b.Epsilon, b.Delta)
 }
 
-// A spending is the part of a budget that one study has spent.
+// A spending is the part of a data set's budget that one study has spent so far.
 type spending struct {
 	ledger.StudySpent
 	Name    string // name of the study; if the client has not joined the study, the first digits of its digest

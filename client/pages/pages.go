@@ -25,8 +25,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Config configures [Open]. Each function in Config carries out the command of the same name, and
-// writes the command's lines to the audit log.
+// Config configures [Open]. The functions Approve, Leave and Check carry out the commands with
+// these names. Approve and Leave also write the lines of these commands to the audit log.
 type Config struct {
 	Client *client.Client
 	// Members are the studies that the client has joined. A run changes the Member values that it
@@ -102,15 +102,15 @@ func (p *Pages) Show(s client.Status) {
 	p.status = s
 }
 
-// End shows that the run has ended. Forms and examinations are allowed again.
+// End tells the pages that the run has ended. They allow forms and examinations again.
 func (p *Pages) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = false
 }
 
-// Begin waits until the server has finished all forms and examinations. From then on the pages
-// refuse further forms and examinations. The caller then begins a run.
+// Begin must be called before a run begins. It waits until the server has processed the forms and
+// examinations that it has received. From then on the pages refuse forms and examinations.
 func (p *Pages) Begin() {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -210,8 +210,8 @@ func (p *Pages) rows() ([]row, error) {
 	return all, nil
 }
 
-// state returns a string that changes whenever the content of a page changes. A browser must then
-// load the page again.
+// state returns a string by which a browser detects that it must load a page again. The string
+// changes whenever the content of a page changes.
 func (p *Pages) state(context.Context) (string, error) {
 	rows, err := p.rows()
 	if err != nil {
@@ -263,7 +263,8 @@ func (p *Pages) report(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Report on " + m.Study.Name, Name: "body", Of: body}, err
 }
 
-// result returns the part of the report with the result, or "" if the study has no result.
+// result returns the section of the report on a study that shows the result, or "" if the study has
+// no result.
 func (p *Pages) result(m *client.Member) (template.HTML, error) {
 	report, err := p.reportOn(m)
 	if errors.Is(err, client.ErrNoResult) {

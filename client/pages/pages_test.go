@@ -204,8 +204,9 @@ func (h *holder) path(of string) string { return "/studies/" + h.study.Digest() 
 
 var hidden = regexp.MustCompile(`name="(token|policy|digest)" (?:value="([^"]*)")`)
 
-// post sends a form of the study's page, with the hidden fields of the page. The values in fields
-// are added or replace hidden fields. An empty value removes the field.
+// post sends the named form of the study's page, with the hidden fields of the page. A value in
+// fields replaces the hidden field of the same name or adds a field. An empty value removes the
+// field. The response must have the given status and contain the texts.
 func (h *holder) post(form string, fields map[string]string, status int, texts ...string) {
 	h.t.Helper()
 	values := url.Values{}

@@ -58,9 +58,9 @@ func (p *Pages) review(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: m.Study.Name, Name: "study", Of: v}, nil
 }
 
-// reviewOf returns the review of a study. A review depends on some of the client's state. reviewOf
-// makes a new review only if this state has changed, because a review takes a while: it simulates
-// the study with made-up records.
+// reviewOf returns the review of a study. Making a review takes a while, because it simulates the
+// study with made-up records. reviewOf therefore returns the last review as long as the state of
+// the client on which it depends has not changed.
 func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (*client.Review, error) {
 	sequence, _ := p.c.Client.Store().Head()
 	members, err := p.c.Client.Roster(m, policy)
@@ -132,7 +132,8 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided calls f, which processes a form, and wakes up callers that wait in the method Decision.
+// decided calls f, which processes the form with a decision. It then wakes the calls of the method
+// Decision that wait for the data holder.
 func (p *Pages) decided(f func() error) (next string, err error) {
 	err = p.exclusively(f)
 	p.mu.Lock()
