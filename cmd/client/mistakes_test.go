@@ -208,6 +208,6 @@ func digest(t *testing.T) string {
 // fit.
 func findings(stdout, _ string) string {
 	_, rest, _ := strings.Cut(stdout, "\n\n")
-	found, _, _ := strings.Cut(rest, "The study does not read which rows belong to one person.")
+	found, _, _ := strings.Cut(rest, "The study does not know which rows belong to the same person.")
 	return found
 }

@@ -412,7 +412,7 @@ func TestPageOfACheck(t *testing.T) {
 	for _, want := range []string{
 		"&lt;i&gt;.csv", "4 rows: the study uses 1 record, and 3 do not fit", "In line 2. Value: &#34;&lt;b&gt;1&lt;/b&gt;&#34;",
 		"Ask the study&#39;s authors to widen the bounds of x, or correct line 3.", "names 3 persons. One of them has several rows",
-		"one of a, &lt;img", "mean &lt;i&gt;of&lt;/i&gt; y *", "Keep it as the records",
+		"one of a, &lt;img", "mean &lt;i&gt;of&lt;/i&gt; y *", "Protect it as you protect the records",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page lacks %q", want)

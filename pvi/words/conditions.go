@@ -16,17 +16,17 @@ func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
 	var text strings.Builder
-	text.WriteString("This holds on these conditions.")
+	text.WriteString("This holds under these conditions.")
 	if column := st.Table.Person; column != "" {
 		fmt.Fprintf(&text, " The column %s has the same text in all rows of a person, and another text in the rows of other persons.", column)
 	}
 	if f.Opens == study.OpenSums {
 		fmt.Fprintf(&text, " The clients other than these observers add their noise to sums of %d answers or more.", p.MinClients())
 	}
-	text.WriteString(" Nobody chose the study's numbers by the records.")
+	text.WriteString(" Nobody used the records to choose the study's numbers.")
 	text.WriteString(" There is no condition on the records: a client leaves out records with values outside the declared bounds and levels, and only the holder learns how many." + kept(st))
 	if st.Privacy.Unit.OfRecords() {
-		fmt.Fprintf(&text, " A sum of more than %d records is cut off at the largest sum of that many.", f.MaxRecords)
+		fmt.Fprintf(&text, " A sum over more than %d records is clipped to the largest sum that this many records can have.", f.MaxRecords)
 	}
 	if st.Inference.Descent.Sampling == study.WithoutReplacement {
 		text.WriteString(" The number of a client's records is public, and includes the records that are left out.")

@@ -20,7 +20,7 @@ func TestConditions(t *testing.T) {
 		not  string
 	}{
 		{"clients", nil, []string{"There is no condition on the records", "add their noise to sums of 3 answers or more", "An answer leaves 1 s after"}, "cut off"},
-		{"records", append(record, study.Override{Key: "federation.max_records", Value: "50"}), []string{"a client leaves out records", "A sum of more than 50 records is cut off", "only the holder learns how many."}, "add their noise"},
+		{"records", append(record, study.Override{Key: "federation.max_records", Value: "50"}), []string{"a client leaves out records", "A sum over more than 50 records is clipped", "only the holder learns how many."}, "add their noise"},
 		{"no number of records", append(record, study.Override{Key: "federation.nominal_records", Value: ""}), []string{"All clients together have fewer than 100000 records"}, ""},
 		{"a number of records", append(record, study.Override{Key: "federation.nominal_records", Value: "60"}), nil, "All clients together"},
 		{"version 1", []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.intervals"}}, []string{"This time shows how long the client computed"}, "An answer leaves"},

@@ -41,10 +41,10 @@ func (e *Examined) Used() string {
 func (e *Examined) Warnings() []string {
 	var all []string
 	if e.Of.Records == 0 {
-		all = append(all, "No record is used: this client would send noise alone. Choose another file, or correct this one.")
+		all = append(all, "No record is used: this client would send only noise. Choose another file, or correct this one.")
 	}
 	if most := e.Study.Federation.MaxRecords; e.Study.Privacy.Unit.OfRecords() && e.Of.Records > most {
-		all = append(all, fmt.Sprintf("The study has room for sums of federation.max_records = %d records, and cuts longer sums off. Ask the study's authors for a larger federation.max_records.", most))
+		all = append(all, fmt.Sprintf("The study allows sums over federation.max_records = %d records, and clips larger sums. Ask the study's authors for a larger federation.max_records.", most))
 	}
 	return all
 }
@@ -53,7 +53,7 @@ func (e *Examined) Warnings() []string {
 func (e *Examined) Persons() string {
 	p := e.Of.Persons
 	if p == nil {
-		return fmt.Sprintf("The study does not read which rows belong to one person. It protects %s. To count persons with several rows, name the column that identifies the person of a row: --person COLUMN.", e.Study.Privacy.Protects())
+		return fmt.Sprintf("The study does not know which rows belong to the same person. It protects %s. To count persons with several rows, name the column that identifies the person of a row: --person COLUMN.", e.Study.Privacy.Protects())
 	}
 	text := fmt.Sprintf("The column %s names %s. ", p.Column, Plural(p.Number, "person"))
 	switch {
@@ -105,7 +105,7 @@ func (e *Examined) Columns() []ColumnRule {
 		all = append(all, r)
 	}
 	if p := e.Study.Table.Person; p != "" {
-		all = append(all, ColumnRule{p, "any text: whose row it is", "the record is left out", "–"})
+		all = append(all, ColumnRule{p, "any text: the person of the row", "the record is left out", "–"})
 	}
 	return all
 }
@@ -143,9 +143,9 @@ func (e *Examined) Finding(f shard.Finding) string {
 	}
 	switch f.Problem {
 	case shard.Malformed:
-		return fmt.Sprintf("%s %s not divided into the fields of a record, and %s left out.", Plural(f.Count, "line"), verb("is", "are"), verb("is", "are"))
+		return fmt.Sprintf("%s cannot be split into the fields of a record, and %s left out.", Plural(f.Count, "line"), verb("is", "are"))
 	case shard.NoPerson:
-		return fmt.Sprintf("%s: %s %s not say whose %s, and %s left out.", f.Column, Plural(f.Count, e.Of.Unit), verb("does", "do"), verb("row it is", "rows they are"), verb("is", "are"))
+		return fmt.Sprintf("%s: %s %s no person, and %s left out.", f.Column, Plural(f.Count, e.Of.Unit), verb("names", "name"), verb("is", "are"))
 	case shard.Missing:
 		problem = verb("is missing", "are missing")
 	case shard.NoNumber:
@@ -215,9 +215,9 @@ func (e *Examined) Remedy(f shard.Finding) string {
 	case shard.Missing:
 		switch f.Rule {
 		case study.Impute:
-			return "Nothing must be done. Fill in the values if they are known."
+			return "Nothing needs to be done. Fill in the values if they are known."
 		case study.Drop:
-			return fmt.Sprintf("Nothing must be done: the study leaves such records out on purpose. To use them, fill in %s in %s.", name, rows)
+			return fmt.Sprintf("Nothing needs to be done: the study leaves such records out on purpose. To use them, fill in %s in %s.", name, rows)
 		}
 		return fmt.Sprintf("%sset a rule for a missing %s, or fill in the value in %s.", ask, name, rows)
 	case shard.NoNumber:
@@ -232,15 +232,15 @@ func (e *Examined) Remedy(f shard.Finding) string {
 		return fmt.Sprintf("Correct %s: the %s model counts whole events.", rows, e.Study.Model.Family)
 	case shard.NoLevel:
 		if f.Rule == study.Drop {
-			return fmt.Sprintf("Nothing must be done: the study leaves such records out on purpose. If the texts are misspelled, correct %s.", rows)
+			return fmt.Sprintf("Nothing needs to be done: the study leaves such records out on purpose. If the texts are misspelled, correct %s.", rows)
 		}
-		return fmt.Sprintf("%sadd the levels of %s, or correct %s: letters, capitals and blanks must be those of the study.", ask, name, rows)
+		return fmt.Sprintf("%sadd the levels of %s, or correct %s: spelling, capitals and spaces must be those of the study.", ask, name, rows)
 	}
 	switch f.Rule {
 	case study.Clamp:
-		return fmt.Sprintf("Nothing must be done. If the values are wrong, correct %s.", rows)
+		return fmt.Sprintf("Nothing needs to be done. If the values are wrong, correct %s.", rows)
 	case study.Drop:
-		return fmt.Sprintf("Nothing must be done: the study leaves such records out on purpose. If the values are wrong, correct %s.", rows)
+		return fmt.Sprintf("Nothing needs to be done: the study leaves such records out on purpose. If the values are wrong, correct %s.", rows)
 	}
 	return fmt.Sprintf("%swiden the bounds of %s, or correct %s.", ask, name, rows)
 }
@@ -263,11 +263,11 @@ func (e *Examined) Unused() string {
 	if len(e.Of.Unused) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("These columns are in the table, and the study does not read them: %s.", strings.Join(e.Of.Unused, ", "))
+	return fmt.Sprintf("The table has columns that the study does not read: %s.", strings.Join(e.Of.Unused, ", "))
 }
 
 // Warned is the sentence that is shown with every examination.
-const Warned = "This depends on single records, without any noise. Nothing of it was sent. Keep it as the records are kept."
+const Warned = "This output depends on single records, without any noise. None of it was sent. Protect it as you protect the records."
 
 // Write writes the description as text.
 func (e *Examined) Write(w io.Writer) error {

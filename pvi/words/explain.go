@@ -91,7 +91,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 		e.Reads = append(e.Reads, explainColumn(st, &st.Columns[i]))
 	}
 	if name := st.Table.Person; name != "" {
-		e.Reads = append(e.Reads, ExplainedColumn{name, "any text", fmt.Sprintf("whose row it is: a client uses at most %s of a person, chosen by lot; never sent", Plural(st.Privacy.Rows(), "row"))})
+		e.Reads = append(e.Reads, ExplainedColumn{name, "any text", fmt.Sprintf("the person of the row: a client uses at most %s of a person, chosen by lot; never sent", Plural(st.Privacy.Rows(), "row"))})
 	}
 	for i, c := range st.Columns {
 		if !read[i] {
@@ -209,9 +209,9 @@ func ExplainStan(w io.Writer, p *pvi.Protocol) error {
 func cost(st *study.Study) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
-		return []string{"What that gives away about the client's whole data set: sim plan says, against whom."}
+		return []string{"How much that reveals about the client's whole data set, and to whom: sim plan prints this."}
 	case study.Record, study.Person:
-		return []string{fmt.Sprintf("What that gives away about %s: sim plan says, against whom.", st.Privacy.Protects())}
+		return []string{fmt.Sprintf("How much that reveals about %s, and to whom: sim plan prints this.", st.Privacy.Protects())}
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func priorInWords(p fit.Parameter) string {
 
 func aboutInWords(p fit.Parameter) string {
 	if p.Beyond {
-		return "unconstrained coordinate of what has this prior"
+		return "unconstrained coordinate of the parameter that has this prior"
 	}
 	return p.About
 }
@@ -260,12 +260,12 @@ func likelihoodInWords(m *fit.Model) string {
 		return "Given the parameters, the log density that the program gives a record:"
 	}
 	if st.Model.Family == study.Mixture {
-		return fmt.Sprintf("The columns %s of a record are drawn from one of %d normal clusters, chosen by the weights; which one is summed over.",
+		return fmt.Sprintf("The columns %s of a record are drawn from one of %d normal clusters, chosen by the weights; the density sums over the clusters.",
 			strings.Join(st.Model.Variables, ", "), st.Model.Components)
 	}
-	predictor := "η, the sum of the coefficients times what the record says (x·beta)"
+	predictor := "η, the sum of the coefficients times the record's values (x·beta)"
 	if len(st.Model.Groups) > 0 {
-		predictor += " and what its group adds"
+		predictor += " and the effects of its groups"
 	}
 	if st.Model.Family == study.NeuralNetwork {
 		predictor = "η, the output of the network"

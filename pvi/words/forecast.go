@@ -29,7 +29,7 @@ func Forecast(p *pvi.Protocol) string {
 		if p.Study().Model.Absent() {
 			of = "number of the tables"
 		}
-		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to one: the noise hides the contributions of the first %.0f records of the whole federation.",
+		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to each, so the noise hides the contributions of up to %.0f records of the whole federation.",
 			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f))
 	}
 	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
@@ -54,7 +54,7 @@ func Warning(p *pvi.Protocol) string {
 	if m, ok := p.Method().(method.Signalled); ok {
 		return Wrap(signalForecast(p, m, f))
 	}
-	return Wrap(fmt.Sprintf("One round's noise has sd %s. With %s, a signal of at most %s times that may be too little: rounds may leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as unit would help.",
+	return Wrap(fmt.Sprintf("The noise of one round has sd %s. With %s, a signal of at most %s times the noise may be too small: rounds may leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as the privacy unit would help.",
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
@@ -66,7 +66,7 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 	if p.Study().Inference.Solver == study.DPSEP {
 		return propagationForecast(p, f)
 	}
-	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides the contributions of the first %.0f records of the whole federation.",
+	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s, so the noise hides the contributions of up to %.0f records of the whole federation.",
 		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
 	if m := p.Method().Noise().Multiplier; steps.Rate < 1 && m < leastSampledNoise {
 		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", Number(m), leastSampledNoise)
@@ -75,7 +75,7 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 }
 
 func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
-	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides the contributions of the first %.0f records of the whole federation.",
+	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s, so the noise hides the contributions of up to %.0f records of the whole federation.",
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
 }
 
@@ -86,7 +86,7 @@ func hides(p *pvi.Protocol, f method.Forecast) string {
 	if records == 0 || f.Noise/f.Largest < records {
 		return ""
 	}
-	return fmt.Sprintf(" These are more than the %.0f records that the study expects of all clients: it is hopeless.", records)
+	return fmt.Sprintf(" The study expects only %.0f records of all clients together, so it is hopeless.", records)
 }
 
 // fullSignal is the value of [method.Signalled.Signal] above which the noise hardly widens the
@@ -98,14 +98,14 @@ func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) stri
 	enough := fmt.Sprintf("about %.0f clients", math.Ceil(float64(len(p.Roster()))*fullSignal/s))
 	switch {
 	case f.Doubtful:
-		return fmt.Sprintf("The signal of %s is %s times the noise in one direction: too little for %s. Intervals will be little narrower than the prior's. With the same ε, %s come near the narrowest intervals that the noise permits; fewer coefficients, a narrower prior, or the record as unit help as well.", clients, Number(s), coefficients, enough)
+		return fmt.Sprintf("The signal of %s is %s times the noise in one direction: too little for %s. Intervals will be hardly narrower than the prior's. With the same ε, %s would have intervals near the narrowest that the noise permits. Fewer coefficients, a narrower prior, or the record as the privacy unit would help as well.", clients, Number(s), coefficients, enough)
 	case s < fullSignal:
-		return fmt.Sprintf("The signal of %s is %s times the noise in one direction. For %s intervals will be right and wide; with the same ε, %s come near the narrowest intervals that the noise permits.", clients, Number(s), coefficients, enough)
+		return fmt.Sprintf("The signal of %s is %s times the noise in one direction. Intervals of %s will be right but wide. With the same ε, %s would have intervals near the narrowest that the noise permits.", clients, Number(s), coefficients, enough)
 	}
 	return fmt.Sprintf("The signal of %s is %s times the noise in one direction: enough for intervals of %s that are near the narrowest that the noise permits.", clients, Number(s), coefficients)
 }
 
 func partsForecast(p *pvi.Protocol, f method.Forecast) string {
-	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. A precision that records raise by less than the noise may leave no proper posterior, and the round is rejected: more parts with a smaller clip, or a prior with a precision of a few times that sd, prevent it.",
+	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. If records raise a precision by less than the noise, the posterior may be improper and the round is rejected. More parts with a smaller clip, or a prior whose precision is a few times that sd, prevent this.",
 		Number(f.Noise), Number(f.Largest))
 }

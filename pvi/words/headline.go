@@ -15,7 +15,7 @@ func Headline(costs []method.Cost) string {
 	text := fmt.Sprintf("ε = %s at δ = %g under %s, against %s.", Number(strongest.Epsilon), strongest.Delta, strongest.Adjacency, strongest.View.Who)
 	for _, c := range costs {
 		if c.View.Name == method.Coordinator && c.Adjacency == strongest.Adjacency {
-			text += fmt.Sprintf(" The study trusts %s not to do so; that would be ε = %s.", c.View.Who, Number(c.Epsilon))
+			text += fmt.Sprintf(" Against %s it would be ε = %s; the study trusts that nobody opens single messages.", c.View.Who, Number(c.Epsilon))
 		}
 	}
 	return text + large(strongest.Epsilon)

@@ -39,7 +39,7 @@ func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 		want    []string
 		not     string
 	}{
-		{"three", 3, nil, []string{"ε = 4 at δ = 1e-05 under zero-out, against one other participant, with or without the coordinator", "The study trusts a coordinator who can open every client's message not to do so"}, ""},
+		{"three", 3, nil, []string{"ε = 4 at δ = 1e-05 under zero-out, against one other participant, with or without the coordinator", "Against a coordinator who can open every client's message it would be ε = 5.992; the study trusts that nobody opens single messages."}, ""},
 		{"two", 2, nil, []string{"ε = 4 at", "against one other participant"}, ""},
 		{"one", 1, nil, []string{"ε = 4 at", "against an outsider"}, "participant"},
 		{"no colluders", 3, []study.Override{none}, []string{"ε = 5.06", "against one other participant, who knows"}, ""},

@@ -26,7 +26,7 @@ func recordsKept(st *study.Study) []string {
 		c := &st.Columns[i]
 		text := c.Name + ": " + within(c) + policies(c) + "."
 		if !read[i] {
-			text += " The model does not use this column: it is there to choose records."
+			text += " The model does not use this column: it only selects records."
 		}
 		if slice := sliceOf(c); slice != "" {
 			text += " A NARROW SLICE: the study keeps only records with " + slice + "."
@@ -38,7 +38,7 @@ func recordsKept(st *study.Study) []string {
 	}
 	most := "A file may have any number of records."
 	if st.Privacy.Unit.OfRecords() {
-		most += fmt.Sprintf(" A sum of more than federation.max_records = %d is cut off at what that many can add up to.", st.Federation.MaxRecords)
+		most += fmt.Sprintf(" A sum over more than federation.max_records = %d records is clipped to the largest sum that this many records can have.", st.Federation.MaxRecords)
 	}
 	return append(out, most+" Only the holder learns how many records were left out: from client check --data before the study, and from records.json in the state directory.")
 }
@@ -78,15 +78,15 @@ func sliceOf(c *study.Column) string {
 // policies describes how a record is treated if its value in the column is missing or is not
 // allowed.
 func policies(c *study.Column) string {
-	others := "; records with others are left out"
+	others := "; records with other values are left out"
 	if c.Outside == study.Clamp {
-		others = "; others count as the nearest bound"
+		others = "; other values count as the nearest bound"
 	}
 	switch {
 	case c.Missing == study.Impute:
-		return others + "; a missing one counts as " + c.Imputed
+		return others + "; a missing value counts as " + c.Imputed
 	case c.Outside == study.Clamp:
-		return others + "; records without one are left out"
+		return others + "; records without a value are left out"
 	}
 	return "; other records are left out"
 }

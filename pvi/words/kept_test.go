@@ -41,8 +41,8 @@ outside = "clamp"
 	kept := strings.Join(words.NewExplained(p).Kept, "\n")
 	for _, want := range []string{
 		"site: one of a, b, c, d, e, f; other records are left out. The model does not use this column",
-		"year: a number in [2020, 2021]; other records are left out. The model does not use this column: it is there to choose records. A NARROW SLICE: the study keeps only records with year from 2020 to 2021.",
-		"weight: a number in [50, 52]; others count as the nearest bound; records without one are left out. The model does not use this column: it is there to choose records.",
+		"year: a number in [2020, 2021]; other records are left out. The model does not use this column: it only selects records. A NARROW SLICE: the study keeps only records with year from 2020 to 2021.",
+		"weight: a number in [50, 52]; other values count as the nearest bound; records without a value are left out. The model does not use this column: it only selects records.",
 		"any number of records",
 		"Only the holder learns",
 	} {

@@ -24,9 +24,9 @@ func AtTwoClients(p *pvi.Protocol) (string, error) {
 	case err != nil || !ok:
 		return "", err
 	case !known:
-		return "For a person with rows at two clients no cost is known, because both may draw the person into one sum: inference.sampling_rate = 1.0 and privacy.people_across = 2 protect such persons.", nil
+		return "The cost for a person with rows at two clients is not known, because both may draw the person into one sum. To protect such persons, write inference.sampling_rate = 1.0 and privacy.people_across = 2.", nil
 	}
-	return fmt.Sprintf("A person with rows at two clients is protected less: ε = %s against %s. With privacy.people_across = 2 the target is for such persons.", Number(cost.Epsilon), cost.View.Who), nil
+	return fmt.Sprintf("A person with rows at two clients is protected less: ε = %s against %s. With privacy.people_across = 2 the study meets its target for such persons.", Number(cost.Epsilon), cost.View.Who), nil
 }
 
 // one describes the vectors that are clipped: the vectors of single records, or the sums over the

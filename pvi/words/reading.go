@@ -21,7 +21,7 @@ func Reading(w io.Writer, r shard.Report) error {
 		{"records were dropped", r.Dropped},
 		{"values were clamped to their bounds", r.Clamped},
 		{"missing values were imputed", r.Imputed},
-		{"values lay beyond the scale that was found and count as at its ends", r.Beyond},
+		{"values lay beyond the scale that was found and count as its nearest end", r.Beyond},
 	} {
 		var parts []string
 		total := 0
@@ -34,7 +34,7 @@ func Reading(w io.Writer, r shard.Report) error {
 		}
 	}
 	if r.Malformed > 0 {
-		b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d lines were left out: they are not divided into the fields of a record.", r.Malformed)))
+		b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d lines were left out: they cannot be split into the fields of a record.", r.Malformed)))
 	}
 	if r.First != nil {
 		b.WriteString(Wrap(fmt.Sprintf("The study has no rule for %s of what was left out. The first is %s.", Plural(r.Refused, "record"), r.First)))

@@ -50,12 +50,12 @@ func public(p *pvi.Protocol) []string {
 		fmt.Sprintf("Who takes part: %s, of which at least %d must answer.", Plural(len(p.Roster()), "client"), p.MinClients()),
 	}
 	if st.Model.Absent() {
-		out = append(out, "After the round the tables of all clients' records together.")
+		out = append(out, "After the round, the tables of all clients' records together.")
 	} else {
-		out = append(out, fmt.Sprintf("After every round the present posterior: %s of a Gaussian with %s covariance.", Plural(p.Family().Size(), "number"), p.Family().Name()))
+		out = append(out, fmt.Sprintf("After every round, the current posterior: %s of a Gaussian with %s covariance.", Plural(p.Family().Size(), "number"), p.Family().Name()))
 	}
 	if p.ReleasesSize() > 0 {
-		out = append(out, "After every round the answer of each client, so that every client can check its own and add them up.")
+		out = append(out, "After every round, the answer of each client, so that every client can check its own and add them up.")
 	}
 	if st.Federation.Opens == study.OpenSums {
 		out = append(out, "Of what clients send, only the sum over all that answered is to be opened.")
@@ -72,7 +72,7 @@ func sent(p *pvi.Protocol) []string {
 		if in.Solver == study.Scoring {
 			votes := ""
 			if st.Model.Formula != nil {
-				votes = " In the first round they are votes instead: for each parameter, how much its records tell about it, and where a fit of its records alone would place it."
+				votes = " In the first round it sends votes instead: for each parameter, how much information its records have about it, and its estimate in a fit of these records alone."
 			}
 			return []string{
 				fmt.Sprintf("%s times: %s, scaled together to norm %s or less, with Gaussian noise that in a sum has sd %s. They are the gradient and the curvature of all its records at a published point, the products of the gradient's elements, and two numbers that say how much was clipped.%s",
@@ -109,7 +109,7 @@ func sent(p *pvi.Protocol) []string {
 			return sentByParts(p)
 		}
 		return []string{
-			fmt.Sprintf("Once: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
+			fmt.Sprintf("Once: %s that summarise its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
 				Plural(p.Model().Linear().StatisticsSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
 		}
 	}
@@ -124,7 +124,7 @@ func sentTables(st *study.Study) []string {
 	if st.Describe == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("In the first round, with the sum and in its noise: %s. They use %.0f %% of the budget.", tablesInWords(st), 100*st.Describe.Share)}
+	return []string{fmt.Sprintf("In the first round, together with the sum and under the same noise: %s. They use %.0f %% of the budget.", tablesInWords(st), 100*st.Describe.Share)}
 }
 
 // sentScores describes the scores of held-out records.
@@ -146,9 +146,9 @@ func tablesInWords(st *study.Study) string {
 	}
 	by := ""
 	if d.By >= 0 {
-		by = ", each of them for every level of " + st.Columns[d.By].Name + " by itself"
+		by = ", for every level of " + st.Columns[d.By].Name + " separately"
 	}
-	return fmt.Sprintf("tables that describe its records, which are counts by level or by bin, of missing values where these are allowed, and for numbers the sums of values and of squares, of %s%s", strings.Join(names, ", "), by)
+	return fmt.Sprintf("tables that describe %s%s: counts by level or by bin, counts of missing values where these are allowed, and, for numbers, sums of values and of squares", strings.Join(names, ", "), by)
 }
 
 // everyRound returns a phrase that says in which rounds a message is sent.
@@ -168,7 +168,7 @@ func capital(number string) string {
 
 func stays(st *study.Study) []string {
 	if st.Privacy.Unit == study.None {
-		return []string{"The records themselves. What is sent is computed from them without noise, and tells of them."}
+		return []string{"The records themselves. The messages are computed from them without noise, and reveal information about them."}
 	}
 	private := "How well the model fits them, how many there are, and how long anything took."
 	if st.Compare != nil {
@@ -219,11 +219,11 @@ func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(steps.Round, "noisy sum"), what, one(&p.Study().Privacy), Number(n.Clip), Number(n.Multiplier), fmt.Sprint(steps.Total)))
 	}
 	if s, ok := m.Start(); ok {
-		out = append(out, fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
+		out = append(out, fmt.Sprintf("Once, before anything else: %s that summarise its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
 			Plural(s.Dim(), "number"), Number(s.Clip()), Number(s.NoiseMultiplier())))
 	}
 	if !p.Sound() {
-		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches are accounted as if records came into them by another chance than they do.")
+		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: the cost is computed for another way of drawing batches than the one in use.")
 	}
 	for _, c := range p.After() {
 		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
