@@ -55,7 +55,8 @@ synthetic.truth.v = -1.0
 	return p
 }
 
-// onGrid computes the moments of the posterior of two coefficients from its density on a grid.
+// onGrid computes the mean and the covariance of two coefficients under the posterior. It adds up
+// the posterior density over the points of a grid.
 func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]float64, cov [3]float64) {
 	model := p.Federation.Protocol.Model()
 	var total float64

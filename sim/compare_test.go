@@ -84,10 +84,10 @@ const (
 	withoutAge = `family = "linear", outcome = "pressure", terms = ["sex"], noise_sd = "learned"`
 )
 
-// The test checks a study whose clients hold out records. It must cost the ε in its study file. The
-// estimated number of held-out records must agree with the true number, up to the reported interval
-// and the random choice of the records. The cases vary the privacy unit, the adjacency, the opened
-// messages and the model.
+// The test checks a study whose clients hold out records. The reported cost must be the ε in the
+// study file. The interval for the number of held-out records must agree with the true number, with
+// an allowance for the random choice of the records. The cases vary the privacy unit, the
+// adjacency, the opened messages and the model.
 func TestHeldOutIsScored(t *testing.T) {
 	writeCompared(t)
 	of := func(key, value string) study.Override { return study.Override{Key: key, Value: value} }
@@ -130,10 +130,11 @@ func TestHeldOutIsScored(t *testing.T) {
 	}
 }
 
-// In every study of a bank, the model with the column age must have the better score, because the
-// outcome depends on age. The estimated elpd must agree, up to its standard error, with the mean
-// log density of all records under the posterior. The test can use all records instead of the
-// held-out records, because the fit has few parameters.
+// The test compares two models in a bank of studies. The outcome depends on age, so the model with
+// the column age must have the better score in every study. The estimated elpd must also agree with
+// the mean log density of all records under the posterior, up to its standard error. All records
+// can stand in for the held-out records, because a fit with few parameters predicts both equally
+// well.
 func TestHeldOutScoresOrderModels(t *testing.T) {
 	writeCompared(t)
 	const seeds = 6

@@ -35,8 +35,8 @@ func (p *Play) NoiseAware() (*NoiseAware, error) {
 	return p.Federation.noiseAware(p.Federation.Server.Posterior())
 }
 
-// covered returns the share of the true coefficients inside the central 90 % intervals of normal
-// distributions with the given means and variances.
+// covered returns the share of the true coefficients p.Truth that lie in the central 90 % intervals
+// of normal distributions. mean and variance have one element for each coefficient.
 func (p *Play) covered(mean, variance []float64) float64 {
 	within := 0
 	for i, truth := range p.Truth {

@@ -67,12 +67,12 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use makes the devices compute the private steps of f if they can. If the user has not chosen a
+// Use lets the devices compute the private steps of f if they can. If the user has not chosen a
 // device, Use does so only if the devices are likely to be faster than the CPU
-// ([cuda.Work.Faster]). runs is the number of federations that run at the same time on a machine
-// with enough cores. first is the index of the device for the first client. The next clients use
-// the next devices in turn. Use returns an error if the user requires a device and no device can
-// compute the steps.
+// ([cuda.Work.Faster]). For this estimate, runs is the number of federations that the caller would
+// run at the same time; Use counts at most one for each core. first is the index of the device for
+// the first client. The next clients use the next devices in turn. Use returns an error if the user
+// requires a device and no device can compute the steps.
 func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil
@@ -113,9 +113,9 @@ func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task. It returns none if the CPU must compute the task. If why is
-// not nil, no device can compute the task, and For returns why as an error if the user requires a
-// device.
+// For returns the devices for a task, or none if the CPU must compute the task. If no device can
+// compute the task, the caller passes the reason in why. For then returns this reason as an error
+// if the user requires a device.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil

@@ -154,8 +154,7 @@ func extensionNotes(st *study.Study) (notes []string) {
 	return notes
 }
 
-// A clipped solver shortens the changes that another solver proposes, with the clip of an
-// extension.
+// A clipped solver applies the [Clip] of an extension to the changes that another solver proposes.
 type clipped struct {
 	solver.Solver
 	shorten Clip

@@ -29,8 +29,8 @@ type Federation struct {
 	post     post
 	verdicts map[pvi.Verdict]int
 
-	// LastOutcome is the outcome of the last round. It is nil until the last round has ended, and
-	// in a study without a last round.
+	// LastOutcome is the outcome of the last round. It is nil before the last round ends. It is
+	// always nil if the study has no last round.
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
 	iterates    *iterates // nil unless the study requests the variance of the iterates
@@ -162,8 +162,8 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 	return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
 }
 
-// collect passes answers to the server until the next outcome. It returns nil if no more answers
-// are on their way and there was no outcome.
+// collect passes answers to the server until the next outcome, which it returns. It returns nil if
+// no answer is on its way and the server still has no outcome.
 func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	for outcome == nil && err == nil {
 		m, ok := f.post.next()
@@ -200,7 +200,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	return nil
 }
 
-// Message returns the last release of site m. The release is valid until the next call of Step.
+// Message returns the most recent release of site m, which the next call of Step overwrites.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
 // forSites calls do(i) for every site i from 0 to n−1. It uses several goroutines if the work is

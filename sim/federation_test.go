@@ -108,8 +108,9 @@ func largestGap(r *Result) float64 {
 	return gap
 }
 
-// The test compares a diagonal posterior with the mean-field posterior of the pooled records,
-// whose mean is the mean of the exact posterior.
+// The test checks that a federation with a diagonal family finds the mean-field posterior of the
+// pooled records. The expected posterior has the mean of the exact posterior and the diagonal of
+// its precision.
 func TestDiagonalIsMeanField(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -272,9 +273,9 @@ func TestNoPromise(t *testing.T) {
 	}
 }
 
-// The test compares the forecast of the noise in a study with simulated results. The sd of the
-// precision over seeds must equal the forecast sd of the noise. The clip must have little
-// effect.
+// The test checks the forecast of the noise in a study. Over many seeds, the precision of the
+// posterior must have the forecast standard deviation. The clip is so large that only the noise
+// matters.
 func TestForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -29,10 +29,11 @@ var (
 	firstStudy       = flag.Uint64("first", 30_000, "seed of the first of these studies")
 )
 
-// holding collects the results of several studies of one formula. For each study, truths has the
-// share of the 90 % intervals that contain the true coefficient, and draws has the probability that
-// the pooled posterior gives to an interval, averaged over the intervals. The other fields are sums
-// over all coordinates of all studies.
+// holding collects the results of several studies of one formula. truths and draws have one element
+// for each study. In truths it is the share of the 90 % intervals that contain the true
+// coefficient. In draws it is the mean probability of an interval under the pooled posterior, which
+// is approximated by a normal distribution at its mode. The other fields are sums over all
+// coordinates of all studies.
 type holding struct {
 	truths, draws          []float64
 	squares, width, pooled float64 // squares adds up ((mean − pooled mode)/sd)², width adds up log(sd/pooled sd), and pooled counts the coordinates
@@ -50,14 +51,14 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// forClients reports whether a study that protects whole clients can fit f with intervals. It
-// cannot if f has effects of sites, curves s(x) or monotone effects mo().
+// forClients reports whether the formula f can be fitted with intervals if the privacy unit is the
+// client. Effects of sites, curves s(x) and monotone effects mo() prevent this.
 func forClients(f formulas.Formula) bool {
 	return !strings.Contains(f.Text, "site") && !strings.Contains(f.Text, "s(x") && !strings.Contains(f.Text, "mo(")
 }
 
-// add plays one study of 100 clients with 40 records each. The privacy unit is the client, ε is 4,
-// and other settings have their defaults.
+// add runs one study of the formula f and adds its results to h. The study has 100 clients with 40
+// records each. The privacy unit is the client, ε is 4, and the other settings have their defaults.
 func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 	t.Helper()
 	const clients, each, z90 = 100, 40, 1.6448536

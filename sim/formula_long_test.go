@@ -16,12 +16,13 @@ import (
 	"fedpvi/sim"
 )
 
-// hierarchical lists the formulas in pvi/formula/testdata with effects of groups, curves or steps.
-// Their posteriors are far from normal at the mode, so they are not compared here.
+// hierarchical lists the formulas in pvi/formula/testdata with effects of groups, curves or ordered
+// steps. The test excludes them, because a normal approximation at the mode is far from their
+// posteriors.
 var hierarchical = []string{"logit", "rate", "negbinomial", "cumulative-probit", "slopes", "correlated", "curve", "gamma"}
 
-// skewed lists formulas with skewed posteriors for the made-up records, so that the means are
-// further from the mode.
+// skewed lists the formulas whose posteriors for the made-up records are skewed. The test allows
+// their means to be further from the mode.
 var skewed = []string{"zero-inflated-negbinomial", "truncated"}
 
 // The test checks, for every formula that is not hierarchical, that the fit without privacy to

@@ -73,7 +73,8 @@ func cohort(t *testing.T) []patient {
 }
 
 // relapse is the log posterior density of relapse.toml, written by hand. The first three parameters
-// are log hazards. Their prior mean is minus the middle of the log days, and their prior sd is 2.5.
+// are log hazards. Their prior has the sd 2.5 and the mean −2.95, which is minus the midpoint of
+// the range of log days, from log 1 to log 365.
 func relapse(all []patient) func(theta []float64) float64 {
 	return func(theta []float64) float64 {
 		lp := 0.

@@ -10,9 +10,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// frequencies tests whether records are drawn as often as the accountant assumes. It counts how
-// often each record is in each step of an epoch, how often two records are in the same batch,
-// how often a record returns in the next epoch, and the sizes of batches.
+// frequencies tests whether the sampler of d draws records as often as the accountant assumes. It
+// counts how often each record is in each step of an epoch, how often two records are in the same
+// batch, how often a record is in the same step of two successive epochs, and the sizes of batches.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
@@ -91,13 +91,13 @@ func (d descent) law() law {
 type counts struct {
 	records, steps int
 	record         []float64 // number of epochs in which record i was in step s, at index i·steps + s
-	pair           []float64 // for each pair of records, number of epochs in which both were in the same batch
-	// number of pairs of successive epochs in which a record was in the same step, indexed by
-	// record; the pairs do not overlap
+	pair           []float64 // number of epochs in which two records were in the same batch; one element for each pair of records
+	// number of times that record i was in the same step of two successive epochs, at index i;
+	// epochs are compared in disjoint pairs, so that the comparisons are independent
 	again []float64
 	sizes []float64 // number of epochs, by size of the first batch
-	// last tells whether a record was in a step of the last epoch, and now tells whether it is in a
-	// step of the current epoch; both have the index record·steps + step
+	// last tells whether record i was in step s of the previous epoch, at index i·steps + s. now
+	// tells the same for the current epoch.
 	last, now []bool
 }
 

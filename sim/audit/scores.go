@@ -50,11 +50,12 @@ nominal_records = 20
 min_clients = 3
 `
 
-// A scored is a test case in which clients release scores. The first client holds the protected
-// record or, if the privacy unit is the client, is the protected unit itself. The second client
-// contributes nothing. The last client can collude with the observer. Every round's outcome is
-// void, so that every run asks the same queries. The observer sees the answers of the first client
-// or, if only sums are opened, the sum of the first two clients.
+// A scored is a test case for the method that releases scores (package scoring). The first client
+// holds the protected record or, if the privacy unit is the client, is the protected unit itself.
+// The second client contributes nothing. If only sums are opened, the last client colludes with the
+// observer. Every round's outcome is void, so that every run asks the same queries. The observer
+// sees the answers of the first client or, if only sums are opened, the sum of the first two
+// clients.
 type scored struct {
 	unit      study.Unit
 	adjacency accountant.Adjacency
@@ -143,13 +144,14 @@ func (c scored) nothing() *shard.Records {
 }
 
 // far returns the records of the first client in one of the two worlds of an attack. In world 1 the
-// vectors of these records exceed most clips. In world 0 the records have the opposite outcome
-// under replace-one, and contribute zero vectors under the other adjacencies.
+// vectors of these records are longer than the clip in most rounds. In world 0 the records have the
+// opposite outcome if the adjacency is replace-one. Under the other adjacencies they contribute
+// zero vectors.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		// a larger x would give the client more information about θ, and package population limits
-		// the gradient of such a client
+		// With a larger x the client's records would determine θ more precisely, and package
+		// population would limit the client's gradient.
 		n, x = 60, 1
 	}
 	switch {
@@ -169,8 +171,9 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// answers returns the messages of the honest clients in all rounds. Every round's outcome is void.
-// answers truncates each message to the dimension of the round's mechanism.
+// answers returns the messages of the honest clients, indexed by round, client and element. Every
+// round's outcome is void. A message can be longer than the vector that the round's mechanism
+// releases, and answers drops the surplus elements.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -200,8 +203,9 @@ func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rou
 	return rounds, nil
 }
 
-// messages collects the noise in the messages of clients that contribute nothing. It splits each
-// message into pairs of successive elements.
+// messages collects the noise in the messages of clients that contribute nothing. It treats
+// elements 2j and 2j + 1 of a message as one sample of two noise values, so that their independence
+// can be tested.
 func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 200
 	p, err := c.protocol()
@@ -294,9 +298,9 @@ func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 	return certain(true, "answers of %d pairs differ by no more than %.6f of the accounted sensitivity", pairs, farthest), nil
 }
 
-// pair returns two neighbouring data sets of a client. The values of the numeric column include NaN,
-// values outside the column's bounds and, unless the model is a program, infinite and huge values. The
-// accounted sensitivity must hold for all of them.
+// pair returns two neighbouring data sets of one client at random. The values of the numeric column
+// include NaN and values outside the column's bounds. Unless the model is a program, they also
+// include infinite and huge values. The accounted sensitivity must hold for all of them.
 func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func() float64 {
 		if r.IntN(4) == 0 {
@@ -322,7 +326,9 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 			worlds[world].Append(row())
 		}
 	}
-	alike, others := r.IntN(2) == 0, row() // with equal records the norm of the sum is as large as possible
+	// If alike is true, all records are equal, so that the norm of the sum of their vectors is as
+	// large as possible.
+	alike, others := r.IntN(2) == 0, row()
 	for range 1 + r.IntN(12) {
 		shared := slices.Clone(others)
 		if !alike {
@@ -385,8 +391,9 @@ func (c scored) charged(context.Context, task) (Check, error) {
 	return certain(true, "the charge for up to %d releases is their cost", len(squares)), nil
 }
 
-// scoreNorms tests that the norms of the records' vectors are at most the clip of the round, before
-// the mechanism clips them. The queries are computed from random sums.
+// scoreNorms tests that every record's vector has at most the norm of the round's clip, before the
+// mechanism clips it. The queries of the first round start from the prior. Those of later rounds
+// start from a fit that was moved by random sums in place of released ones.
 func scoreNorms(_ context.Context, t task) (Check, error) {
 	var longest float64
 	for _, c := range []scored{scoredCases[0], countedScores} {

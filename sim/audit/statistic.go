@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// linear returns the statistic wᵀx that best separates two Gaussians with the same covariance,
-// which is Fisher's discriminant. It estimates means and covariance from the given runs.
+// linear returns Fisher's discriminant: the linear function wᵀx of an observation x that best
+// separates two Gaussians with the same covariance. It estimates the two means and the covariance
+// from null and other, which hold one observation for each run.
 func linear(null, other [][]float64) (statistic, error) {
 	n := len(null[0])
 	centred := mat.NewDense(n, len(null)+len(other), nil)
@@ -51,8 +52,8 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly returns a list that contains only the linear statistic. Many attacks use it as their
-// function learn.
+// linearOnly returns the linear statistic as the only element of a list. Many attacks use
+// linearOnly as their field learn (see [attack]).
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err

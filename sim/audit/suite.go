@@ -105,8 +105,9 @@ func lazily(about string, set func() (attack, error)) question {
 	})
 }
 
-// descents has a test case for each kind of sampling. The cases with newProducts use Poisson
-// sampling, under two adjacencies.
+// descents has a test case for each kind of sampling. The two cases with newProducts test sums that
+// are computed by products of matrices (see [products]), under Poisson sampling and one adjacency
+// each.
 var descents = []descent{
 	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newIntegers},
 	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newIntegers},

@@ -13,10 +13,10 @@ import (
 	"fedpvi/sim"
 )
 
-// A summed is a test case in which the gradients of clients are opened only as a sum. The last
+// A summed is a test case in which only the sum of the clients' gradients is opened. The last
 // clients collude with the observer: they reveal their messages, and the gradients of their records
-// are zero. Only the noise shares of the other clients protect the record. There are as few other
-// clients as the study allows.
+// are zero. Only the noise shares of the remaining, honest clients protect the record. The number
+// of honest clients is the smallest that the study allows.
 type summed struct {
 	mode      string // value of the setting inference.gradients
 	rate      float64
@@ -47,8 +47,8 @@ func (s summed) protocol() (*pvi.Protocol, error) {
 		set("privacy.adjacency", s.adjacency), set("inference.gradients", s.mode), set("inference.sampling_rate", s.rate))
 }
 
-// play begins a run in which the first client holds the records first. The gradients of all other
-// clients' records are zero.
+// play sets up a run in which the first client holds the records in the argument first. The records
+// of all other clients have zero gradients.
 func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.Federation, error) {
 	records := []*shard.Records{first}
 	for m := 1; m < summedClients; m++ {
@@ -58,7 +58,8 @@ func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.F
 }
 
 // attack returns an attack that tests whether the protected record is present or, under
-// replace-one, which of two records is present. The claim is the cost to the coalition.
+// replace-one, which of two records is present. The claim to test is the privacy cost against the
+// coalition of the observer and the colluding clients.
 func (s summed) attack() (attack, error) {
 	protocol, err := s.protocol()
 	if err != nil {

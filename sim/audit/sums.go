@@ -124,8 +124,8 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		return Check{}, err
 	}
 	m := all.(products)
-	// Single precision can represent the sum of vectors plus the noise, because the noise is far
-	// smaller than the clip.
+	// A float32 sum of a vector and the noise loses at most a relative 2^−20, because the noise is
+	// far smaller than the clip. The bound allows for this rounding.
 	allowed := m.Sensitivity() * (1 + 0x1p-20)
 	r := rand.New(seeded.Stream(t.seed, "norms of products"))
 	var largest float64

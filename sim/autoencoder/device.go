@@ -13,8 +13,8 @@ import (
 // because the user sees progress only between calls.
 const mostPlanned = 512
 
-// onDevice holds the device that computes the steps, and a function that draws the batches and
-// the noise of the next steps.
+// onDevice is the part of a run that computes steps on a device. The function plan draws the
+// batches and the noise of the next steps on the CPU.
 type onDevice struct {
 	name   string
 	failed func(error) error

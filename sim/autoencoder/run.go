@@ -104,7 +104,8 @@ func (r *Run) read() error {
 	return nil
 }
 
-// sums returns the mechanism for the sums of gradients, and the maximum size of a batch.
+// sums returns the mechanism that adds up the gradients of a batch, with or without privacy, and
+// the maximum number of records in a batch.
 func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, error) {
 	sampler, err := dpmech.Poisson{Rate: s.Rate()}.Sampler(records)
 	if err != nil {

@@ -94,11 +94,11 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// The effect of the only record is negligible, so the chain is an autoregression around the prior
-// with coefficient 1 − η/2. The test compares the variance of the chain's states with the exact
-// variance. The variance of the noise in a step is η, or η²/4 times the variance of the noisy sums
-// if that is larger. The estimate from 10,000 steps is at least as precise as an estimate from
-// 10,000·η/2/2 independent samples.
+// The test compares the variance of a chain's states with the exact variance. There is only one
+// record, whose effect is negligible, so the chain is an autoregression around the prior's mean
+// with coefficient 1 − η/2. Each step adds noise with variance η, or with η²/4 times the variance
+// of the noisy sums if that is larger. The average covers 10,000 steps. It is at least as precise
+// as 10,000·(η/2)/2 independent samples.
 func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
 		{1e-9, 0.2, 0.2},            // the privacy noise is negligible, so a step adds noise of variance η

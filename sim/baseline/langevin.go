@@ -19,9 +19,9 @@ import (
 //
 // where p is the density of the prior, and G is the noisy sum of clipped gradients divided by the
 // sampling rate. If the variance of the noise in η/2·G is below η, the term e is normal noise that
-// raises the variance to η. langevin returns the mean and standard deviation of θ over the last
-// steps, as many as the study averages over. Because of the noise in G, the samples spread more
-// widely than the posterior.
+// raises the variance to η. Otherwise e is zero. langevin returns the mean and standard deviation
+// of θ over the last steps. Their number is the number of steps over which the study averages. The
+// noise in G makes the samples spread more widely than the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
@@ -110,6 +110,6 @@ func (m *moments) found() (mean, sd []float64) {
 	return m.mean, sd
 }
 
-// pointSD replaces a standard deviation of zero on the model's scale, because q needs a finite
-// precision.
+// pointSD replaces a standard deviation of zero, because the precision in q must be finite. It is
+// on the model's scale.
 const pointSD = 1e-6

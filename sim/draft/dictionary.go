@@ -409,8 +409,9 @@ func dated(name string, values []string) (Column, bool) {
 	return c, day(c.First) != ""
 }
 
-// seen returns a description of the column with the given name, whose kind, bounds and levels
-// follow from the given values.
+// seen guesses the kind of a column from made-up values, and describes the column. Dates and
+// numbers get bounds, and any other kind gets levels. A column with too many different strings is
+// unusable.
 func seen(name string, values []string) Column {
 	if c, ok := dated(name, values); ok {
 		return c

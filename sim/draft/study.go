@@ -17,8 +17,8 @@ import (
 type Choices struct {
 	Name    string // name of the study
 	Outcome string // name of the column that the model explains
-	// names of the columns that explain the outcome; if empty, up to maxTerms of the other usable
-	// columns
+	// names of the columns that explain the outcome; if empty, the draft uses the other usable
+	// columns, but at most maxTerms of them
 	Terms   []string
 	Person  string  // name of the column that names the person of each row; empty if each person has one row
 	Clients int     // number of data holders, at least 2
@@ -110,12 +110,14 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.b, format+"\n", args...)
 }
 
-// key writes a key with its value, and with its comment unless the draft already has that comment.
+// key writes a line that sets a key to a value. It appends the comment, unless the same comment
+// occurs earlier in the draft.
 func (w *writer) key(key, value, comment string) {
 	w.line("%s", strings.TrimRight(key+" = "+value+w.comment(comment), " "))
 }
 
-// comment returns a comment for the end of a line, or "" if the draft already has it.
+// comment returns text as a comment for the end of a line. It returns "" if text is empty or occurs
+// earlier in the draft.
 func (w *writer) comment(text string) string {
 	if text == "" || w.told[text] {
 		return ""
