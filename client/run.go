@@ -289,8 +289,8 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// history returns the numbers of accepted, rejected and void rounds among the rounds that this
-// client has followed.
+// history counts the accepted, the rejected and the void rounds that this client has followed.
+// Before the roster is known, all counts are zero.
 func (a *participant) history() session.History {
 	if a.site == nil {
 		return session.History{}
@@ -298,8 +298,8 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round. before is an earlier result of history. If no round has
-// ended since that time, logVerdict logs nothing.
+// logVerdict logs the verdict on a round. It compares the counts of history with before, an earlier
+// result. If no round has ended since then, logVerdict logs nothing.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -317,8 +317,8 @@ func (a *participant) logVerdict(before session.History) {
 // failure.
 const maxFailures = 3
 
-// reply computes, charges and sends the answer to a plan. After maxFailures consecutive failed
-// answers, it returns a Failing.
+// reply computes, charges and sends the answer to a plan. If the answer cannot be computed, the
+// client goes on without it. After maxFailures such answers in a row, reply returns a Failing.
 func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) error {
 	item, err := a.answer(ctx)
 	if gone := new(lost); errors.As(err, &gone) {
@@ -351,7 +351,7 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent || !a.mayDeal() {
-			continue // this process has already sent the answer, or the cut is published and needs no further deal
+			continue // this process has already sent the answer, or it is too late to add the answer to the sum
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {
@@ -393,9 +393,9 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 }
 
 // untilPace finds the smallest multiple of the study's pace that is longer than the time that has
-// passed since the given time. It returns this multiple (after) and the remaining time until it is
-// reached (rest). The result late reports whether the multiple is more than one pace. All results
-// are zero if the study has no pace.
+// passed since the given time. after is this multiple, and rest is the time that remains until it.
+// late is true if the multiple is more than one pace. All results are zero if the study has no
+// pace.
 func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {

@@ -21,8 +21,8 @@ func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change applies the function change to the status. If the status is then different, it is
-// displayed.
+// change applies the function change to the status. It shows the new status if it differs from the
+// old one.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,11 +7,12 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// The client north approves a study for which three clients are expected. It recognises one of the
-// other two, so it expects one stranger. The study then begins with two strangers. North must stop,
-// show them in the review, and take part after the higher charge is approved.
+// The client north approves a study for which three clients are expected. Its policy recognises one
+// of the other two clients, so it expects one stranger: a client that the policy does not
+// recognise. The study then begins with two strangers. North must stop, show them in the review,
+// and take part after the higher charge is approved.
 //
-//abuse:case A05 more strangers than were expected need another approval, which shows them
+// abuse:case A05 more strangers than were expected need another approval, which shows them
 func TestMoreStrangersThanExpected(t *testing.T) {
 	h, all := federation(t, secureStudy("3\ncolluders = 1"), "north", "south")
 	north := all[0]

@@ -12,12 +12,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With secure aggregation, the privacy cost must be computed for a coalition of t clients if the
-// policy recognises all but at most t of the other clients. Otherwise it must be computed for a
-// coordinator that opens every message. North is the data holder in every case. The expected numbers
-// of clients that are not recognised were counted by hand.
+// The test checks for which observer the privacy cost is computed. With secure aggregation it must
+// be a coalition of t clients if the policy recognises all but at most t of the other clients.
+// Otherwise it must be a coordinator that opens every message. North is the data holder in every
+// case. The expected numbers of clients that are not recognised were counted by hand.
 //
-//abuse:case A05 clients that the policy does not recognise count as the coordinator's own
+// abuse:case A05 clients that the policy does not recognise count as the coordinator's own
 func TestStrangersAndTheCharge(t *testing.T) {
 	keys := map[identity.Name]identity.PublicKey{"north": {1}, "south": {2}, "east": {3}, "west": {4}}
 	members := &roster.Roster{Entries: []roster.Entry{{Name: "coordinator", Role: identity.Coordinator, Key: identity.PublicKey{9}}}}

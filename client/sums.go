@@ -22,7 +22,8 @@ import (
 // of these messages is written to disk before it is sent. Until the next step of the plan, a
 // message can be sent again.
 
-// newFederation returns the rules of the secure sums of a study whose roster is known.
+// newFederation prepares the secure sums of a study whose roster is known: it derives their rules
+// from the roster and the study.
 func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, error) {
 	members, err := phase.NewRoster(a.member.Study, clientsOf(chain.Members()))
 	if err != nil {
@@ -31,8 +32,8 @@ func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, e
 	return sums.New(chain, members.Fewest, a.site.VectorSize())
 }
 
-// beginSums creates the state of the secure sums. If the study has no secure sums, beginSums does
-// nothing.
+// beginSums creates the state of the secure sums for the roster of chain. If the study has no
+// secure sums, beginSums does nothing.
 func (a *participant) beginSums(chain transcript.Chain) error {
 	if a.member.Study.Federation.Aggregation != study.Secure {
 		return nil
@@ -78,17 +79,19 @@ func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 	return json.Marshal(saved{envelope, body})
 }
 
-// mayDeal reports whether an answer to the open plan can still be added up.
+// mayDeal reports whether an answer to the open plan can still be added up. In a study with secure
+// aggregation this is so until the cut, the list of the deals that are added up, is published.
 func (a *participant) mayDeal() bool { return a.sums == nil || a.sums.Step() == sums.Dealing }
 
-// adds reports whether the sum of the open plan needs a message that this client has not written
-// yet.
+// adds reports whether the client has work left for the sum of the open plan: to fetch its columns,
+// to confirm the cut, or to send its share.
 func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
 
-// followSums applies an entry to the state of the secure sums. The entry contains a plan, an
-// outcome, or a step of secure aggregation between the two.
+// followSums applies an entry to the state of the secure sums. It refuses an outcome whose sum is
+// not the one that the clients have opened. The entry contains a plan, an outcome, or a step of
+// secure aggregation between the two.
 func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
 	if a.sums == nil {
 		if e.Kind.Step() {
@@ -140,7 +143,8 @@ func (a *participant) sendKeys(ctx context.Context, link Link) error {
 	return err
 }
 
-// addUp sends this client's confirmation or share, if the sum of the open plan needs it.
+// addUp does this client's part of the sum of the open plan. It fetches and checks the client's
+// columns if they are missing, and sends the confirmation or the share if it is due.
 func (a *participant) addUp(ctx context.Context, link Link) error {
 	if a.sums == nil {
 		return nil
@@ -223,7 +227,8 @@ func (a *participant) columns(ctx context.Context, link Link) error {
 	return a.sums.Gather(pieces)
 }
 
-// writeWord signs the confirmation or the share for the open plan, and saves it with the state.
+// writeWord signs the message that is due for the open plan, a confirmation or a share. It saves
+// the message together with the state, so that the message can be sent again.
 func (a *participant) writeWord() error {
 	var word saved
 	var err error

@@ -16,8 +16,8 @@ import (
 
 const secureFederation = "aggregation = \"secure\"\n"
 
-// secureStudy returns a study with secure aggregation. fewest is the number of clients that a sum
-// needs.
+// secureStudy returns a study with secure aggregation. fewest is the value of min_clients, the
+// smallest number of clients in a sum.
 func secureStudy(fewest string) []byte {
 	return planeStudy(clientPrivacy, "", secureFederation+"min_clients = "+fewest)
 }
@@ -123,7 +123,7 @@ func TestClientsAwayInEachStep(t *testing.T) {
 		t.Fatalf("%d deals are missing", got)
 	}
 	h.cut()       // the deadline passes without the deal of south
-	step(2)       // south returns, finds that it is too late to deal, and confirms the cut
+	step(2)       // south returns too late to deal, and confirms the cut
 	step(0, 1, 2) // the third confirmation completes the certificate
 	step(3)       // west did not confirm the cut, and now sends its share
 	step(2, 1)
@@ -178,11 +178,9 @@ func TestAnswerAfterTheCut(t *testing.T) {
 	}
 }
 
-// The part of a deal for one client was changed. This client must complain and must not confirm
-// the cut. The other clients must open the sum. This client must continue, although its complaint
-// arrives too late, after the certificate.
-//
-//abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
+// In this test the part of a deal for one client is changed. This client must complain and must not
+// confirm the cut. The other clients must open the sum. The client with the changed part must go
+// on, although its complaint arrives too late, after the certificate.
 func TestSpoiledColumns(t *testing.T) {
 	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
 	h.begin()

@@ -70,7 +70,7 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 }
 
 // unitOf returns the privacy unit in which a study is charged. A study without privacy costs
-// nothing in any unit. For such a study, unitOf returns study.Record.
+// nothing in any unit, so unitOf returns study.Record for it.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -78,10 +78,10 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// strangers returns the number of clients that the policy does not recognise. Before the roster is
-// known, assumed is the number of clients in the roster, and strangers returns the smallest possible
-// number. If the actual roster has more unrecognised clients, the terms can differ, and the data
-// holder must approve the study again.
+// strangers returns the number of clients in the roster that the policy does not recognise. Before
+// the roster is known, it returns the smallest possible number for a roster of assumed clients. If
+// the actual roster has more unrecognised clients, the terms can differ, and the data holder must
+// approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -115,11 +115,11 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 	return method.Outsider
 }
 
-// charge returns the cost of an answer for the observer and adjacency of these terms. s has the
-// costs in the actual roster, which may differ from the roster at the approval. The observers
-// [method.Anyone] and [method.Coordinator] are the same in every roster. For any other observer,
-// charge takes the strongest observer in s that the study does not trust. If the study states no
-// cost for these terms, charge returns an error.
+// charge selects the cost of an answer for the observer and adjacency of these terms. s lists the
+// costs for the actual roster, which may differ from the roster at the approval. If s is empty, the
+// answer costs nothing. The observers [method.Anyone] and [method.Coordinator] are the same in
+// every roster. For any other observer, charge takes the strongest observer in s that the study
+// does not trust. If the study states no cost for these terms, charge returns an error.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil
@@ -141,9 +141,9 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return c.Event, err
 }
 
-// budget returns the budget of a data set. If the ledger contains the budget, the result made is
-// true. Otherwise budget returns the budget that the policy defines for a study whose accounting
-// event is whole.
+// budget returns the budget of the data set that the terms name. If the ledger already has this
+// budget, made is true. Otherwise the result is the budget that a first charge would create: it
+// follows from the policy and from whole, the accounting event of the whole study.
 func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil
@@ -161,8 +161,8 @@ func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Ev
 	return b, false, nil
 }
 
-// quote returns the cost of an event. It returns an error if the event does not fit into the
-// budget or exceeds the limit in the current policy.
+// quote returns the cost of an event. It returns an error if the event does not fit into the budget
+// of the data set or into the limit in the current policy.
 func (c *Client) quote(t Terms, d Dataset, st *study.Study, e accountant.Event) (ledger.Quote, error) {
 	b, made, err := c.budget(t, d, st, e)
 	if err != nil {

@@ -68,7 +68,8 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 
 // VerifyBundle checks a bundle of the coordinator, and compares the transcript in the bundle with
 // the transcript that this client has followed. It returns the number of entries that the two have
-// in common. If they differ, the error is a [transcript.Fork].
+// in common. If they differ, the error is a [transcript.Fork]. A bundle of another study or
+// coordinator is a [UsageError].
 func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
 	own, coordinator, err := c.entries(m)
 	if err != nil {

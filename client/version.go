@@ -15,8 +15,8 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// first returns the chain before the first entry of the transcript. The chain refuses an entry that
-// the coordinator has not signed.
+// first returns an empty chain, which is ready to verify the first entry of the transcript. The
+// chain refuses an entry that the coordinator has not signed.
 func (a *participant) first(envelope []byte) transcript.Chain {
 	hub := a.member.coordinator()
 	if claims, err := signed.Claims(envelope); err == nil {
@@ -40,8 +40,8 @@ func (c *Client) version(m *Member) (members *roster.Roster, changed bool, err e
 	return members, true, nil
 }
 
-// signedBy reports whether this client has signed an envelope, with its present identity or an
-// earlier identity.
+// signedBy reports whether this client has signed an envelope. It tries the present identity of the
+// client and all earlier ones.
 func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 	all, err := c.identities()
 	for _, i := range all {
@@ -53,7 +53,8 @@ func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 }
 
 // newVersion applies an entry that changes the roster. The chain has already verified the entry.
-// The entry must be between rounds, and can give this client only keys that this client has made.
+// newVersion refuses the entry while a plan is open, if the entry revokes the keys of this client,
+// or if the entry gives this client keys that it has not made.
 func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	m := a.member
 	if a.site == nil || a.site.Open() || a.sums != nil && a.sums.Step() != sums.Idle {
@@ -90,8 +91,9 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	return a.beginSums(chain)
 }
 
-// learnNext adds a renewal of the coordinator's roster entry from a version of the roster. If this
-// client already knows the renewal, learnNext does nothing.
+// learnNext adds a renewal of the coordinator's roster entry, which the client has read in a
+// version of the roster. If this client already knows the renewal, learnNext does nothing. A
+// renewal that contradicts a known one is refused.
 func (m *Member) learnNext(r roster.Renewal) error {
 	e, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err != nil {
@@ -105,8 +107,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 		case bytes.Equal(b, r.Bytes()):
 			return nil
 		case r.Check(m.Hash, e) == nil:
-			// learn returns an error here, because the coordinator's entry has two different
-			// renewals.
+			// The coordinator has renewed the entry e twice, in different ways. Therefore learn returns
+			// an error here.
 			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes()))
 		}
 		e = known.Entry
@@ -133,8 +135,8 @@ func (a *participant) consents(members *roster.Roster) error {
 	return nil
 }
 
-// refuseRoster returns a refusal of a roster. It saves the roster, so that a review shows the
-// roster and an approval uses the terms for this roster.
+// refuseRoster returns a Refusal with the reason why. It saves the roster, so that a review shows
+// the roster and an approval uses the terms for this roster.
 func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
@@ -154,7 +156,8 @@ func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	return nil
 }
 
-// A Party is a member of a study, as it appears to this client.
+// A Party is a member of a study: a client or the coordinator, with the fingerprint that this
+// client knows.
 type Party struct {
 	Name        identity.Name        `json:"name"`
 	Role        string               `json:"role"` // client or coordinator
@@ -167,7 +170,8 @@ type Party struct {
 	State string `json:"state"`
 }
 
-// Members describes the roster of a study, as it appears to this client.
+// Members lists the parties in the newest version of the roster that this client has followed.
+// Before the roster is known, they are the coordinator and this client.
 type Members struct {
 	Study   string  `json:"study"`
 	Version uint64  `json:"version"` // version of the roster; 0 before the study has begun

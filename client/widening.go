@@ -11,8 +11,9 @@ import (
 
 // widening returns the factor by which noise widens the credible interval of a coefficient whose
 // regressor is 1 in every record. It assumes that every client has the nominal number of records.
-// If the study has no nominal number, it returns 0. The noise adds the variance τ²/Λ² to the
-// variance 1/Λ of the mean, so the factor is
+// If the study has no nominal number, it returns 0. Without noise the coefficient has the posterior
+// variance 1/Λ, and the noise adds τ²/Λ². The factor is the square root of the ratio of the
+// variances:
 //
 //	√(1 + τ²/Λ)
 //

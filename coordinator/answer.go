@@ -23,7 +23,7 @@ import (
 // checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is the body of an answer in the store. The store has all pieces of the body.
+// A stored is the body of an answer, all of whose pieces are in the store.
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
@@ -37,7 +37,8 @@ func (a stored) ReadAt(b []byte, from int64) (int, error) {
 	return len(b), nil
 }
 
-// stored returns the body of an answer. All pieces of the body must have arrived.
+// stored gives access to the body of an answer in the store. All pieces of the body must have
+// arrived.
 func (s *Study) stored(w *written) stored {
 	size := int64(w.release.Body.Size)
 	if w.value != nil && w.value.Long() {
@@ -48,7 +49,7 @@ func (s *Study) stored(w *written) stored {
 	}}
 }
 
-// body returns the size and hash of the body, which the client's signature covers.
+// body computes the size and hash of the stored body. The client has signed both numbers.
 func (a stored) body() (transcript.Body, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(a, 0, a.size)); err != nil {

@@ -50,8 +50,8 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer of p. The answer contains the numbers n, n+1, n+2, ..., which change may
-// alter first.
+// says returns an answer of p with the numbers n, n+1, n+2, .... If change is not nil, it can alter
+// the numbers first.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {
@@ -63,8 +63,8 @@ func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item
 	return s.answer(p, s.chain, s.plan, s.chain.Protocol(), numbers)
 }
 
-// standing returns the encoded state of the study's algorithm, which contains the sum of the
-// answers so far.
+// standing returns the encoded state of the study's state machine. The state contains the sum of
+// the answers so far.
 func (s *longStand) standing() []byte {
 	s.t.Helper()
 	s.mustStatus() // wait until the study's goroutine has carried out all earlier commands
@@ -73,7 +73,8 @@ func (s *longStand) standing() []byte {
 	return b
 }
 
-// checkedAnswer sends a complete answer and checks it. It does not add the answer to the sum.
+// checkedAnswer sends all pieces of an answer, and checks the stored answer as the coordinator does
+// before it adds an answer to the sum.
 func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload) {
 	s.t.Helper()
 	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)

@@ -35,8 +35,8 @@ func (c *commands) openAudit(ctx context.Context) error {
 }
 
 // order records in the audit log that this user has given an order. Call it before the order is
-// carried out. The returned function records the error, if the order fails, and returns it
-// unchanged.
+// carried out. The returned function end must be called with the result of the order. It records an
+// error and returns it unchanged.
 func (c *commands) order(order string, attrs ...slog.Attr) (end func(error) error) {
 	return c.audited.Begin(audit.User(os.Getuid(), os.Getpid()), order, attrs...)
 }
@@ -46,8 +46,8 @@ func ofStudy(m *client.Member) []slog.Attr {
 	return []slog.Attr{slog.String("study", m.Study.Name), slog.String("digest", m.Hash.String())}
 }
 
-// approve records the consent to a study. It writes the consent or its refusal to the audit log.
-// digest returns the digest that the data holder confirms.
+// approve records the data holder's consent to a study. digest returns the digest that the data
+// holder confirms. The audit log gets a line for the order, and a line with the error if it fails.
 func (c *commands) approve(k *client.Client, m *client.Member, policy *client.Policy, dataset string, digest func() (string, error)) (client.Terms, error) {
 	end := c.order("approve", append(ofStudy(m), slog.String("dataset", dataset), slog.String("policy", policy.Hash.String()))...)
 	confirmed, err := digest()

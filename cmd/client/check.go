@@ -66,7 +66,7 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// ifOver returns the posterior of a study, or nil if there is none.
+// ifOver returns the posterior of a study, or nil if the study is not over or was aborted.
 func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	p, err := k.Posterior(m)
 	if errors.Is(err, client.ErrNoResult) {
@@ -88,8 +88,8 @@ func readStudy(path string) (*study.Study, error) {
 	return study.Parse(path, document)
 }
 
-// examine examines the records for a study. p is the posterior of the study, or nil if the study is
-// not over.
+// examine examines the records for a study, and prints the result or writes it to a page. p is the
+// posterior of the study, or nil if there is none.
 func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
 	e, err := r.examined(ctx, c, r.Data, r.Person, st, p)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study
 }
 
 // examined examines records for a study. If data is empty, the result describes only the form of
-// the records. p is nil if the study is not over.
+// the records. If p is not nil, the result also compares the records with this posterior.
 func (r *recordFlags) examined(ctx context.Context, c *commands, data, person string, st *study.Study, p *session.Posterior) (*words.Examined, error) {
 	e := &words.Examined{Study: st, File: data}
 	if data == "" {
@@ -135,8 +135,8 @@ func (r *recordFlags) examined(ctx context.Context, c *commands, data, person st
 	return e, err
 }
 
-// compare compares records with a posterior. It returns nil if no outcomes can be drawn from the
-// posterior.
+// compare checks how well a posterior predicts the records. It returns nil if no outcomes can be
+// drawn from the posterior.
 func compare(p *session.Posterior, records *shard.Records) ([]fit.Check, error) {
 	source := dpmech.NewStream()
 	defer source.Wipe()

@@ -48,9 +48,9 @@ func (r *recordFlags) source(c *commands, data string) (origin.Source, error) {
 	return s, nil
 }
 
-// waiting returns a function that the client calls when it begins to wait for a program that
-// writes to pipe. If the wait lasts longer than quick, a message says so. The client calls over
-// when the wait is over.
+// waiting returns a function that announces a long wait for another program, which writes the
+// records to the pipe. The client calls this function when the wait begins, and calls over when it
+// ends. If the wait lasts longer than quick, a message is printed.
 func waiting(to io.Writer, pipe string) func() (over func()) {
 	return func() func() {
 		message := time.AfterFunc(quick, func() {
@@ -82,7 +82,8 @@ func progress(line *cli.Line, began time.Time, unit string) func(read, all int64
 	}
 }
 
-// progressLine describes the progress of reading. took is the time since reading began.
+// progressLine describes the progress of reading in one line. took is the time since reading began,
+// and read and all are counts in the given unit. all is 0 if it is unknown.
 func progressLine(read, all int64, took time.Duration, unit string) string {
 	line := fmt.Sprintf("reading records: %d %s", read, unit)
 	if all > 0 {

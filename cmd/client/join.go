@@ -55,8 +55,8 @@ The keys are made on this machine and never leave it. Joining allows nothing yet
 review next.`
 }
 
-// A letter is the argument that contains an invitation: the name of a file, "-" for standard input,
-// or the text of the invitation.
+// A letter is a command-line argument by which the user gives an invitation: the name of a file,
+// "-" for standard input, or the text of the invitation.
 type letter string
 
 // read returns the invitation.
@@ -128,7 +128,8 @@ func (j *joinCommand) join(ctx context.Context, c *commands, k *client.Client, i
 	return nil
 }
 
-// wrotePolicy returns a message saying that the client has written a policy with the given limit.
+// wrotePolicy returns the text that tells the user that the client has written a policy with the
+// given limit.
 func wrotePolicy(k *client.Client, promise accountant.Target) string {
 	return fmt.Sprintf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.", k.Store().Dir(), client.PolicyFile, promise.Epsilon, promise.Delta)
 }

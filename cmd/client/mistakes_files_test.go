@@ -82,7 +82,8 @@ func parquets[T any](t *testing.T, rows ...T) []byte {
 	return b.Bytes()
 }
 
-// These are rows of Parquet files. Only in fitting does the column visits contain numbers.
+// These types are rows of Parquet files. The column visits contains numbers only in the type
+// fitting.
 type (
 	fitting struct {
 		Age    float64 `parquet:"age"`
@@ -114,8 +115,7 @@ func pipe(t *testing.T, name string, content []byte) string {
 	return name
 }
 
-// unreadable writes files that cannot be read. It returns the mistake in each file and a part of
-// the expected message.
+// unreadable writes files that cannot be read. It returns a [mistake] for each file.
 func unreadable(t *testing.T) (all []mistake) {
 	add := func(name, what, has string, content []byte) {
 		write(t, name, content)

@@ -14,7 +14,7 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// nobody is the number of a user, and of a group, that owns nothing.
+// nobody is the number of a user and of a group that own no files.
 const nobody = 65534
 
 // as returns a function that runs the client in a separate process as the user nobody. It puts the

@@ -101,7 +101,8 @@ var command = mistakes.Program{Name: "client", Run: run, Message: mistakes.Stder
 // root is the path from the folder of this package to the root of the repository.
 var root = filepath.Join("..", "..")
 
-// A silence listens on a port, and accepts and counts connections without answering.
+// A silence stands in for a coordinator. It accepts and counts connections, and closes them without
+// an answer.
 type silence struct {
 	net.Listener
 	connections atomic.Int32
@@ -204,8 +205,8 @@ func digest(t *testing.T) string {
 	return st.Digest.String()
 }
 
-// findings returns the part of the output of client check that describes the values that do not
-// fit.
+// findings extracts a part of the output of client check: the description of the values that do not
+// fit the study.
 func findings(stdout, _ string) string {
 	_, rest, _ := strings.Cut(stdout, "\n\n")
 	found, _, _ := strings.Cut(rest, "The study does not know which rows belong to the same person.")

@@ -31,8 +31,8 @@ func (c *commands) directory() (string, error) {
 	return filepath.Join(home, ".local", "state", "fedpvi"), err
 }
 
-// next returns a command line that people can run as the next step. If the current command line
-// names the state directory, so does the returned one.
+// next returns the command line that a message suggests as the next step. If the current command
+// line names the state directory, so does the returned one.
 func (c *commands) next(command string) string {
 	if c.State == "" || os.Getenv("FEDPVI_STATE") != "" {
 		return "client " + command
@@ -60,8 +60,8 @@ func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client,
 	if err != nil {
 		return nil, err
 	}
-	// Other processes can see command. It leaves out the arguments, because they can contain an
-	// invitation.
+	// command is shown to other processes. It contains only the first word after the options, because
+	// the other arguments can contain an invitation.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {

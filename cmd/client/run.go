@@ -109,8 +109,8 @@ func (r *runCommand) serve(ctx context.Context, c *commands, k *client.Client) (
 	return d.serve(ctx, c, k, r.Web, r.WebOrigin)
 }
 
-// policy returns the policy of a run. With --approve, the data holder first approves the study, on
-// the pages or at the terminal.
+// policy returns the policy under which the run takes part. With --approve, the data holder first
+// approves the study, on the pages or at the terminal.
 func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, m *client.Member, show *pages.Pages) (*client.Policy, error) {
 	if r.Approve && show != nil {
 		return show.Decision(ctx, m)
@@ -252,7 +252,8 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	return p.Table(os.Stdout, false)
 }
 
-// described is a study's result in JSON, with the marginal distribution of each parameter.
+// described is a study's result as the command writes it in JSON, with the marginal distribution of
+// each parameter.
 type described struct {
 	*session.Result
 	Marginals []session.Marginal `json:"marginals,omitempty"`

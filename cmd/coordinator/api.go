@@ -57,8 +57,8 @@ func (e *environment) founded() error {
 	return err
 }
 
-// next returns a command line that people can run as the next step. If the current command line
-// names the state directory, so does the returned one.
+// next returns the command line that a message suggests as the next step. If the current command
+// line names the state directory, so does the returned one.
 func (e *environment) next(command string) string {
 	if e.chosen == "" {
 		return "coordinator " + command

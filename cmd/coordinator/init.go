@@ -153,7 +153,7 @@ type file struct {
 	Expires time.Time     `json:"expires"`
 }
 
-// writable creates the folder for invitations. It returns an error if no file can be created there.
+// writable creates the folder for invitations, and checks that a file can be created there.
 func writable(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -203,7 +203,7 @@ func printInvitations(w io.Writer, files []file) error {
 	return t.Flush()
 }
 
-// fromHere returns a path to a file. If the file is inside the working directory, the path is
+// fromHere shortens a path for display. If the file is inside the working directory, the result is
 // relative to that directory.
 func fromHere(path string) string {
 	here, err := os.Getwd()

@@ -108,8 +108,9 @@ type environment struct {
 	quiet  bool // whether only results, warnings and errors are printed
 }
 
-// chosen returns the state directory that the command line names. It returns "" if this directory
-// is the default, or if the variable FEDPVI_COORDINATOR_STATE is set.
+// chosen returns the state directory for the command lines that messages suggest. It returns "" if
+// they need not name the directory: it is the default, or the variable FEDPVI_COORDINATOR_STATE is
+// set.
 func (c *commands) chosen() string {
 	usual, err := filepath.Abs("fedpvi-coordinator")
 	if err == nil && c.State == usual || os.Getenv("FEDPVI_COORDINATOR_STATE") != "" {

@@ -38,7 +38,7 @@ func (c *startCommand) Run(e *environment) error {
 	return c.give(e, c.Study, func(api admin.API) error { return api.Begin(e.ctx, c.Study) })
 }
 
-// give sends an order about a study to the coordinator, and then prints the status with report.
+// give calls order with the coordinator's API, and then prints the status of the study.
 func (f jsonFlag) give(e *environment, study string, order func(admin.API) error) error {
 	return e.with(func(api admin.API) error {
 		if err := order(api); err != nil {

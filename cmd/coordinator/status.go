@@ -117,8 +117,8 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
-// startingUp is the maximum time that a coordinator needs between opening the state and
-// accepting orders.
+// startingUp is the maximum time that a coordinator needs from opening its state to accepting
+// orders. While it starts, a command can neither open the state nor reach the coordinator.
 const startingUp = 10 * time.Second
 
 // Run prints a line whenever the status changes. With --quiet it prints only the last status. On a

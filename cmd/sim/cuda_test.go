@@ -30,7 +30,7 @@ func TestCUDAScripts(t *testing.T) {
 	}})
 }
 
-// images returns an IDX file with n images of 6 by 5 pixels. Each image shows a bar.
+// images returns an IDX file with n images of 6 by 5 pixels, each with a bar.
 func images(n int) (file []byte) {
 	for _, x := range []int{0x803, n, 6, 5} {
 		file = binary.BigEndian.AppendUint32(file, uint32(x))

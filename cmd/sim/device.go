@@ -14,8 +14,8 @@ type deviceFlag struct {
 	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, or else the processor), cpu, or cuda:N (only this GPU)." default:"auto" placeholder:"DEVICE"`
 }
 
-// devices returns the selected devices. Unless quiet is set, it prints their names on standard
-// error.
+// devices prepares the selected devices. It prints their names on standard error, unless quiet is
+// set.
 func (f deviceFlag) devices(quiet bool) *sim.Devices {
 	return sim.NewDevices(f.Device, func(line string) {
 		if !quiet {

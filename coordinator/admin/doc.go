@@ -14,9 +14,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An API carries out the orders of an operator. The string parameter with the name study selects a
-// study: by the study's name, or by the first digits of its digest. An empty string selects the
-// only study.
+// An API carries out the orders of an operator. The parameter study of its methods selects a study
+// by the study's name or by the first digits of its digest. If study is empty, the only study is
+// selected.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)

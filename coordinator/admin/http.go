@@ -82,8 +82,7 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnContext: withGiver}
 }
 
-// started is a writer that records whether a reply has begun. Once a reply has begun, an error can
-// no longer be sent as text.
+// started records whether a reply has begun. After that, an error can no longer be sent as text.
 type started struct {
 	w     io.Writer
 	begun bool
@@ -127,8 +126,8 @@ type Remote struct{ client *http.Client }
 
 var _ API = (*Remote)(nil)
 
-// Dial connects to the coordinator that uses a state directory. It returns ErrNoServer if no
-// running coordinator uses the directory.
+// Dial checks that a coordinator runs on a state directory, and returns a Remote that sends orders
+// to it. If no running coordinator uses the directory, the error wraps [ErrNoServer].
 func Dial(ctx context.Context, dir string) (*Remote, error) {
 	c, err := dial(ctx, dir)
 	if err != nil {

@@ -23,14 +23,15 @@ type Local struct {
 
 var _ API = Local{}
 
-// begin writes an order to the audit log. If the order ends with an error, the returned function
-// writes the error to the log. It returns the error unchanged.
+// begin writes an order to the audit log. The returned function end must be called with the result
+// of the order. It writes an error to the log, too, and returns it unchanged.
 func (l Local) begin(ctx context.Context, order string, attrs ...slog.Attr) (end func(error) error) {
 	g := giverOf(ctx)
 	return l.Log.Begin(audit.User(g.uid, g.pid), order, attrs...)
 }
 
-// order writes an order to the audit log, and carries it out on a study.
+// order carries out an order on a study, and writes the order to the audit log first. If the order
+// fails, the log also gets the error.
 func (l Local) order(ctx context.Context, order, study string, do func(*coordinator.Study) error, attrs ...slog.Attr) error {
 	end := l.begin(ctx, order, append([]slog.Attr{slog.String("study", study)}, attrs...)...)
 	s, err := l.Hub.Study(study)

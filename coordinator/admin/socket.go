@@ -48,8 +48,8 @@ func Listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// the path may contain a temporary directory, which no longer exists when the listener is
-	// closed
+	// The path may lead through a file descriptor (see socketPath). This descriptor is closed by the
+	// time when the listener is closed, so the listener cannot remove the socket.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -89,8 +89,8 @@ func withGiver(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// dial connects to the coordinator that uses a state directory. It returns ErrNoServer if no
-// running coordinator uses the directory.
+// dial connects to the socket of the coordinator that uses a state directory. If no running
+// coordinator uses the directory, the error wraps [ErrNoServer].
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

@@ -80,7 +80,7 @@ func (w *Writer) bytes(b []byte) {
 	w.raw(b)
 }
 
-// Consents writes the number of consents. Consent must be called n times afterwards.
+// Consents writes the number n of consents. The caller must then call Consent n times.
 func (w *Writer) Consents(n int) { w.number(uint64(n)) }
 
 // Consent writes the message with which a client consents to the study.
@@ -89,7 +89,7 @@ func (w *Writer) Consent(client string, envelope []byte) {
 	w.bytes(envelope)
 }
 
-// Answers writes the number of answers. Answer must be called n times afterwards.
+// Answers writes the number n of answers. The caller must then call Answer n times.
 func (w *Writer) Answers(n int) { w.number(uint64(n)) }
 
 // Answer writes the envelope of a client's answer to plan number ask.
@@ -99,7 +99,8 @@ func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
 	w.bytes(envelope)
 }
 
-// Entries writes the number of transcript entries. Entry must be called n times afterwards.
+// Entries writes the number n of entries of the transcript. The caller must then call Entry n
+// times.
 func (w *Writer) Entries(n uint64) { w.number(n) }
 
 // Entry writes an entry of the transcript.
@@ -150,7 +151,8 @@ func newReader(r io.Reader) *reader {
 const grow = 32 << 10
 
 // take returns the next n bytes of the bundle. The buffer for these bytes grows as they arrive.
-// take therefore allocates at most three times as many bytes as the file contains.
+// take therefore allocates at most four times as many bytes as the file contains, or grow bytes if
+// that is more.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
@@ -184,7 +186,7 @@ func (r *reader) number(limit uint64) uint64 {
 
 func (r *reader) bytes(limit uint64) []byte { return r.take(r.number(limit)) }
 
-// copy writes the next byte string of the bundle, which must have size bytes, to w in pieces.
+// copy copies the next byte string of the bundle to w in pieces. The string must have size bytes.
 func (r *reader) copy(size int64, w io.Writer) error {
 	if n := r.number(uint64(size)); r.err == nil && n != uint64(size) {
 		r.err = ErrForm
@@ -218,7 +220,8 @@ type answerKey struct {
 	client string
 }
 
-// parts contains the study document, the consents and the answers of a bundle.
+// parts contains all of a bundle before the transcript: the study document, the consents, the
+// answers, and the number of entries that follow.
 type parts struct {
 	document []byte
 	consents map[string][]byte

@@ -10,15 +10,15 @@ import (
 )
 
 // rounding is the accepted relative difference between moments that two machines compute from the
-// same λ. The moments differ because some CPUs round the result of a multiplication and an addition
-// once, and other CPUs round after each operation.
+// same λ. The moments differ because some CPUs round once for a multiplication and an addition
+// together, and other CPUs round after each of the two.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
 
-// same returns an error unless the published result agrees with own, the result that was
-// recomputed. λ is the same on every machine, so λ and all counts must be equal. Moments can differ
-// by rounding.
+// same returns an error unless the published result agrees with own, which was computed again from
+// the transcript. λ is the same on every machine, so λ and all counts must be equal. Moments can
+// differ by rounding.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
@@ -62,8 +62,8 @@ func moments(r *session.Result) [][]float64 {
 	return all
 }
 
-// near reports whether two lists are equal up to rounding, relative to the largest absolute
-// value in a.
+// near reports whether two lists of numbers are equal up to rounding: no difference may exceed the
+// constant rounding times the largest absolute value in a.
 func near(a, b []float64) bool {
 	scale := 0.0
 	for _, x := range a {
