@@ -27,7 +27,7 @@ type approval struct {
 // occupies this machine for longer than the policy allows.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
-		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
+		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: run client review to read the study", digest, m.Hash)}
 	}
 	if err := errors.Join(c.halted(), c.leftAlready(m)); err != nil {
 		return Terms{}, err
@@ -114,7 +114,7 @@ func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err != nil {
 		return Terms{}, err
 	}
-	const todo = ": read client review, then client approve"
+	const todo = ": run client review, then client approve"
 	if !ok {
 		return Terms{}, &Refusal{"the study " + m.Study.Name + " is not approved" + todo}
 	}
@@ -167,7 +167,7 @@ const (
 func (c *Client) leftAlready(m *Member) error {
 	left, err := c.has(m.Hash, leftPart)
 	if err == nil && left {
-		return &Refusal{"the study " + m.Study.Name + " was left: a client cannot come back"}
+		return &Refusal{"the study " + m.Study.Name + " was left: a client that has left cannot come back"}
 	}
 	return err
 }

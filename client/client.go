@@ -228,7 +228,7 @@ func (c *Client) loadMember(m *Member) error {
 func (c *Client) loadFirstKeys(m *Member) (err error) {
 	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: %s is missing, and the study was joined with it: restore it from a backup", keyfile.ErrDamaged, path)
+		return fmt.Errorf("%w: %s is missing, but the study was joined with it: restore it from a backup", keyfile.ErrDamaged, path)
 	}
 	if m.keys, err = c.newKeys(m.Hash); err != nil || m.keys.sealing == nil {
 		return err

@@ -48,11 +48,11 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 		c.examineIdentity(),
 		c.examineKeys(),
 		passed("ledger", "%d entries, every signature, link and cost checked, and up to date with its anchor; head %.16s. "+
-			"If the whole directory was put back to an earlier day, only the coordinator can show it", sequence, head),
+			"If the whole directory was replaced by an older copy, only the coordinator can detect it", sequence, head),
 		c.examineDisk(),
 	}
 	if err := c.halted(); err != nil {
-		return append(all, failed("rollback", err, "put the newest state directory in place of this one"))
+		return append(all, failed("rollback", err, "replace this state directory by the newest one"))
 	}
 	p, err := LoadPolicy(c.dir)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	if t, err := c.approved(m, p); err != nil {
 		all = append(all, failed("approval", err, "run client review, then client approve"))
 	} else {
-		all = append(all, passed("approval", "of this study under this policy, charged to the data set %s against %q", t.Dataset, t.View))
+		all = append(all, passed("approval", "the study is approved under this policy, and charged to the data set %s against %q", t.Dataset, t.View))
 		if a, ok := c.store.Account(t.Dataset); ok {
 			all = append(all, passed("budget", "%.4g of %.4g of %s is left (promise: ε = %g at δ = %g)", a.Left, a.Total, a.Unit, a.Budget.Epsilon, a.Budget.Delta))
 		}
@@ -175,7 +175,7 @@ func (c *Client) examineLink(ctx context.Context, m *Member, connect func(contex
 		}
 	}
 	if err := a.witness(standing); err != nil {
-		return append(all, failed("standing", err, "put the newest state directory in place of this one"))
+		return append(all, failed("standing", err, "replace this state directory by the newest one"))
 	}
 	consent := "the approval has not arrived"
 	if standing.Approved {

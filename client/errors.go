@@ -62,9 +62,9 @@ type Failing struct {
 }
 
 func (f *Failing) Error() string {
-	return fmt.Sprintf("%d answers in a row could not be computed. Each was charged, since its noise was drawn: "+
-		"the client stops before it spends more for nothing. The last error: %v. Every further run "+
-		"tries one more question: see docs/use/exit-codes.md, code 7", f.Failures, f.Last)
+	return fmt.Sprintf("%d answers in a row could not be computed. Each was charged, because its noise had been drawn. "+
+		"The client stops before it spends more for nothing. The last error: %v. Every further run "+
+		"tries to answer one more plan: see docs/use/exit-codes.md, code 7", f.Failures, f.Last)
 }
 
 // Unwrap returns the error of the last failed answer.
@@ -76,7 +76,7 @@ func (f *Failing) Unwrap() error { return f.Last }
 type Stalled struct{ Why string }
 
 func (s *Stalled) Error() string {
-	return s.Why + ". The client answers no further plan of this study: see docs/use/exit-codes.md, code 7"
+	return s.Why + ". The client answers no more plans of this study: see docs/use/exit-codes.md, code 7"
 }
 
 // CodeOf returns the exit code for an error.

@@ -90,7 +90,7 @@ func (g *gossip) join(m *Member, with transport.Gossip) {
 	node := g.node
 	g.done.Go(func() {
 		if err := node.Join(with.Address); err != nil {
-			g.client.log.Warn("no gossip with the coordinator: is its address for gossip open for this machine, UDP and TCP?", "error", err)
+			g.client.log.Warn("no gossip with the coordinator: check that this machine can reach its gossip address over UDP and TCP", "error", err)
 		}
 	})
 }

@@ -97,7 +97,7 @@ func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	_, err := p.step()
 	check(t, err)
 	p.edit("minimum = 2", "minimum = 3")
-	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, and the policy requires at least 3", p.account().Spent)
+	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, but the policy requires at least 3", p.account().Spent)
 }
 
 // The test forges the first entry of the transcript. The client must refuse a roster with a
@@ -149,7 +149,7 @@ func TestUnitsAreKeptApart(t *testing.T) {
 		_, err = c.Approve(m, policy, "", m.Hash.String())
 		return err
 	})
-	p.refused("a study about another unit", err, client.Declined, "they cannot be added up", 0)
+	p.refused("a study about another unit", err, client.Declined, "their costs cannot be added up", 0)
 }
 
 // The coordinator writes the study, and chooses the column that identifies the person of a row. If
@@ -166,7 +166,7 @@ func TestPersonsAreThoseOfOneColumn(t *testing.T) {
 	h, other := persons("patient"), persons("visit")
 	p := newHolder(t, h, "north", 0)
 	p.edit("# unit = \"record\"", "unit = \"person\"\nperson = \"patient_id\" #")
-	p.refused("persons in another column than the policy's", p.approve(), client.Declined, `they are in the column "patient_id"`, 0)
+	p.refused("persons in another column than the policy's", p.approve(), client.Declined, `by the column "patient_id"`, 0)
 	p.edit("person = \"patient_id\"", "person = \"patient\"")
 	check(t, p.approve())
 	p.edit("person = \"patient\" #", "#")
@@ -179,7 +179,7 @@ func TestPersonsAreThoseOfOneColumn(t *testing.T) {
 		_, err = c.Approve(m, policy, "", m.Hash.String())
 		return err
 	})
-	p.refused("a study about other persons", err, client.Declined, `for those in the column "patient": they cannot be added up`, 0)
+	p.refused("a study about other persons", err, client.Declined, `for persons in the column "patient": their costs cannot be added up`, 0)
 	if b := p.account().Budget; b.Unit != ledger.Person || b.Person != "patient" {
 		t.Errorf("the budget is for the unit %q in the column %q", b.Unit, b.Person)
 	}

@@ -99,7 +99,7 @@ func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
 // admitted checks the coordinator's answer to a join, and saves the answer.
 func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, own roster.Entry, party channel.Party) error {
 	if sha256.Sum256(a.Study) != i.Study {
-		return &Refusal{"the coordinator sent another study than the one in the invitation: ask the sender of the invitation"}
+		return &Refusal{"the coordinator sent a different study from the one in the invitation: ask the sender of the invitation"}
 	}
 	hub, err := roster.ParseEntry(a.Coordinator, i.Study)
 	switch {
@@ -142,7 +142,7 @@ func (c *Client) joinedAgain(of ledger.Hash, before []byte, a transport.Admissio
 		return err
 	}
 	if !bytes.Equal(m.Entry, a.Coordinator) {
-		return &Refusal{"this study was joined before, with another roster entry of its coordinator: ask the sender of the invitation"}
+		return &Refusal{"this study was joined before, and its coordinator had a different roster entry then: ask the sender of the invitation"}
 	}
 	m.Authority, m.Certificate = a.Authority, a.Certificate
 	return c.put(of, membershipPart, m)

@@ -312,7 +312,7 @@ func TestLyingVersionsOfTheRoster(t *testing.T) {
 			h.revoked = []roster.Revocation{{Name: "south", Reason: "early"}}
 			h.version()
 		},
-		"not signed with its identity": func(h *hub) {
+		"not signed with its previous identity": func(h *hub) {
 			_, _, _, e := newEntry(t, h, "south", identity.Client)
 			stranger, err := identity.Generate()
 			check(t, err)

@@ -161,7 +161,7 @@ func (a *participant) next() uint64 { return a.at.Number + 1 }
 // entry that this ledger lacks.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
-		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
+		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, but this client has followed %d: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
 	}
 	if s.Last == nil {
 		return nil
@@ -287,7 +287,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 	case !ok:
 		return &Refusal{"the roster lacks this client with its own keys"}
 	case !bytes.Equal(members.Coordinator().Bytes(), hub.Bytes()):
-		return &Refusal{"the coordinator's entry in the roster differs from the one at joining"}
+		return &Refusal{"the coordinator's entry in the roster differs from its entry when this client joined"}
 	}
 	if err := m.promote(own); err != nil {
 		return err
@@ -329,9 +329,9 @@ func (a *participant) begin(chain transcript.Chain) error {
 // saves the roster, so that a review shows the roster and an approval uses the terms for this
 // roster.
 func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
-	why := fmt.Sprintf("with the clients of the roster the study is charged against %q, and it was approved for %q: read client review, then client approve", t.View, a.terms.View)
+	why := fmt.Sprintf("with the clients of the roster, the study is charged against %q, but it was approved for %q: run client review, then client approve", t.View, a.terms.View)
 	if t.View == a.terms.View {
-		why = "the terms are not the approved ones: read client review, then client approve"
+		why = "the terms are not the approved ones: run client review, then client approve"
 	}
 	return a.refuseRoster(why, members)
 }
@@ -371,7 +371,7 @@ func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, b
 		return nil
 	}
 	if a.site.Model() != e.Model {
-		return &Refusal{fmt.Sprintf("plan %d is about another model than its entry", e.Ask)}
+		return &Refusal{fmt.Sprintf("plan %d and its entry refer to different models", e.Ask)}
 	}
 	next.Plan, next.Model = e.Ask, e.Model
 	return nil
@@ -502,7 +502,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 		return transport.Item{}, &lost{failed}
 	}
 	if answer.Model != a.at.Model || uint64(answer.Plan) != ask {
-		return transport.Item{}, errors.New("the answer is not about the model of the plan: this is a fault in the program")
+		return transport.Item{}, errors.New("the answer does not refer to the model of the plan: this is a fault in the program")
 	}
 	return store.Charge(change, release, a.client.now(), func(sequence uint64, head ledger.Hash) (item transport.Item, err error) {
 		if deal != nil {

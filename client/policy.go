@@ -253,8 +253,8 @@ allowed = ["%s"]
 trust = false
 
 [network]
-# Connections to coordinators go through this proxy, which knows CONNECT or SOCKS5. Without
-# the line, the environment variable HTTPS_PROXY names one or none.
+# Connections to coordinators go through this HTTP or SOCKS5 proxy. Without this line, they go
+# through the proxy in the environment variable HTTPS_PROXY, if it names one.
 # proxy = "http://proxy.example.org:3128"
 
 [compute]

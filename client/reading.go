@@ -92,7 +92,7 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 	found := fmt.Sprintf("%s matches the columns of the study: %d columns, %d records used, %d left out%s",
 		data.From, len(m.Study.Columns), r.Records, r.LeftOut()+r.Surplus, byColumn(r.Dropped))
 	if r.Malformed > 0 {
-		found += fmt.Sprintf(", of them %d lines that are not divided into the fields of a record", r.Malformed)
+		found += fmt.Sprintf(", of them %d lines that could not be split into the fields of a record", r.Malformed)
 	}
 	if r.Surplus > 0 {
 		found += fmt.Sprintf(", of them %d of persons with more than %d records", r.Surplus, m.Study.Privacy.Rows())
@@ -101,9 +101,9 @@ func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source)
 	case r.Records == 0:
 		return failed(check, fmt.Errorf("%s. This client would send only noise", found), "choose another file with --data, or correct this one")
 	case r.Refused > 0:
-		return failed(check, fmt.Errorf("%s. The study has no rule for %d of them; the first is %s", found, r.Refused, r.First), "see client check --data for their rows and remedies, or run without them")
+		return failed(check, fmt.Errorf("%s. The study has no rule for %d of them; the first is %s", found, r.Refused, r.First), "run client check --data for their rows and remedies, or run without these records")
 	case r.Records > r.MostRecords:
-		return failed(check, fmt.Errorf("%s. The study has room for sums of federation.max_records = %d records, and cuts longer sums off", found, r.MostRecords), "tell the coordinator's people that the study needs a larger federation.max_records, or run all the same")
+		return failed(check, fmt.Errorf("%s. The study allows sums of at most federation.max_records = %d records, and cuts off larger sums", found, r.MostRecords), "tell the coordinator's people that the study needs a larger federation.max_records, or run all the same")
 	}
 	return passed(check, "%s", found)
 }

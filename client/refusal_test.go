@@ -216,7 +216,7 @@ func TestTooFewParticipants(t *testing.T) {
 	check(t, p.approve())
 	h.begin()
 	_, err := p.step()
-	p.refused("two clients of three", err, client.Declined, "2 clients, and the policy requires at least 3", 0)
+	p.refused("two clients of three", err, client.Declined, "2 clients, but the policy requires at least 3", 0)
 }
 
 // The test changes the coordinator's answer to a join. It checks that an answer that does not
@@ -243,12 +243,12 @@ func TestInvitationIsEnforced(t *testing.T) {
 		change func(a *transport.Admission)
 		says   string
 	}{
-		"a changed byte":      {func(a *transport.Admission) { a.Study = append(bytes.Clone(a.Study), ' ') }, "another study"},
+		"a changed byte":      {func(a *transport.Admission) { a.Study = append(bytes.Clone(a.Study), ' ') }, "a different study"},
 		"another coordinator": {func(a *transport.Admission) { a.Coordinator = impostor.entry.Bytes() }, "fingerprint"},
 		"another pin":         {func(a *transport.Admission) { a.Coordinator = otherPin(t, h).Bytes() }, "key for connections"},
 		"another authority":   {func(a *transport.Admission) { a.Authority = impostor.authority.Certificate() }, "certificate"},
 		"no entry":            {func(a *transport.Admission) { a.Coordinator = nil }, "the coordinator's roster entry"},
-		"another study":       {func(a *transport.Admission) { a.Study = other.source }, "another study"},
+		"another study":       {func(a *transport.Admission) { a.Study = other.source }, "a different study"},
 	} {
 		err := join(c.change)
 		if client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), c.says) {
@@ -308,7 +308,7 @@ func TestALyingCoordinator(t *testing.T) {
 					model[0]++
 				}
 			}
-		}, "another model"},
+		}, "different models"},
 		"an outcome with another sum": {func(h *hub) {
 			h.lie = func(e *session.Entry, _ *transcript.Hash) {
 				if e.Kind == session.Outcome && e.Plan == 1 {

@@ -101,7 +101,7 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 		return err
 	}
 	if m.Accepted {
-		return &Refusal{"the coordinator has accepted the last new keys, and they are not in a version of the roster that was followed here: run client run, and make new keys after that"}
+		return &Refusal{"the coordinator has accepted the last new keys, but no roster that this client has followed contains them: run client run first, then make new keys"}
 	}
 	if m.next == nil {
 		renewal, err := c.makeKeys(m)
@@ -175,7 +175,7 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 	if err := m.learn(all); err != nil || len(m.Renewals) == before {
 		return err
 	}
-	c.log.Warn("the coordinator has new keys, signed with those before", "study", m.Study.Name, "key", m.coordinator().Key.Fingerprint())
+	c.log.Warn("the coordinator has new keys, signed with its previous keys", "study", m.Study.Name, "key", m.coordinator().Key.Fingerprint())
 	c.noteKeys(m, m.coordinator())
 	return c.put(m.Hash, membershipPart, m.membership)
 }

@@ -37,7 +37,7 @@ func (c *Client) Posterior(m *Member) (*session.Posterior, error) {
 		return nil, err
 	}
 	if ending == nil {
-		return nil, &UsageError{fmt.Errorf("%w: it is not over yet, and client run takes part until its end", ErrNoResult)}
+		return nil, &UsageError{fmt.Errorf("%w: it is not over yet; client run takes part until its end", ErrNoResult)}
 	}
 	p, err := ending.Posterior(m.Study)
 	if errors.Is(err, ErrNoResult) {

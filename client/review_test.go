@@ -133,7 +133,7 @@ func TestTheTextOfAReview(t *testing.T) {
 		"A plane plane, sha256 " + h.hash().String(),
 		"Coordinator hub at hub.example.org:7443. Fingerprint " + h.identity.Fingerprint().String(),
 		"linear regression of y on 2 coefficients", "takes part as north", "At most 3 messages of",
-		"one client's whole data set: whether its contribution counts", "ε at δ = 1e-05: 0 before this study",
+		"one client's whole data set: replacing its contribution by zero", "ε at δ = 1e-05: 0 before this study",
 		"client approve --yes " + h.hash().String()[:12],
 	} {
 		if got := text(); !strings.Contains(got, want) {

@@ -29,7 +29,7 @@ func (r *Review) Sections() []Section {
 		{Title: "Which records count", Items: e.Kept},
 		{Title: "What leaves the building", Items: r.leaving()},
 		{Title: "What stays", Items: e.Stays},
-		{Title: "Time on this machine", Items: []string{r.Takes.InWords() + " It was measured with made-up records: yours do not enter."}},
+		{Title: "Time on this machine", Items: []string{r.Takes.InWords() + " It was measured with made-up records, not with yours."}},
 	}
 	if r.Privacy.Unit == study.None {
 		return append(all, Section{Title: "Privacy cost", Items: []string{"NOT PRIVATE: the study makes no promise, and its messages can reveal single records. It is meant for public records."}})
@@ -109,9 +109,9 @@ func (r *Review) estimated() []string {
 func (r *Review) leaving() []string {
 	l := r.Leaves
 	messages, numbers := words.Plural(l.Messages, "message"), words.Plural(l.Numbers, "number")
-	size := fmt.Sprintf("At most %s of %d bytes each, all of one size, with up to %s in them. Each is encrypted for the coordinator and signed.", messages, l.Bytes, numbers)
+	size := fmt.Sprintf("At most %s of exactly %d bytes each, with up to %s in them. Each is encrypted for the coordinator and signed.", messages, l.Bytes, numbers)
 	if l.Dealt {
-		size = fmt.Sprintf("At most %s, all of one size, with up to %s in them. Each is cut into columns for all clients, which are encrypted for these clients. To add the messages up, the client also sends keys once, and a confirmation and a share of each sum. Nothing of this has more than %d bytes, and all of it is signed.",
+		size = fmt.Sprintf("At most %s, all of the same size, with up to %s in them. Each is cut into columns, one for each client, and each column is encrypted for its client. So that the messages can be added up, the client also sends keys once, and a confirmation and a share for each sum. None of these is larger than %d bytes, and all are signed.",
 			messages, numbers, l.Bytes)
 	}
 	return append(append([]string(nil), r.Study.Sent...), size)
@@ -122,7 +122,7 @@ func protected(p Cost) string {
 	how := "removing it, or adding one"
 	switch {
 	case p.Adjacency == accountant.ZeroOut:
-		how = "whether its contribution counts, or is zero"
+		how = "replacing its contribution by zero"
 	case p.Adjacency == accountant.ReplaceOne:
 		how = "replacing it by any other"
 	}

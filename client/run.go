@@ -306,9 +306,9 @@ func (a *participant) logVerdict(before session.History) {
 	case now.Accepted > before.Accepted:
 		a.client.log.Info("a round was accepted: the posterior moved", "accepted", now.Accepted)
 	case now.Rejected > before.Rejected:
-		a.client.log.Warn("a round was rejected: the posterior did not move, and the round was paid for", "in_a_row", now.InARow)
+		a.client.log.Warn("a round was rejected: the posterior did not move, but its answers stay charged", "in_a_row", now.InARow)
 	case now.Void > before.Void:
-		a.client.log.Warn("a round was void: too few clients answered, and the round was paid for", "void", now.Void)
+		a.client.log.Warn("a round was void: too few clients answered, but its answers stay charged", "void", now.Void)
 	}
 }
 
@@ -322,7 +322,7 @@ const maxFailures = 3
 func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) error {
 	item, err := a.answer(ctx)
 	if gone := new(lost); errors.As(err, &gone) {
-		a.client.log.Error("a plan has no answer from this client; the noise drawn for it is charged", "question", ask, "error", gone.why)
+		a.client.log.Error("the answer to a plan could not be computed; it is charged, because its noise was drawn", "question", ask, "error", gone.why)
 		if a.at.Failed >= maxFailures {
 			return &Failing{a.at.Failed, gone.why}
 		}
@@ -371,7 +371,7 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	after, rest, late := a.untilPace(a.asked)
 	if late {
-		a.client.log.Warn("an answer was not ready at the study's pace: the coordinator sees that it took longer, which may depend on the records", "question", ask, "leaves_after", after)
+		a.client.log.Warn("an answer took longer than the study's pace: the coordinator can see this delay, which may depend on the records", "question", ask, "leaves_after", after)
 	}
 	return a.pause(ctx, r, rest)
 }

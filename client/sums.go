@@ -108,7 +108,7 @@ func (a *participant) followSums(e transcript.Entry, body []byte, next *position
 		return err
 	}
 	if e.Kind == transcript.Cut && a.sums.LeftOut() {
-		a.client.log.Warn("an answer is not added up; its charge stays", "question", e.Ask)
+		a.client.log.Warn("an answer was left out of the sum; its charge stays", "question", e.Ask)
 		next.miss(e.Ask, "the coordinator closed the plan without it")
 	}
 	return nil
@@ -124,7 +124,7 @@ func (a *participant) checkSum(e session.Entry) error {
 	}
 	names, elements, ok := a.sums.Sum()
 	if !ok {
-		return &Refusal{fmt.Sprintf("the coordinator states a sum for plan %d, and the clients have opened none", e.Plan)}
+		return &Refusal{fmt.Sprintf("the coordinator states a sum for plan %d, but the clients have opened none", e.Plan)}
 	}
 	own := session.Sum{Participants: clientIDs(names), Elements: elements}
 	if !own.Equal(stated) {
@@ -190,7 +190,7 @@ func (a *participant) gather(ctx context.Context, link Link) error {
 		return nil
 	}
 	if late := new(transport.Refusal); errors.As(err, &late) && late.Reason == transport.OutOfPlace {
-		a.client.log.Info("a plan is over, or has a certificate, without this client", "question", a.sums.Ask())
+		a.client.log.Info("a plan was ended or certified without this client", "question", a.sums.Ask())
 		return nil
 	}
 	return err
@@ -261,7 +261,7 @@ func (a *participant) sendSaved(ctx context.Context, part string, send func(cont
 	err := send(ctx, transport.Item{Envelope: word.Envelope, Body: word.Body})
 	var refused *transport.Refusal
 	if errors.As(err, &refused) && (refused.Reason == transport.OutOfPlace || refused.Reason == transport.Ended) {
-		a.client.log.Info("a message is not needed any more", "message", part, "question", a.sums.Ask(), "why", refused.Text)
+		a.client.log.Info("a message is no longer needed", "message", part, "question", a.sums.Ask(), "why", refused.Text)
 		return nil
 	}
 	return err

@@ -31,9 +31,9 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	case !p.Allows(m.Coordinator):
 		return t, d, &Refusal{fmt.Sprintf("the policy does not allow the coordinator %s: ask its people for the fingerprint over another channel, compare it, and add it to coordinators.allowed in %s", m.Coordinator, PolicyFile)}
 	case len(clients) < p.MinParticipants:
-		return t, d, &Refusal{fmt.Sprintf("the study has %d clients, and the policy requires at least %d (participants.minimum)", len(clients), p.MinParticipants)}
+		return t, d, &Refusal{fmt.Sprintf("the study has %d clients, but the policy requires at least %d (participants.minimum)", len(clients), p.MinParticipants)}
 	case p.RefusePrograms && st.Model.Program != nil && st.Model.Formula == nil:
-		return t, d, &Refusal{fmt.Sprintf("the model of the study is a program, and the policy refuses programs (programs = \"refuse\" in %s)", PolicyFile)}
+		return t, d, &Refusal{fmt.Sprintf("the model of the study is a program, but the policy refuses programs (programs = \"refuse\" in %s)", PolicyFile)}
 	}
 	name, d, err := p.dataset(dataset)
 	if err != nil {
@@ -50,9 +50,9 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 			return t, d, &Refusal{fmt.Sprintf("the study makes no privacy promise (privacy.unit = \"none\"): its messages would reveal single records. If the records of the data set %s are public, write public = true for it in %s", name, PolicyFile)}
 		}
 	} else if d.Unit != "" && d.Unit != string(st.Privacy.Unit) {
-		return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the policy requires the unit %q for the data set %s", st.Privacy.Unit, d.Unit, name)}
+		return t, d, &Refusal{fmt.Sprintf("the study protects a %s, but the policy requires the unit %q for the data set %s", st.Privacy.Unit, d.Unit, name)}
 	} else if d.Person != "" && d.Person != st.Table.Person {
-		return t, d, &Refusal{fmt.Sprintf("the study takes the column %q for the persons, and the policy says that they are in the column %q of the data set %s", st.Table.Person, d.Person, name)}
+		return t, d, &Refusal{fmt.Sprintf("the study identifies persons by the column %q, but the policy identifies them by the column %q of the data set %s", st.Table.Person, d.Person, name)}
 	}
 	if a, ok := c.store.Account(name); ok {
 		t.Adjacency = a.Budget.Adjacency
@@ -60,10 +60,10 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 			return t, d, nil
 		}
 		if a.Budget.Unit != string(st.Privacy.Unit) {
-			return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the budget of the data set %s is for a %s: they cannot be added up", st.Privacy.Unit, name, a.Budget.Unit)}
+			return t, d, &Refusal{fmt.Sprintf("the study protects a %s, but the budget of the data set %s is for a %s: their costs cannot be added up", st.Privacy.Unit, name, a.Budget.Unit)}
 		}
 		if a.Budget.Person != st.Table.Person {
-			return t, d, &Refusal{fmt.Sprintf("the study takes the column %q for the persons, and the budget of the data set %s is for those in the column %q: they cannot be added up", st.Table.Person, name, a.Budget.Person)}
+			return t, d, &Refusal{fmt.Sprintf("the study identifies persons by the column %q, but the budget of the data set %s is for persons in the column %q: their costs cannot be added up", st.Table.Person, name, a.Budget.Person)}
 		}
 	}
 	return t, d, nil
@@ -127,7 +127,7 @@ func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if c, ok := s.Strongest(t.View, t.Adjacency); ok {
 		return c, nil
 	}
-	return session.Charge{}, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, on which the data set %s is accounted", t.View, t.Adjacency, t.Dataset)}
+	return session.Charge{}, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, which the budget of the data set %s needs", t.View, t.Adjacency, t.Dataset)}
 }
 
 // whole returns the accounting event of a whole study for the observer and adjacency of these
@@ -154,7 +154,7 @@ func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Ev
 	}
 	switch {
 	case d.Filter == ledger.Gaussian && b.Filter != ledger.Gaussian:
-		return b, false, &Refusal{fmt.Sprintf("the policy requires a Gaussian filter for the data set %s, and the study has releases that are not Gaussian: write filter = %q", t.Dataset, ledger.Renyi)}
+		return b, false, &Refusal{fmt.Sprintf("the policy requires a Gaussian filter for the data set %s, but the study has releases that are not Gaussian: write filter = %q", t.Dataset, ledger.Renyi)}
 	case d.Filter == ledger.Renyi:
 		b = b.AtOrder(d.Order)
 	}

@@ -68,14 +68,14 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 		if r.Name == m.Name {
 			return &Refusal{"the keys of this client were revoked: " + r.Reason}
 		}
-		a.client.log.Warn("the keys of a client were revoked: it takes no part any more", "client", r.Name, "reason", r.Reason)
+		a.client.log.Warn("the keys of a client were revoked: it no longer takes part", "client", r.Name, "reason", r.Reason)
 		a.client.note(m, audit.Exclusion, slog.LevelWarn, slog.String("client", string(r.Name)), slog.String("reason", r.Reason))
 	}
 	if len(change.Revoked) > 0 {
 		a.site.Resume()
 	}
 	for _, r := range change.Renewed {
-		a.client.log.Warn("a party has new keys, signed with those before", "party", r.Entry.Name, "key", r.Entry.Key.Fingerprint())
+		a.client.log.Warn("a party has new keys, signed with its previous keys", "party", r.Entry.Name, "key", r.Entry.Key.Fingerprint())
 		a.client.noteKeys(m, r.Entry)
 		if r.Entry.Role == identity.Coordinator {
 			if err := m.learnNext(r); err != nil {
@@ -130,7 +130,7 @@ func (a *participant) consents(members *roster.Roster) error {
 		return err
 	}
 	if approved.Roster == nil || *approved.Roster != members.Hash() {
-		return a.refuseRoster("the clients of the study are known now: read client review and client roster, then client approve (participants.review in the policy)", members)
+		return a.refuseRoster("the clients of the study are now known: run client review and client roster, then client approve (participants.review in the policy)", members)
 	}
 	return nil
 }
@@ -189,9 +189,9 @@ func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
 	out := &Members{Study: m.Study.Name}
 	switch {
 	case m.Accepted:
-		out.NewKeys = "accepted: they are in force from the next version of the roster"
+		out.NewKeys = "accepted: they are valid from the next version of the roster"
 	case m.next != nil:
-		out.NewKeys = "made, and not sent yet: client rotate"
+		out.NewKeys = "made, but not sent yet: run client rotate"
 	}
 	known, err := c.has(m.Hash, rosterPart)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestWholeDirectoryPutBack(t *testing.T) {
 	p.dir = newest
 	check(t, p.with(func(c *client.Client, _ *client.Member, _ *client.Policy) error {
 		for _, f := range c.Examine(t.Context(), client.Examination{}) {
-			if f.Check == "ledger" && !strings.Contains(f.Found, "whole directory was put back") {
+			if f.Check == "ledger" && !strings.Contains(f.Found, "whole directory was replaced") {
 				t.Errorf("doctor does not say what it cannot see: %s", f.Found)
 			}
 		}

@@ -157,7 +157,7 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	defer s.presence.begin(peer.Name)()
 	v := s.shown.Load()
 	if !v.members[peer.Name].reads {
-		return nil, refuse(transport.Denied, "the study has begun without you: only its clients get messages of others")
+		return nil, refuse(transport.Denied, "the study has begun without you: only its clients get the messages of other clients")
 	}
 	if of.Release != (Hash{}) {
 		return s.published(of.Ask, of.Release)
@@ -170,7 +170,7 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	}
 	c := v.columns
 	if c == nil || c.ask != of.Ask {
-		return nil, refuse(transport.OutOfPlace, "plan %d has no cut: it is over, or waits for deals", of.Ask)
+		return nil, refuse(transport.OutOfPlace, "plan %d has no cut: it is over, or still waits for deals", of.Ask)
 	}
 	over := func(v *view) bool { return v.columns != c }
 	if err := c.load(); err != nil {

@@ -30,7 +30,7 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 		case !st.inRoster(name) || c == nil:
 			return fmt.Errorf("study %s has no client %s", s.Name(), name)
 		case c.left:
-			return fmt.Errorf("client %s takes no part any more: %s", name, c.reason)
+			return fmt.Errorf("client %s no longer takes part: %s", name, c.reason)
 		}
 		if err := s.excludable(st); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 // excludable returns an error if an exclusion would leave too few clients for the study.
 func (s *Study) excludable(st *state) error {
 	if len(st.staying()) <= s.fewest(st) {
-		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: coordinator abort", len(st.staying()), s.fewest(st))
+		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: end the study with coordinator abort", len(st.staying()), s.fewest(st))
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (s *Study) readExcluded(st *state, kept store.Study) error {
 	for name, why := range st.excluded {
 		c := st.clients[name]
 		if c == nil {
-			return fmt.Errorf("a client %s was excluded, and the study has none of this name", name)
+			return fmt.Errorf("client %s was excluded, but the study has no client of this name", name)
 		}
 		if !c.left {
 			c.left, st.gone = true, st.gone+1

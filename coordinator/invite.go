@@ -67,7 +67,7 @@ func checkNames(coordinator identity.Name, tickets []invitation.Ticket, names []
 		looks[name.Skeleton()] = name
 	}
 	if n := len(looks); n > roster.MaxParties {
-		return fmt.Errorf("%d members: a study has at most %d, with the coordinator", n, roster.MaxParties)
+		return fmt.Errorf("%d members: a study has at most %d, including the coordinator", n, roster.MaxParties)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (s *Study) readWaiting(st *state) error {
 	for name, why := range st.changes.Revoked {
 		c := st.clients[name]
 		if c == nil {
-			return fmt.Errorf("the keys of %s were revoked, and the study has no client of this name", name)
+			return fmt.Errorf("the keys of %s were revoked, but the study has no client of this name", name)
 		}
 		st.revoke(c, why)
 	}
@@ -201,9 +201,9 @@ func (b *batch) renewable(name identity.Name, c *client, r roster.Renewal) error
 	case st.over():
 		return refuse(transport.Ended, "%s", st.ending())
 	case st.changes.Waiting[name] != nil:
-		return refuse(transport.OutOfPlace, "other new keys of this client wait for the next version of the roster: if you did not make them, tell the coordinator's people to revoke your keys")
+		return refuse(transport.OutOfPlace, "earlier new keys of this client are waiting for the next version of the roster: if you did not make them, tell the coordinator's people to revoke your keys")
 	case st.changes.Made[name] >= maxRenewals:
-		return refuse(transport.OutOfPlace, "a client has new keys at most %d times in a study", maxRenewals)
+		return refuse(transport.OutOfPlace, "a client can renew its keys at most %d times in a study", maxRenewals)
 	}
 	if err := r.Check(b.study.hash, c.entry); err != nil {
 		return refuse(transport.Denied, "%v", err)
@@ -211,7 +211,7 @@ func (b *batch) renewable(name identity.Name, c *client, r roster.Renewal) error
 	own := st.keys.keysIn(c.entry)
 	for _, key := range st.keys.keysIn(r.Entry) {
 		if st.keys[key] && !slices.Contains(own, key) {
-			return refuse(transport.Denied, "the new keys have a key that was in use before: make new ones")
+			return refuse(transport.Denied, "the new keys include a key that was used before: make new ones")
 		}
 	}
 	return nil
@@ -264,7 +264,7 @@ func (s *Study) Rotate(ctx context.Context) error {
 		case st.over():
 			return fmt.Errorf("study %s is over already", s.Name())
 		case st.changes.Waiting[s.name()] != nil:
-			return fmt.Errorf("study %s has new keys already: they are valid when the open rounds are over", s.Name())
+			return fmt.Errorf("study %s already has new keys: they become valid when the open rounds are over", s.Name())
 		}
 		if err := b.rotate(); err != nil {
 			return b.undo(err)
@@ -340,7 +340,7 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 		case c == nil || st.begun() && !st.inRoster(name):
 			return fmt.Errorf("study %s has no client %s", s.Name(), name)
 		case c.revoked:
-			return fmt.Errorf("client %s takes no part any more: %s", name, c.reason)
+			return fmt.Errorf("client %s no longer takes part: %s", name, c.reason)
 		}
 		if st.begun() {
 			if !c.left {
@@ -477,7 +477,7 @@ func (b *batch) reopen() error {
 			s.opener.use(key, size)
 		}
 		if err := s.hub.files.destroySealing(s.hash, path); err != nil {
-			s.log.Error("cannot destroy the key that opened answers before: remove the file", "error", err)
+			s.log.Error("cannot destroy the previous key that opened answers: remove the file", "error", err)
 		}
 	})
 	return nil

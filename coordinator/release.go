@@ -202,7 +202,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		}
 		// The plan has an outcome, or a write failed and the offer was lost. The client now sends
 		// the envelope again, and the reply states the reason.
-		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
+		return nil, refuse(transport.Unavailable, "the coordinator does not expect a release with this envelope: offer it again")
 	}
 	key := o.key
 	size, end := int64(o.release.Body.Size), offset+int64(len(piece))

@@ -154,7 +154,7 @@ func (b *batch) play() error {
 			return b.hold(why)
 		}
 		if dealers := b.dealers(); dealers < least {
-			return b.abort(b.study.name(), fmt.Sprintf("the deals of only %d clients can be decrypted by the others, and the study opens no sum for fewer than %d", dealers, least))
+			return b.abort(b.study.name(), fmt.Sprintf("only the deals of %d clients can be decrypted by the others, and the study opens no sum for fewer than %d", dealers, least))
 		}
 		opened, err := b.open()
 		if err != nil || !opened {
@@ -173,7 +173,7 @@ func (b *batch) hold(why string) error {
 	}
 	if b.moved {
 		b.then(func() {
-			b.study.log.Error("the study waits for an order: coordinator exclude CLIENT, or coordinator abort", "reason", why)
+			b.study.log.Error("the study waits for an order: run coordinator exclude CLIENT, or coordinator abort", "reason", why)
 		})
 	}
 	return nil
@@ -368,7 +368,7 @@ func (c *counter) Write(b []byte) (int, error) {
 // fail logs err and aborts the study, which cannot continue after this error.
 func (b *batch) fail(err error) error {
 	b.study.log.Error("the study cannot continue and is aborted", "error", err)
-	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
+	return b.abort(b.study.name(), "the coordinator cannot continue this study; its log has the reason")
 }
 
 // abort ends the study for all clients before its last plan. party is the name of the party that

@@ -65,7 +65,7 @@ func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope
 	case signed.Share:
 		o.key.Step = store.Sharing
 	default:
-		return nil, false, refuse(transport.Malformed, "the study takes keys, deals and shares, and no message of another kind")
+		return nil, false, refuse(transport.Malformed, "the study accepts keys, deals and shares, but no other kind of message")
 	}
 	hash := transcript.BodyOf(envelope).Hash
 	if before, found, err := b.message(o.key); err != nil || found {
@@ -210,7 +210,7 @@ func (s *Study) finishShared(ctx context.Context, peer channel.Party, w *written
 		}
 		q := b.state.question(w.key.Ask)
 		if q == nil || q.offers[peer.Name] == nil || q.offers[peer.Name].release.Hash != w.release.Hash {
-			return refuse(transport.OutOfPlace, "plan %d did not wait for the message any more", w.key.Ask)
+			return refuse(transport.OutOfPlace, "plan %d was no longer waiting for the message", w.key.Ask)
 		}
 		if w.offer != nil && w.offer != q.offers[peer.Name] {
 			return refuse(transport.Unavailable, "the bytes of the message were dropped while they were checked: offer it again")

@@ -132,7 +132,7 @@ func (b *batch) waits(out *Status) {
 	switch {
 	case st.over():
 	case !st.begun() && slices.Equal(st.members(), st.blocked.clients) && len(st.members()) > 0:
-		out.Waits, out.Reason = "more clients: it cannot begin with these", st.blocked.why
+		out.Waits, out.Reason = "more clients: it cannot begin with the present ones", st.blocked.why
 	case !st.begun():
 		out.Waits = "clients to join and consent"
 		for _, c := range out.Clients {

@@ -16,7 +16,7 @@ func (s *Study) logRound(ask uint64, r session.Round) {
 	if r.Verdict == pvi.Accepted {
 		s.log.Info("verdict", "ask", ask, "verdict", string(r.Verdict))
 	} else {
-		s.log.Warn("verdict: the posterior did not move, and the round was paid for", "ask", ask, "verdict", string(r.Verdict), "accepted_without", r.Blocking())
+		s.log.Warn("verdict: the posterior did not move, but the answers stay charged", "ask", ask, "verdict", string(r.Verdict), "accepted_without", r.Blocking())
 	}
 	s.events.Verdict(string(r.Verdict))
 	s.auditVerdict(ask, r.Verdict)

@@ -38,7 +38,7 @@ func (a *assembly) reconnect() { a.resumed = false }
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
 	case m.HasStart() == a.resumed:
-		return false, refuse(OutOfPlace, "entry %d has no start, or two", a.number)
+		return false, refuse(OutOfPlace, "entry %d must have exactly one start", a.number)
 	case !a.resumed:
 		if err := a.begin(m.GetStart()); err != nil {
 			return false, err
@@ -47,13 +47,13 @@ func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 			return a.abridged(m)
 		}
 	case len(m.GetPiece()) == 0:
-		return false, refuse(Malformed, "a piece of entry %d without a byte", a.number)
+		return false, refuse(Malformed, "a piece of entry %d is empty", a.number)
 	}
 	if err := a.add(m.GetPiece()); err != nil || int64(len(a.item.Body)) < a.size {
 		return false, err
 	}
 	if !bytes.Equal(a.running.Sum(nil), a.sum) {
-		return false, refuse(Malformed, "entry %d has another hash than announced", a.number)
+		return false, refuse(Malformed, "the body of entry %d does not have the announced hash", a.number)
 	}
 	return true, nil
 }
@@ -83,7 +83,7 @@ func (a *assembly) begin(start *wirepb.FollowResponse_Start) error {
 
 func (a *assembly) add(piece []byte) error {
 	if len(piece) > MaxPiece {
-		return refuse(TooLarge, "a piece of %d bytes: at most %d", len(piece), MaxPiece)
+		return refuse(TooLarge, "the piece has %d bytes: at most %d are allowed", len(piece), MaxPiece)
 	}
 	if int64(len(piece)) > a.size-int64(len(a.item.Body)) {
 		return refuse(TooLarge, "entry %d is longer than the %d bytes announced", a.number, a.size)

@@ -62,11 +62,11 @@ func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
-		return ctx, errors.New("a call without a connection")
+		return ctx, errors.New("the call has no connection")
 	}
 	who, ok := p.AuthInfo.(caller)
 	if !ok {
-		return ctx, errors.New("a call without a handshake")
+		return ctx, errors.New("the connection of the call has no handshake")
 	}
 	study := s.find(who.study)
 	if refusal := s.permit(who, study, info); refusal != nil {

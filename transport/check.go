@@ -11,7 +11,7 @@ import (
 func checkJoin(m *wirepb.JoinRequest) error {
 	for _, part := range [][]byte{m.GetToken(), m.GetEntry(), m.GetRequest()} {
 		if len(part) == 0 || len(part) > maxIdentity {
-			return refuse(Malformed, "a join needs a token, an entry and a certificate request, of at most %d bytes each", maxIdentity)
+			return refuse(Malformed, "a request to join needs a token, an entry and a certificate request, of at most %d bytes each", maxIdentity)
 		}
 	}
 	return nil
@@ -29,7 +29,7 @@ func checkRenew(m *wirepb.RenewRequest) error {
 
 func checkEnvelope(envelope []byte) error {
 	if n := len(envelope); n == 0 || n > MaxEnvelope {
-		return refuse(Malformed, "an envelope of %d bytes: want 1 to %d", n, MaxEnvelope)
+		return refuse(Malformed, "the envelope has %d bytes: send 1 to %d", n, MaxEnvelope)
 	}
 	return nil
 }
@@ -47,16 +47,16 @@ func checkPieces(m *wirepb.PiecesRequest) (Wanted, error) {
 	w := Wanted{Ask: m.GetAsk()}
 	if hash := m.GetRelease(); len(hash) > 0 {
 		if copy(w.Release[:], hash); len(hash) != len(w.Release) || w.Ask == 0 || len(m.GetKeysOf()) > 0 {
-			return Wanted{}, refuse(Malformed, "a request for a release names a plan and a hash of %d bytes", len(w.Release))
+			return Wanted{}, refuse(Malformed, "a request for a release must name a plan and a hash of %d bytes", len(w.Release))
 		}
 		return w, nil
 	}
 	if n := len(m.GetKeysOf()); n > maxPlaces || n == 0 && w.Ask == 0 {
-		return Wanted{}, refuse(Malformed, "a request for pieces names a plan, or up to %d clients", maxPlaces)
+		return Wanted{}, refuse(Malformed, "a request for pieces must name a plan, or up to %d clients", maxPlaces)
 	}
 	for _, place := range m.GetKeysOf() {
 		if place == 0 || place > maxPlaces {
-			return Wanted{}, refuse(Malformed, "places of clients are 1 to %d", maxPlaces)
+			return Wanted{}, refuse(Malformed, "the place of a client must be 1 to %d", maxPlaces)
 		}
 		w.KeysOf = append(w.KeysOf, int(place))
 	}
@@ -74,13 +74,13 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 	}
 	size := m.offer.size
 	if size == 0 {
-		return 0, refuse(Malformed, "a release without a body")
+		return 0, refuse(Malformed, "the release has no body")
 	}
 	if size > uint64(limit) {
-		return 0, refuse(TooLarge, "a release of %d bytes: at most %d in this study", size, limit)
+		return 0, refuse(TooLarge, "the release has %d bytes: this study allows at most %d", size, limit)
 	}
 	if n := len(m.offer.body); n > 0 && (uint64(n) != size || n > MaxPiece) {
-		return 0, refuse(Malformed, "%d bytes of a release of %d come with its offer: send all of them, if at most %d, or none", n, size, MaxPiece)
+		return 0, refuse(Malformed, "the offer has %d of the %d bytes of the release: send none, or all if there are at most %d", n, size, MaxPiece)
 	}
 	return int64(size), nil
 }
@@ -93,13 +93,13 @@ func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	}
 	piece := m.piece.data
 	if n := len(piece); n == 0 || n > MaxPiece {
-		return nil, refuse(Malformed, "a piece of %d bytes: want 1 to %d", n, MaxPiece)
+		return nil, refuse(Malformed, "the piece has %d bytes: send 1 to %d", n, MaxPiece)
 	}
 	if m.piece.offset != uint64(have) {
-		return nil, refuse(OutOfPlace, "a piece at byte %d of a release with %d bytes received", m.piece.offset, have)
+		return nil, refuse(OutOfPlace, "the piece begins at byte %d, but %d bytes of the release have arrived", m.piece.offset, have)
 	}
 	if int64(len(piece)) > size-have {
-		return nil, refuse(TooLarge, "more bytes than the %d that were offered", size)
+		return nil, refuse(TooLarge, "the release has more bytes than the %d that were offered", size)
 	}
 	return piece, nil
 }
@@ -109,13 +109,13 @@ func checkPiece(m *submission, have, size int64) ([]byte, error) {
 func checkStart(m *wirepb.FollowResponse_Start, number uint64, offset, limit int64) error {
 	switch {
 	case m.GetNumber() != number:
-		return refuse(OutOfPlace, "entry %d where %d is next", m.GetNumber(), number)
+		return refuse(OutOfPlace, "entry %d came, but entry %d is next", m.GetNumber(), number)
 	case m.GetOffset() != uint64(offset):
-		return refuse(OutOfPlace, "entry %d from byte %d where %d is next", number, m.GetOffset(), offset)
+		return refuse(OutOfPlace, "entry %d came from byte %d, but byte %d is next", number, m.GetOffset(), offset)
 	case m.GetSize() > uint64(limit):
-		return refuse(TooLarge, "entry %d of %d bytes: at most %d are accepted", number, m.GetSize(), limit)
+		return refuse(TooLarge, "entry %d has %d bytes: at most %d are accepted", number, m.GetSize(), limit)
 	case len(m.GetSha256()) != sha256.Size:
-		return refuse(Malformed, "entry %d without the hash of its body", number)
+		return refuse(Malformed, "entry %d does not have the hash of its body", number)
 	}
 	return checkEnvelope(m.GetEnvelope())
 }

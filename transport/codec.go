@@ -20,7 +20,7 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 		b, err := proto.Marshal(m)
 		return mem.BufferSlice{mem.SliceBuffer(b)}, err
 	}
-	return nil, fmt.Errorf("a message of type %T", v)
+	return nil, fmt.Errorf("a message cannot have the type %T", v)
 }
 
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
@@ -32,7 +32,7 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 		defer b.Free()
 		return proto.Unmarshal(b.ReadOnlyData(), m)
 	}
-	return fmt.Errorf("a message of type %T", v)
+	return fmt.Errorf("a message cannot have the type %T", v)
 }
 
 // Name returns gRPC's name of the encoding.

@@ -34,7 +34,7 @@ func (service) Submit(stream wirepb.Study_SubmitServer) error {
 		return err
 	}
 	if have < 0 || have > size {
-		return fmt.Errorf("the coordinator claims to have %d bytes of a release of %d", have, size)
+		return fmt.Errorf("the coordinator claims to have %d bytes of a release with %d bytes", have, size)
 	}
 	if err := say(stream, have); err != nil || have == size {
 		return err

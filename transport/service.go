@@ -77,9 +77,9 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:
-		return refuse(TooLarge, "a message of more than %d bytes", maxAsked)
+		return refuse(TooLarge, "the message has more than %d bytes", maxAsked)
 	case codes.Internal:
-		return refuse(Malformed, "a message in another form")
+		return refuse(Malformed, "the message cannot be decoded")
 	}
 	return err
 }

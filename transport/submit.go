@@ -63,7 +63,7 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 		return c.breach(err)
 	}
 	if got, err = heard(stream, size); err == nil && got != size {
-		err = refuse(OutOfPlace, "it accepted %d bytes of %d", got, size)
+		err = refuse(OutOfPlace, "it accepted only %d of the %d bytes", got, size)
 	}
 	return c.breach(err)
 }
@@ -102,7 +102,7 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 		return 0, err
 	}
 	if m.GetHave() > uint64(size) {
-		return 0, refuse(Malformed, "it claims to have %d bytes of %d", m.GetHave(), size)
+		return 0, refuse(Malformed, "it claims to have %d bytes of a release with %d", m.GetHave(), size)
 	}
 	return int64(m.GetHave()), nil
 }

@@ -38,7 +38,7 @@ func deriveTiming(round time.Duration) (timing, error) {
 		round = DefaultRoundDeadline
 	}
 	if round < minRoundDeadline || round > maxRoundDeadline {
-		return timing{}, fmt.Errorf("a round deadline of %v: give %v to %v", round, minRoundDeadline, maxRoundDeadline)
+		return timing{}, fmt.Errorf("round deadline %v: give a time from %v to %v", round, minRoundDeadline, maxRoundDeadline)
 	}
 	return timing{
 		call:      round / 20,

@@ -29,7 +29,7 @@ func (v versions) String() string {
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {
-		return 0, &Refusal{Malformed, "an invalid range of protocol versions"}
+		return 0, &Refusal{Malformed, "the range of protocol versions is not valid"}
 	}
 	if coordinator.has(common) && client.has(common) {
 		return common, nil

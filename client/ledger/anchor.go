@@ -61,14 +61,14 @@ func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) 
 		case !ok && whole > 0 && len(b) < 2*markSize:
 			return newest, nil
 		case !ok:
-			return newest, fmt.Errorf("mark %d is damaged, or of another data holder", whole+1)
+			return newest, fmt.Errorf("mark %d is damaged, or belongs to another data holder", whole+1)
 		case whole > 0 && m.commits != newest.commits+1:
-			return newest, fmt.Errorf("mark %d does not follow the one before", whole+1)
+			return newest, fmt.Errorf("mark %d does not follow the previous mark", whole+1)
 		}
 		newest = m
 	}
 	if whole == 0 {
-		return newest, errors.New("it has no whole mark")
+		return newest, errors.New("it has no complete mark")
 	}
 	return newest, nil
 }
@@ -131,7 +131,7 @@ func compare(path string, holder identity.PublicKey, db mark, head, previous Has
 		if db.commits == 0 {
 			return nil // before the first commit with a mark, there is no anchor
 		}
-		return &Damaged{Path: path, Problem: "the file is missing, and " + File + " has a mark of it"}
+		return &Damaged{Path: path, Problem: "the file is missing, but " + File + " has a mark of it"}
 	}
 	if err != nil {
 		return err

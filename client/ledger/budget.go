@@ -86,7 +86,7 @@ func (b Budget) NewFilter() (*accountant.Filter, error) {
 		return nil, fmt.Errorf("unknown privacy unit %q: use %q, %q or %q", b.Unit, Record, Person, Client)
 	}
 	if (b.Unit == Person) != (b.Person != "") {
-		return nil, fmt.Errorf("a budget for a %s has the column of persons %q", b.Unit, b.Person)
+		return nil, fmt.Errorf("a budget for a %s has the person column %q: only a budget for a person has this column, and it needs one", b.Unit, b.Person)
 	}
 	switch b.Filter {
 	case Gaussian:

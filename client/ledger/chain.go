@@ -100,11 +100,11 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	case e.Sequence != sequence+1:
 		return nil, fmt.Errorf("it has the number %d: an entry is missing, duplicated or out of order", e.Sequence)
 	case e.Previous != previous:
-		return nil, errors.New("it does not follow the entry before: one of them was replaced")
+		return nil, errors.New("it does not follow the previous entry: one of the two was replaced")
 	case (e.Budget == nil) == (e.Charge == nil):
-		return nil, errors.New("it is neither a budget nor a charge")
+		return nil, errors.New("it must be either a budget or a charge")
 	case e.Budget != nil && s.Envelope != Hash{}:
-		return nil, errors.New("a budget pays for no envelope")
+		return nil, errors.New("a budget must not name an envelope")
 	}
 	if _, err := identity.ParseName(e.Dataset); err != nil {
 		return nil, fmt.Errorf("name of the data set: %w", err)

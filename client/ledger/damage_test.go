@@ -101,9 +101,9 @@ func TestForgedLedgerIsRefused(t *testing.T) {
 		"another before":    {func(e *ledger.Entry, _ *ledger.Hash) { e.Previous[0]++ }, "entry 3: it does not follow"},
 		"another version":   {func(e *ledger.Entry, _ *ledger.Hash) { e.Version++ }, "entry 3: version 2"},
 		"nothing was sent":  {func(_ *ledger.Entry, h *ledger.Hash) { *h = ledger.Hash{} }, ""},
-		"a paid budget":     {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge, e.Budget = nil, stamps[0].Entry.Budget }, "entry 3: a budget pays"},
-		"neither":           {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge = nil }, "entry 3: it is neither"},
-		"both":              {func(e *ledger.Entry, _ *ledger.Hash) { e.Budget = stamps[0].Entry.Budget }, "entry 3: it is neither"},
+		"a paid budget":     {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge, e.Budget = nil, stamps[0].Entry.Budget }, "entry 3: a budget must not"},
+		"neither":           {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge = nil }, "entry 3: it must be either"},
+		"both":              {func(e *ledger.Entry, _ *ledger.Hash) { e.Budget = stamps[0].Entry.Budget }, "entry 3: it must be either"},
 		"a name for a path": {func(e *ledger.Entry, _ *ledger.Hash) { e.Dataset = "../ward" }, "entry 3: name of the data set"},
 	} {
 		e, envelope := stamps[2].Entry, stamps[2].Envelope

@@ -94,7 +94,7 @@ func sign(holder *identity.Identity, e Entry, envelope Hash) (Stamp, error) {
 func statement(hash, envelope Hash) []byte { return append(hash[:], envelope[:]...) }
 
 var (
-	errForm      = errors.New("it is not in the form in which entries are written: it was changed, cut or made by another program")
+	errForm      = errors.New("it is not encoded as an entry: it was changed, cut short, or written by another program")
 	errSignature = errors.New("it is not signed by this data holder: it was changed, or belongs to another data holder")
 )
 

@@ -95,7 +95,7 @@ func Verify(r io.Reader) (*Report, error) {
 		return nil, &Fault{Sequence: uint64(len(c.heads)) + 1, Problem: err.Error()}
 	}
 	if entries, head := c.head(); entries != title.Entries || head != title.Head {
-		return nil, &Fault{Problem: fmt.Sprintf("it has %d entries, and the title names %d: lines are missing or were added", entries, title.Entries)}
+		return nil, &Fault{Problem: fmt.Sprintf("it has %d entries, but its title states %d: lines are missing or were added", entries, title.Entries)}
 	}
 	return &Report{Title: title, Fingerprint: title.Holder.Fingerprint(), Accounts: c.summary()}, nil
 }
@@ -107,10 +107,10 @@ func readTitle(lines *bufio.Scanner) (Title, error) {
 	var l titleLine
 	var t Title
 	if decode(lines.Bytes(), &l) != nil || decode(l.Ledger, &t) != nil {
-		return Title{}, errors.New("the first line is not the title of a ledger: it was changed, cut or made by another program")
+		return Title{}, errors.New("the first line is not the title of a ledger: it was changed, cut short, or written by another program")
 	}
 	if !canonical(lines.Bytes(), l) || !canonical(l.Ledger, t) {
-		return Title{}, errors.New("the first line is not in the form in which titles are written: it was changed")
+		return Title{}, errors.New("the first line is not encoded as a title: it was changed")
 	}
 	if t.Version != Version {
 		return Title{}, fmt.Errorf("version %d is not supported, only %d: a newer program wrote it, so use that one", t.Version, Version)

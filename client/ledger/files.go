@@ -27,7 +27,7 @@ type Damaged struct {
 
 func (d *Damaged) Error() string {
 	return fmt.Sprintf("%s: %s: nothing is sent from a damaged state; restore the newest copy of the whole directory, "+
-		"and never one from before the last answer that was sent", d.Path, d.Problem)
+		"and never one that is older than the last answer sent", d.Path, d.Problem)
 }
 
 func (d *Damaged) Unwrap() error { return d.Cause }

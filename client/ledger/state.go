@@ -136,7 +136,7 @@ func encodeItem(i transport.Item) []byte {
 
 func decodeItem(b []byte) (transport.Item, error) {
 	if len(b) < 4 || uint64(binary.BigEndian.Uint32(b)) > uint64(len(b)-4) {
-		return transport.Item{}, errors.New("the message to send is cut")
+		return transport.Item{}, errors.New("the message to send is cut short")
 	}
 	n := 4 + int(binary.BigEndian.Uint32(b))
 	return transport.Item{Envelope: append([]byte(nil), b[4:n]...), Body: append([]byte(nil), b[n:]...)}, nil

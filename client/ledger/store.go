@@ -150,7 +150,7 @@ func prepare(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		for _, name := range []string{IdentityFile, StateKeyFile} {
 			if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-				return &Damaged{Path: path, Problem: "the file is missing, and " + name + " exists: without the file the spending is unknown"}
+				return &Damaged{Path: path, Problem: "the file is missing, but " + name + " exists: without the file the spending is unknown"}
 			}
 		}
 		return createFile(dir, path)
@@ -201,7 +201,7 @@ func (s *Store) loadAnchor() error {
 	}
 	_, head := s.chain.head()
 	if m.commits > 0 && m.head != head {
-		return &Damaged{Path: s.path, Problem: "its newest entry is not the one of its mark"}
+		return &Damaged{Path: s.path, Problem: "its newest entry is not the one that its mark names"}
 	}
 	m.head = head
 	var previous Hash
@@ -234,7 +234,7 @@ func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*k
 			return create(l, path)
 		}
 		var none K
-		return none, &Damaged{Path: path, Problem: "the file is missing, and its ledger exists"}
+		return none, &Damaged{Path: path, Problem: "the file is missing, but its ledger exists"}
 	}
 	return load(l, path)
 }
@@ -254,7 +254,7 @@ func (s *Store) initialise(tx *bbolt.Tx) error {
 	for _, name := range [][]byte{metaBucket, chainBucket, studiesBucket, outboxBucket} {
 		_, err := tx.CreateBucket(name)
 		if errors.Is(err, bolterrors.ErrBucketExists) {
-			return &Damaged{Path: s.path, Problem: fmt.Sprintf("it has the part %q, and no part %q", name, metaBucket), Cause: err}
+			return &Damaged{Path: s.path, Problem: fmt.Sprintf("it has the part %q, but no part %q", name, metaBucket), Cause: err}
 		}
 		if err != nil {
 			return err

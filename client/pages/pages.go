@@ -156,7 +156,7 @@ func (p *Pages) exclusively(f func() error) error {
 	running := p.running
 	p.mu.Unlock()
 	if running {
-		return &web.Error{Status: http.StatusConflict, Err: errors.New("a study is running in this program, and nothing must disturb its answers: stop the run first, and use client web")}
+		return &web.Error{Status: http.StatusConflict, Err: errors.New("a study is running in this program, and its answers must not be disturbed: stop the run first, then use client web")}
 	}
 	return f()
 }
@@ -165,7 +165,7 @@ func (p *Pages) exclusively(f func() error) error {
 func (p *Pages) one(r *http.Request) (*client.Member, error) {
 	n := slices.IndexFunc(p.c.Members, func(m *client.Member) bool { return m.Hash.String() == r.PathValue("study") })
 	if n < 0 {
-		return nil, web.Missing("this client has not joined the study: client join INVITATION")
+		return nil, web.Missing("this client has not joined the study: run client join INVITATION")
 	}
 	return p.c.Members[n], nil
 }

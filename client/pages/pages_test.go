@@ -314,7 +314,7 @@ func TestRefusal(t *testing.T) {
 func TestRefusalThatDoesNotArrive(t *testing.T) {
 	h := open(t)
 	h.cut = true
-	h.post("/refuse", map[string]string{"reason": "no"}, http.StatusUnprocessableEntity, "the connection broke", "repeat client leave")
+	h.post("/refuse", map[string]string{"reason": "no"}, http.StatusUnprocessableEntity, "the connection broke", "run client leave again")
 	if _, err := h.pages.Decision(t.Context(), h.member); client.CodeOf(err) != client.Declined {
 		t.Errorf("the run goes on after %v", err)
 	}

@@ -128,7 +128,7 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 		if stands, e := p.c.Client.Standing(m, nil); e != nil || stands != client.Left {
 			return errors.Join(err, e)
 		}
-		return fmt.Errorf("the client has left the study, but the coordinator was not told: repeat client leave (%w)", err)
+		return fmt.Errorf("the client has left the study, but the coordinator was not told: run client leave again (%w)", err)
 	})
 }
 

@@ -47,7 +47,7 @@ const (
 )
 
 // ErrForm is returned if a file is not a complete bundle.
-var ErrForm = errors.New("not a complete bundle: it was changed, cut or made by another program")
+var ErrForm = errors.New("not a complete bundle: it was changed, cut short, or written by another program")
 
 // A Writer writes a bundle. Its methods must be called in the order in which this file defines
 // them. After an error, all later calls have no effect, and Close returns the error.

@@ -165,7 +165,7 @@ func (v *verifier) entry(envelope, body []byte) error {
 		_, err = transcript.ParseAbortion(body)
 	}
 	if err == nil && e.Model != signed.Hash(v.server.Model()) {
-		err = errors.New("its signature is for another model than the one that follows from the entries before it")
+		err = errors.New("its signature does not refer to the model that follows from the entries before it")
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
 	key := c.Key.Reveal()
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("a gossip key has %d bytes", KeySize)
+		return nil, fmt.Errorf("a gossip key must have %d bytes", KeySize)
 	}
 	m.SecretKey = key
 	m.GossipVerifyIncoming, m.GossipVerifyOutgoing = true, true
@@ -110,8 +110,8 @@ type ears struct {
 }
 
 var (
-	errStranger = errors.New("a node that is not a party of the study")
-	errBaggage  = errors.New("a node that sends more than a name and an address")
+	errStranger = errors.New("the node is not a party of the study")
+	errBaggage  = errors.New("the node sends more than a name and an address")
 )
 
 func (e ears) NotifyJoin(n *memberlist.Node)   { e.seen(n) }

@@ -224,7 +224,7 @@ type stream struct {
 	end   func()
 }
 
-var errTooLong = errors.New("a stream that is too long")
+var errTooLong = errors.New("the stream is too long")
 
 func (s *stream) Read(b []byte) (int, error) {
 	if len(s.first) > 0 {

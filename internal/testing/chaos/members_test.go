@@ -25,7 +25,7 @@ func (w *world) change(p *process, f fault) {
 	case f.Kind == revoke:
 		w.revoke(p)
 	case p.index == 0:
-		w.order("the coordinator gets new keys", "new keys already", rotate)
+		w.order("the coordinator gets new keys", "already has new keys", rotate)
 	default:
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *world) revoke(p *process) {
 		p.revoked = begun
 		w.mu.Unlock()
 	}
-	done := w.order("the keys of "+p.name+" are revoked", "takes no part any more", func(ctx context.Context, s *coordinator.Study) error {
+	done := w.order("the keys of "+p.name+" are revoked", "no longer takes part", func(ctx context.Context, s *coordinator.Study) error {
 		return s.Revoke(ctx, identity.Name(p.name), "its machine was stolen")
 	})
 	w.mu.Lock()
