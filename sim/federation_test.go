@@ -390,7 +390,7 @@ func TestBadData(t *testing.T) {
 	for _, c := range []struct{ name, file, want string }{
 		{"undeclared level", strings.Repeat(good, 12) + strings.Replace(good, "M", "X", 1), ":13: column sex: the value is not among"},
 		{"out of bounds", strings.Replace(good, "0.455", "1.455", 1), ":1: column length: the value is outside the bounds [0, 1] that the study declares"},
-		{"ragged", good + "M,0.455\n", ":2: the line has another number of fields"},
+		{"ragged", good + "M,0.455\n", ":2: the line does not have the expected "},
 		{"NaN", strings.Replace(good, "0.455", "NaN", 1), ":1: column length: the value is not a number"},
 		{"nothing", "", "no records"},
 	} {

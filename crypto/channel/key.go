@@ -20,11 +20,11 @@ const (
 	authorityKind = "fedpvi-authority-key"
 
 	tlsComment = "fedpvi key for connections\n" +
-		"It was made on this machine: do not copy it. Whoever has it can stand at this party's end\n" +
-		"of a connection, and signs nothing in its name."
+		"It was made on this machine: do not copy it. Whoever has it can take this party's place in\n" +
+		"a connection, but cannot sign in its name."
 	authorityComment = "fedpvi key of the authority of a study\n" +
-		"It certifies the keys for connections of the parties. Whoever has it can certify others,\n" +
-		"which are refused all the same where the roster pins another key."
+		"It certifies the keys for connections of the parties. Whoever has it can certify other\n" +
+		"keys, but they are refused where the roster pins a different key."
 )
 
 // A Key is a party's Ed25519 key for TLS. It differs from the key of the party's identity, which

@@ -46,7 +46,7 @@ func Open(dir string, u Unlock) (*Lock, error) {
 	there, err := private.Exists(path)
 	if err == nil && !there {
 		if u.File != "" {
-			return nil, fmt.Errorf("%w: --unlock names %s, and the keys in %s are not protected: protect them with keys protect, or leave --unlock away", ErrLocked, u.File, dir)
+			return nil, fmt.Errorf("%w: --unlock names %s, but the keys in %s are not protected: protect them with keys protect, or leave out --unlock", ErrLocked, u.File, dir)
 		}
 		return nil, nil
 	}

@@ -263,7 +263,7 @@ func TestLockedKeysSayWhy(t *testing.T) {
 		t.Errorf("a short passphrase: %v", err)
 	}
 	check(t, Protect(dir, nil, all["passphrase"]))
-	refused(named(t, "another long passphrase\n"), "it is another one")
+	refused(named(t, "another long passphrase\n"), "it is the wrong one")
 	refused(all["identity"], "a passphrase opens")
 	refused(Unlock{}, "name a file with --unlock")
 	refused(Unlock{File: filepath.Join(dir, "none")}, "no such file")

@@ -104,7 +104,7 @@ func (u Unlock) parse(content []byte) (m material, err error) {
 	}
 	if !slices.ContainsFunc(lines, isIdentity) {
 		if len(lines) != 1 {
-			return m, fmt.Errorf("%w: %s has %d lines and no age identity: put a passphrase there in one line, or age identities", ErrLocked, m.named, len(lines))
+			return m, fmt.Errorf("%w: %s has %d lines and no age identity: write a passphrase on one line there, or age identities", ErrLocked, m.named, len(lines))
 		}
 		return withPassphrase(strings.TrimRight(lines[0], "\r"), m.named)
 	}
@@ -123,7 +123,7 @@ func (u Unlock) parse(content []byte) (m material, err error) {
 			}
 		}
 		if err != nil {
-			return m, fmt.Errorf("%w: line %d of %s is no age identity: put there the whole line that age-keygen or the plugin printed", ErrLocked, n+1, m.named)
+			return m, fmt.Errorf("%w: line %d of %s is not an age identity: copy the whole line that age-keygen or the plugin printed", ErrLocked, n+1, m.named)
 		}
 		m.identities = append(m.identities, i)
 	}
@@ -176,11 +176,11 @@ func (m material) explain(path string, err error) error {
 	case errors.As(err, &missing):
 		return fmt.Errorf("%w: %s needs the program age-plugin-%s: install it in a folder of PATH (for systemd: Environment=PATH=...)", ErrLocked, m.named, missing.Name)
 	case errors.As(err, &mismatch) && slices.Contains(mismatch.StanzaTypes, "scrypt") == (m.passphrase != ""):
-		return fmt.Errorf("%w: %s does not open %s: it is another one, or the file is damaged", ErrLocked, m.named, path)
+		return fmt.Errorf("%w: %s does not open %s: it is the wrong one, or the file is damaged", ErrLocked, m.named, path)
 	case errors.As(err, &mismatch) && m.passphrase != "":
-		return fmt.Errorf("%w: an age identity opens %s, and %s has a passphrase: name the file with the identity with --unlock", ErrLocked, path, m.named)
+		return fmt.Errorf("%w: an age identity opens %s, but %s has a passphrase: name the file with the identity with --unlock", ErrLocked, path, m.named)
 	case errors.As(err, &mismatch):
-		return fmt.Errorf("%w: a passphrase opens %s, and %s has an age identity: name a file with the passphrase, or none to be asked", ErrLocked, path, m.named)
+		return fmt.Errorf("%w: a passphrase opens %s, but %s has an age identity: name a file with the passphrase, or leave out --unlock to be asked", ErrLocked, path, m.named)
 	case hasPlugin(m.identities):
 		return fmt.Errorf("%w: %s does not open %s: %w", ErrLocked, m.named, path, err)
 	}

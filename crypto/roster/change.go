@@ -14,7 +14,7 @@ import (
 // These are the errors for an invalid change of the roster.
 var (
 	// ErrConsent is returned for a renewal that is not signed by the holder of the previous keys.
-	ErrConsent = errors.New("the new keys of a party are not signed with its identity before them")
+	ErrConsent = errors.New("the new keys of a party are not signed with its previous identity")
 	// ErrParty is returned for a renewal that does not keep the name and the role of the party.
 	ErrParty = errors.New("new keys cannot change the name or the role of a party")
 	// ErrChange is returned for a change that cannot be applied to a roster.

@@ -44,13 +44,13 @@ var (
 // store the encrypted bytes.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
-		return nil, errors.New("sealing without a recipient: parse or make one first")
+		return nil, errors.New("the recipient is missing: parse or make one first")
 	}
 	if err := checkSizes(len(context), size); err != nil {
 		return nil, err
 	}
 	if len(payload) > size {
-		return nil, fmt.Errorf("a payload of %d bytes does not fit in the %d of its size", len(payload), size)
+		return nil, fmt.Errorf("the payload has %d bytes, more than the size of %d", len(payload), size)
 	}
 	plain := wire.AppendBytes(make([]byte, 0, plainSize(len(context), size)), context)
 	plain = wire.AppendBytes(plain, payload)
@@ -90,10 +90,10 @@ func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 
 func checkSizes(context, size int) error {
 	if context > MaxContext {
-		return fmt.Errorf("a context of %d bytes: at most %d, give a hash", context, MaxContext)
+		return fmt.Errorf("the context has %d bytes, more than the limit of %d: give its hash", context, MaxContext)
 	}
 	if size < 0 || size > MaxSize {
-		return fmt.Errorf("a size of %d bytes: from 0 to %d can be sealed, in more than one piece if need be", size, MaxSize)
+		return fmt.Errorf("a size of %d bytes cannot be sealed: give 0 to %d, and seal a longer payload in several pieces", size, MaxSize)
 	}
 	return nil
 }

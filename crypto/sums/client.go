@@ -70,7 +70,7 @@ func (c *Client) Keyed() bool { return c.keyed }
 // it returns an error.
 func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err error) {
 	if c.keyed {
-		return nil, nil, refuse("the keys were sealed before")
+		return nil, nil, refuse("the keys were already sealed")
 	}
 	f := c.federation
 	for j := 1; j <= f.Clients(); j++ {
@@ -137,13 +137,13 @@ func (c *Client) Deal(vector []int64) (*Deal, error) {
 	case c.step != Dealing:
 		return nil, refuse("no plan waits for deals")
 	case c.dealt:
-		return nil, refuse("plan %d was dealt for before", c.ask)
+		return nil, refuse("this client has already dealt for plan %d", c.ask)
 	case len(vector) > f.length:
-		return nil, refuse("a vector of %d elements; the longest has %d", len(vector), f.length)
+		return nil, refuse("the vector has %d elements, more than the limit of %d", len(vector), f.length)
 	}
 	for _, v := range vector {
 		if v > MaxElement || v < -MaxElement {
-			return nil, refuse("an element of the vector is beyond ±(2⁶⁰ − 1)")
+			return nil, refuse("an element of the vector is outside ±(2⁶⁰ − 1)")
 		}
 	}
 	if c.matrix == nil {

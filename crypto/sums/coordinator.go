@@ -134,7 +134,7 @@ func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	case c.step > Confirming:
 		return place, ErrLate
 	case c.step != Confirming || string(m.Payload) != string(confirmPayload(c.cutHash)):
-		return 0, refuse("client %s has confirmed another cut: it has another transcript", c.federation.Name(place))
+		return 0, refuse("client %s has confirmed a different cut: its transcript differs", c.federation.Name(place))
 	}
 	c.confirmations[place] = signature{place, m.Signature}
 	return place, nil
@@ -167,7 +167,7 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 	case c.step > Sharing:
 		return place, ErrLate
 	case c.step != Sharing || len(words) != c.federation.ShareSize() || string(m.Payload) != string(sharePayload(c.certificate, words)):
-		return 0, refuse("the share of client %s is for another certificate, or has another body", name)
+		return 0, refuse("the share of client %s is for a different certificate, or does not match its body", name)
 	}
 	if !getWords(make([]uint64, len(words)/wordSize), words) {
 		return 0, refuse("the share of client %s has a number beyond the field", name)

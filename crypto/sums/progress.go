@@ -92,7 +92,7 @@ func (p *Progress) follow(e transcript.Entry, body []byte) (Progress, error) {
 		return Progress{federation: p.federation, own: p.own}, nil
 	}
 	if e.Model != p.model {
-		return *p, refuse("an entry of kind %s has another model than its plan", e.Kind)
+		return *p, refuse("an entry of kind %s and its plan refer to different models", e.Kind)
 	}
 	return p.advance(e, body)
 }
@@ -151,7 +151,7 @@ func (p *Progress) VerifyDeal(envelope []byte) (Received, error) {
 	case err != nil:
 		return Received{}, err
 	case plan != p.plan:
-		return Received{}, refuse("client %s has dealt for another plan of this number: it has another transcript", name)
+		return Received{}, refuse("client %s has dealt for a different plan with this number: its transcript differs", name)
 	case body.Size != uint64(p.federation.DealSize()):
 		return Received{}, refuse("the deal of client %s has %d bytes instead of %d", name, body.Size, p.federation.DealSize())
 	}

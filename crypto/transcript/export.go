@@ -30,7 +30,7 @@ func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry,
 		return nil, fmt.Errorf("the coordinator's entry: %w", err)
 	}
 	if hub.Key.Fingerprint() != coordinator || hub.Role != identity.Coordinator {
-		return nil, errors.New("it is of another coordinator")
+		return nil, errors.New("it belongs to another coordinator")
 	}
 	renewals := x.Renewals
 	entries := make([]Entry, 0, len(x.Envelopes))

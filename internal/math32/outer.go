@@ -31,7 +31,7 @@ func (o *Outer) Most() int { return o.most }
 // Put stores the two vectors of a record at position place. It multiplies the outputs by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
-		panic(fmt.Sprintf("math32: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
+		panic(fmt.Sprintf("math32: the vectors have %d and %d elements instead of %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
 	}
 	stride := o.most * TileRows
 	at := place * TileRows

@@ -162,7 +162,7 @@ func (r *Report) Lines() []Line {
 		{Check: "built for GPUs", Found: built},
 	}
 	if r.Built && r.Missing != "" {
-		return append(all, Line{Check: "GPUs", Found: "none, the processor computes: " + r.Missing})
+		return append(all, Line{Check: "GPUs", Found: "none; the processor computes: " + r.Missing})
 	}
 	if r.Built {
 		all = append(all, Line{Check: "driver", Found: "offers CUDA " + r.Driver})

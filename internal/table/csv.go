@@ -52,7 +52,7 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 	}
 	var quotes *csv.ParseError
 	if errors.As(err, &quotes) {
-		return nil, errors.New("the first line is not divided into names: a quote in it is within a name, or does not end on the line")
+		return nil, errors.New("the first line cannot be split into names: a quote is inside a name, or a quoted name does not end on the line")
 	}
 	if err != nil {
 		return nil, c.malformed(err)
@@ -70,7 +70,7 @@ func legible(header []string) error {
 	line := strings.Join(header, "")
 	switch {
 	case strings.ContainsRune(line, 0):
-		return errors.New("the first line has bytes that are zero, so this is no text in UTF-8: if it is text in UTF-16, convert it: iconv -f UTF-16 -t UTF-8")
+		return errors.New("the first line contains zero bytes, so the file is not text in UTF-8: if it is text in UTF-16, convert it: iconv -f UTF-16 -t UTF-8")
 	case !utf8.ValidString(line):
 		return errors.New("the first line is not text in UTF-8: convert the file, for example from the encoding of Windows: iconv -f WINDOWS-1252 -t UTF-8")
 	case strings.ContainsRune(line, '\r'):
@@ -115,7 +115,7 @@ func (c *csvReader) malformed(err error) error {
 	}
 	message := parse.Err.Error() + ", or a quoted field does not end on its line"
 	if errors.Is(parse.Err, csv.ErrFieldCount) {
-		message = fmt.Sprintf("the line has another number of fields than the %d expected: check the separator (%q is expected) and quotes", c.csv.FieldsPerRecord, c.format.Separator)
+		message = fmt.Sprintf("the line does not have the expected %d fields: check the separator (%q is expected) and the quotes", c.csv.FieldsPerRecord, c.format.Separator)
 	}
 	return &Malformed{Row: parse.Line, Message: message}
 }

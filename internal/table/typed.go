@@ -23,11 +23,11 @@ const Again = "copy the file again, or write it again with the program that made
 
 // Unreadable returns the error for a column whose type cannot be read.
 func Unreadable(column, kind string) error {
-	return fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or texts, and write a time as the number of days or years that the study asks for", column, kind)
+	return fmt.Errorf("column %s: values of the type %s cannot be read: write numbers or text, and write a time as the number of days or years that the study asks for", column, kind)
 }
 
 // NoDates returns the error for a column that the study declares as dates but that has another
 // type.
 func NoDates(column, kind string) error {
-	return fmt.Errorf("column %s: the study reads dates, and these values have the type %s: write dates, times or texts such as 2020-12-31", column, kind)
+	return fmt.Errorf("column %s: the study reads dates, but these values have the type %s: write dates, times or text such as 2020-12-31", column, kind)
 }

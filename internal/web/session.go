@@ -76,7 +76,7 @@ func (s *Site) errLink(why string) error {
 func (s *Site) askLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
 	if !s.validLink(token) {
-		s.fail(w, nil, s.errLink("This login link was used, or is not the newest"))
+		s.fail(w, nil, s.errLink("This login link was already used, or a newer one exists"))
 		return
 	}
 	s.render(w, http.StatusOK, nil, &frame{Title: "Sign in", Login: token})
@@ -112,7 +112,7 @@ func (s *Site) begin(token string) (cookie string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if token == "" || !s.entry.link.Equal([]byte(token)) {
-		return "", s.errLink("This login link was used, or is not the newest")
+		return "", s.errLink("This login link was already used, or a newer one exists")
 	}
 	if _, err := s.replaceLink(); err != nil {
 		return "", err
@@ -166,7 +166,7 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 				return
 			}
 			if !secret.New([]byte(browser.token)).Equal([]byte(r.PostForm.Get("token"))) {
-				s.fail(w, browser, &Error{http.StatusForbidden, errors.New("the form has not the token of this session: reload the page, and try again")})
+				s.fail(w, browser, &Error{http.StatusForbidden, errors.New("the form does not have the token of this session: reload the page, and try again")})
 				return
 			}
 		}

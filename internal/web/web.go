@@ -150,7 +150,7 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 func local(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%q is no address: give host:port, as in 127.0.0.1:8440", address)
+		return fmt.Errorf("%q is not an address: give host:port, as in 127.0.0.1:8440", address)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("pages have no TLS of their own, so they are not served at %s, where other machines could reach them: "+
@@ -165,10 +165,10 @@ func checkOrigin(origin string) error {
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" || u.Host == "" || origin != "https://"+u.Host {
-		return fmt.Errorf("%q is no origin of a proxy with TLS: give it without a path, as in https://fedpvi.example.org", origin)
+		return fmt.Errorf("%q is not the origin of a proxy with TLS: give one without a path, as in https://fedpvi.example.org", origin)
 	}
 	if u.Port() == "443" || u.Host != strings.ToLower(u.Host) {
-		return fmt.Errorf("browsers write the origin %q in another way: give it in lower case, and without the port 443, as in https://fedpvi.example.org", origin)
+		return fmt.Errorf("browsers write the origin %q differently: give it in lower case, and without the port 443, as in https://fedpvi.example.org", origin)
 	}
 	return nil
 }

@@ -128,9 +128,9 @@ func TestLoginLinkIsValidOnce(t *testing.T) {
 	}
 	d.want(d.do(http.MethodGet, "/", nil, nil), http.StatusOK, "&lt;script&gt;alert(1)")
 	d.cookie = nil
-	d.want(d.signIn(link), http.StatusUnauthorized, "was used")
-	d.want(d.do(http.MethodGet, "/login?token="+link, nil, nil), http.StatusUnauthorized, "was used")
-	d.want(d.signIn(""), http.StatusUnauthorized, "was used")
+	d.want(d.signIn(link), http.StatusUnauthorized, "was already used")
+	d.want(d.do(http.MethodGet, "/login?token="+link, nil, nil), http.StatusUnauthorized, "was already used")
+	d.want(d.signIn(""), http.StatusUnauthorized, "was already used")
 	d.want(d.signIn(d.link()), http.StatusSeeOther, "")
 	if info, err := os.Stat(d.site.o.LinkFile); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file with the link: %v, %v", info.Mode(), err)

@@ -180,7 +180,7 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		{"infinite", "f;30;I;inf\n", "r.csv:3: column y: the value is outside"},
 		{"overflow", "f;30;I;1e999\n", "r.csv:3: column y: the value is outside"},
 		{"missing", "f;30;I;\n", "r.csv:3: column y: the value is missing"},
-		{"ragged", "f;30;I\n", "r.csv:3: the line has another number of fields than the 4 expected"},
+		{"ragged", "f;30;I\n", "r.csv:3: the line does not have the expected 4 fields"},
 		{"bare quote", "f;3\"0;I;1\n", `r.csv:3: bare " in non-quoted`},
 		{"text after a quoted field", "f;\"30\"x;I;1\n", `r.csv:3: extraneous or missing " in quoted-field`},
 	} {

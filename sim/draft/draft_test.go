@@ -92,7 +92,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%q is accepted as a dictionary", text)
 		}
 	}
-	const want = "line 3: the line has another number of fields than the 2 expected"
+	const want = "line 3: the line does not have the expected 2 fields"
 	if _, err := draft.Read([]byte("a,b\n1,2\n3\n4,5\n"), true); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("made-up records with a short line: got %v, want %q", err, want)
 	}

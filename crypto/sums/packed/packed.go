@@ -44,7 +44,7 @@ type Scheme struct {
 // error.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
-		return nil, fmt.Errorf("sums of %d clients of which %d can open them: there must be 2 to %d clients, and at most all of them can be needed", clients, fewest, MaxClients)
+		return nil, fmt.Errorf("%d clients, of which %d are needed to open a sum: there must be 2 to %d clients, and no more can be needed than there are", clients, fewest, MaxClients)
 	}
 	s := &Scheme{Clients: clients, Fewest: fewest}
 	if s.Hidden() < 1 {

@@ -82,7 +82,7 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 		return queries(ctx, s, wanted, named, use)
 	}
 	if s.Query != "" {
-		return errors.New("this is no database: --query is for an SQLite database, or for a server, such as --data postgres://reader@localhost/cohort")
+		return errors.New("this is not a database: --query is for an SQLite database, or for a server, such as --data postgres://reader@localhost/cohort")
 	}
 	if err := readable(info.Mode()); err != nil {
 		return err
@@ -134,7 +134,7 @@ func readable(mode os.FileMode) error {
 	case mode.IsRegular(), mode&os.ModeNamedPipe != 0:
 		return nil
 	}
-	return errors.New("this is a device and no file: name a file of records")
+	return errors.New("this is a device, not a file: name a file of records")
 }
 
 // beginning returns the first bytes of a file.

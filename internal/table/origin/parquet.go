@@ -148,7 +148,7 @@ const maxTexts = 1 << 12
 
 func newColumn(field *parquet.Column, date bool) (*column, error) {
 	if !field.Leaf() || field.Repeated() {
-		return nil, fmt.Errorf("column %s: its values are lists or structures: write a column of numbers or texts", field.Name())
+		return nil, fmt.Errorf("column %s: its values are lists or structures: write a column of numbers or text", field.Name())
 	}
 	c := &column{index: field.Index(), texts: map[string]string{}}
 	if date {

@@ -32,12 +32,12 @@ func Register(a Arrow, q Query) { arrowData, queries = a, q }
 
 // noArrow refuses Arrow data.
 func noArrow(context.Context, io.Reader, int64, []table.Wanted, func(table.Reader) error) error {
-	return errors.New("this program reads no Arrow data, as client does: write the rows to a CSV or Parquet file")
+	return errors.New("this program cannot read Arrow data, but client can: write the rows to a CSV or Parquet file")
 }
 
 // noQuery refuses databases.
 func noQuery(context.Context, Source, []table.Wanted, io.Writer, func(table.Reader) error) error {
-	return errors.New("this program reads no databases, as client does: write the rows to a CSV or Parquet file")
+	return errors.New("this program cannot read databases, but client can: write the rows to a CSV or Parquet file")
 }
 
 // These are the first bytes of the files that the registered readers can read.

@@ -82,7 +82,7 @@ func hasPassword(address string) bool {
 
 // states has remedies for the most frequent database errors, by SQLSTATE.
 var states = map[string]string{
-	"25006": "the query changes the database, and the program only reads: write one SELECT statement",
+	"25006": "the query changes the database, but the program only reads: write one SELECT statement",
 	"28000": "the server does not let this user in from here: check the user and pg_hba.conf",
 	"28P01": "the password is wrong: put it into PGPASSWORD, or into a file that PGPASSFILE names",
 	"3D000": "the server has no such database: check the end of the address",

@@ -76,7 +76,7 @@ func failedSQLite(err error) string {
 	}
 	switch told.Code() & 0xff {
 	case readOnly:
-		return ": the query changes the database, and the program only reads: write one SELECT statement"
+		return ": the query changes the database, but the program only reads: write one SELECT statement"
 	case notADatabase, damaged:
 		return ": the database is damaged, or encrypted: check it with sqlite3 FILE 'pragma integrity_check'"
 	}
