@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A house runs a server and all of its sites in one process.
+// A house is a whole federation for tests: it holds the server and all sites of a study in one
+// process.
 type house struct {
 	t        testing.TB
 	protocol *Protocol
@@ -40,7 +41,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string) *study.Stud
 
 func clientID(m int) ClientID { return ClientID(fmt.Sprintf("c%02d", m)) }
 
-// planeRecords draws n records of client m. Each client has its own true slope.
+// planeRecords draws n records for client m from a linear model. Each client has a different slope.
 func planeRecords(seed uint64, m, n int) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, uint64(m)))
 	records := new(shard.Records)

@@ -9,9 +9,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// If the releases of a client are charged in two increments, their costs compose to the cost of
-// the whole study, wherever the releases are divided. The first increment costs as much as the
-// study states for these releases alone.
+// The test charges a client's releases in two increments, divided at a random place. The Rényi
+// costs of the two increments, and of the last round if the study has one, add up to the cost of
+// the whole study. The first increment costs as much as Event states for the releases in it.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),

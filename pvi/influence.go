@@ -40,8 +40,8 @@ const (
 	mostRefits = 1 << 11
 )
 
-// shifts reports whether the server computes [Influence].Shift in a round with the given number of
-// answers.
+// shifts decides whether the server computes [Influence].Shift in a round with the given number of
+// answers. It does not if the computation would take too long.
 func (s *Server) shifts(answers int) bool {
 	size := s.protocol.family.Size()
 	return size <= mostShifts && (s.protocol.method.Exact() || answers*size <= mostRefits)

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A posterior is λ on the lattice, together with the values that are computed from λ. The server
-// and every site keep one. If the method computes λ in exact arithmetic, λ is equal on all
+// A posterior is λ, in units of the lattice, together with the values that are computed from λ. The
+// server and every site keep one. If the method computes λ in exact arithmetic, λ is equal on all
 // machines, but floats computed from λ may differ in the last bit.
 type posterior struct {
 	protocol *Protocol
@@ -68,9 +68,9 @@ func (q *posterior) moments(m *moments) (proper bool) {
 	return m.known
 }
 
-// try computes the λ after plan number n, and reports whether q with that λ is a proper
-// distribution. sum is the opened sum of the given number of answers, in coordinates around centre.
-// The posterior does not change until commit.
+// try computes the λ that follows from the answers to plan number n, and reports whether q with
+// that λ is a proper distribution. sum is the opened sum of the given number of answers, in
+// coordinates around centre. The λ of the posterior does not change until commit is called.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
@@ -91,9 +91,9 @@ func (q *posterior) there(f func()) {
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take commits the first move after which q is proper, and reports whether there is one. A move
-// also counts if q is so close to improper that rounding decides, because q may be proper on
-// another machine.
+// take commits the first of the given moves after which q is proper, and returns false if there is
+// none. take also accepts a move if q is so close to improper that rounding decides, because q may
+// be proper on another machine.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -125,10 +125,10 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether as equals the posterior's λ. If λ is computed in floating-point arithmetic,
-// same allows rounding errors. Rounding errors do not affect privacy, because a client releases
-// only a sum of clipped gradients at some θ. One record adds at most the clip to this sum, for any
-// θ that was chosen without the records.
+// same reports whether the λ in the parameter as equals the λ of the posterior. If λ is computed in
+// floating-point arithmetic, same allows rounding errors. Rounding errors do not affect privacy,
+// because a client releases only a sum of clipped gradients at some θ. One record adds at most the
+// clip to this sum, for any θ that was chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -233,9 +233,9 @@ func (q *posterior) borderline() (so bool) {
 	return so
 }
 
-// nudged adds a multiple of the largest possible rounding error ([Protocol.boundary]) to the
-// diagonal of the precision of q, and reports whether q is then proper. It also computes the mean
-// of this q.
+// nudged adds the given multiple of the largest possible rounding error ([Protocol.boundary]) to
+// the diagonal of the precision of q. It reports whether the resulting distribution is proper, and
+// computes its mean.
 func (q *posterior) nudged(multiple float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds returns the last round as a slice of one element, or nil if the study asks for no
-// one-step posterior. The noise of the round is computed from multiplier, the noise multiplier of
-// the private steps in the rounds.
+// lastRounds returns the last round of the study as a slice with one element, or nil if the study
+// does not ask for a one-step posterior. multiplier is the noise multiplier of the private steps,
+// from which the noise of the last round is computed.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil

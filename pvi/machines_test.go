@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// bookkeepings lists combinations of privacy settings and inference settings that update λ and the
-// factors in different ways.
+// The tests in this file run studies with each of these combinations of privacy and inference
+// settings. The combinations update λ and the clients' factors in different ways.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -38,10 +38,10 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// After every outcome λ equals λ_prior + Σ λ_m to the last bit. If factors do not contain the
-// noise, λ equals λ_prior + Σ λ_m + λ_noise. Answers come in any order, late or not at all, and
-// some rounds are void. The test computes λ_noise by drawing the noise a second time from the same
-// streams.
+// The test checks that λ is the sum of its parts, to the last bit, after every outcome. If the
+// clients' factors λ_m contain their noise, λ is λ_prior + Σ λ_m. Otherwise λ is λ_prior + Σ λ_m +
+// λ_noise, where λ_noise is the noise in the accepted sums. The test draws this noise a second time
+// from the same streams. Answers come in any order, late or not at all, and some rounds are void.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -124,7 +124,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 		}
 	}
 	if p.study.Inference.Factors == study.Tied {
-		return // A tied factor is a weight times λ − λ_prior, and the weights of all clients add up to one.
+		return // A tied factor is a fraction of λ − λ_prior, and the fractions of all clients add up to one.
 	}
 	if !slices.Equal(total, h.server.Lambda()) {
 		t.Fatalf("λ − λ_prior is %v, the factors and the noise add up to %v", h.server.Lambda(), total)
@@ -264,7 +264,8 @@ func (h *house) runRestarting() {
 
 func TestRefusals(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
-	// In each case a server or site of a new study refuses one message.
+	// In each case the function do changes or repeats one message of a new study. The server or
+	// site that receives the message must refuse it.
 	for _, c := range []struct {
 		name string
 		want string
@@ -333,7 +334,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// answer makes site m answer the plan, and checks that a refusal changes nothing.
+// answer makes site m answer the plan and returns the site's error. It returns a different error if
+// the site refuses the plan and its state changes all the same.
 func (h *house) answer(m int, plan *Plan) error {
 	before, _ := h.sites[m].MarshalBinary()
 	err := h.sites[m].Propose(new(Release), plan, seeded.Stream(1, "refused"))
@@ -343,8 +345,8 @@ func (h *house) answer(m int, plan *Plan) error {
 	return err
 }
 
-// collect makes the server collect an answer of site 0 to the plan, after change has edited the
-// answer.
+// collect makes site 0 answer the plan, edits the answer with the function change, and passes it to
+// the server.
 func (h *house) collect(plan *Plan, change func(*Release)) error {
 	r := h.propose(0, plan)
 	if change != nil {
@@ -580,7 +582,8 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// The existence of records is private. A client without records sends noise, and is charged.
+// It is private whether a client has records. A client without records therefore sends noise like
+// any other client, and is charged for it.
 func TestEmptyShard(t *testing.T) {
 	for privacy, releases := range map[string]int{noPrivacy: 0, recordPrivacy: 1, clientPrivacy: 6} {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

@@ -2,7 +2,7 @@ package pvi
 
 import "fedpvi/pvi/phase"
 
-// These types belong to package phase, because all phases of a study share them.
+// These types are declared in package phase, because all phases of a study use them.
 type (
 	Digest  = phase.Digest
 	Verdict = phase.Verdict

@@ -125,7 +125,8 @@ func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	return -(float64(d)*math.Log(2*math.Pi) + math.Log(mat.Det(cov)) + mat.Inner(apart, &inverse, apart)) / 2
 }
 
-// Marginals returns the same bits as Mean and the diagonal of the covariance from Moments.
+// The test checks that Marginals returns exactly the mean and the variances that Moments returns,
+// and an error if the natural parameters do not describe a distribution.
 func TestMarginals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -224,7 +225,8 @@ func TestKLByQuadrature(t *testing.T) {
 	}
 }
 
-// The moments of samples agree with the Gaussian's moments within five standard errors.
+// The means and covariances of 200,000 samples differ by at most five standard errors from the mean
+// and covariance of the Gaussian.
 func TestSampler(t *testing.T) {
 	cov := mat.NewSymDense(2, []float64{2, .9, .9, .5})
 	mean := []float64{1, -2}

@@ -6,13 +6,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// These constants belong to [Region.climbed]. Steps of the finite differences and eigenvalues are
-// in units of the region from which the search starts.
+// These constants belong to [Region.climbed], which works in coordinates x: a point of the region
+// from which the search starts is the mean plus the Cholesky root times x. The steps of the finite
+// differences and the eigenvalues of the Hessian are in these coordinates.
 const (
 	mostClimbs   = 40
 	climbStep    = 1e-3 // step of the finite differences
 	leastBend    = 0.1  // smaller eigenvalues of the negative Hessian are replaced by this value
-	leastGain    = 1e-3 // the search ends when a step raises the log density by less than this
+	leastGain    = 1e-3 // the search ends when a step raises the log density by less than leastGain
 	mostHalvings = 40
 )
 
@@ -85,8 +86,8 @@ func (r Region) climbed(log func(z []float64) (float64, error)) Region {
 	return next
 }
 
-// differences returns the gradient and the Hessian of f at x, computed by finite differences.
-// value must be f(x).
+// differences computes the gradient and the Hessian of f at x by finite differences. value must be
+// f(x).
 func differences(f func(x []float64) float64, x []float64, value float64) (gradient []float64, hessian *mat.SymDense) {
 	n := len(x)
 	gradient, hessian = make([]float64, n), mat.NewSymDense(n, nil)

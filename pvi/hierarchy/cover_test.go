@@ -53,8 +53,8 @@ func normalPosterior(sds []float64, l *hierarchy.Likelihood) (mean []float64, co
 	return move.RawVector().Data, cov
 }
 
-// randomLikelihood returns a random likelihood with its mode at truth. Its precision is about
-// information in every direction.
+// randomLikelihood returns a random likelihood whose mode is truth. In every direction, the
+// precision of the likelihood is roughly the number information.
 func randomLikelihood(r *rand.Rand, truth []float64, information float64) *hierarchy.Likelihood {
 	d := len(truth)
 	x := mat.NewDense(2*d, d, nil)
@@ -93,8 +93,9 @@ func posteriorOf(t *testing.T, joint *hierarchy.Joint, l *hierarchy.Likelihood) 
 	return mean, cov
 }
 
-// For any number of hyperparameters, the region covers a posterior that is many times narrower than
-// the prior, and the computed moments agree with the closed form.
+// The test checks the posteriors of priors with 1 to MostHyper hyperparameters. Even if the
+// posterior is many times narrower than the prior, the computed means and sds are close to the
+// exact values, which the test computes in closed form.
 func TestNarrowPosteriors(t *testing.T) {
 	for _, k := range []int{1, 2, 4, 8, hierarchy.MostHyper} {
 		for _, information := range []float64{1, 2000} {
@@ -117,8 +118,9 @@ func TestNarrowPosteriors(t *testing.T) {
 	}
 }
 
-// The sds agree with the closed form for likelihoods of any size, even if the mode is far outside
-// the prior.
+// The computed posterior sds are close to the exact sds, which are known in closed form. The
+// precisions of the likelihoods differ by many orders of magnitude, and some likelihoods have their
+// mode far outside the prior.
 func TestFarPosteriors(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -157,8 +157,9 @@ func (s *sample) exact(points int, most float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// The posterior agrees with the posterior on a fine grid over the spreads. At each point of the
-// grid, the test computes the posterior of θ from the covariance of the outcomes.
+// The means and sds that Posterior returns agree with those of a fine grid over the spreads of the
+// effects. At each point of the grid, the test computes the posterior of θ from the covariance of
+// the outcomes.
 func TestPosteriorIsExact(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -228,8 +229,8 @@ func TestFewPoints(t *testing.T) {
 	}
 }
 
-// Without information the posterior equals the prior, in which the coordinates of an effect have
-// the variance E τ².
+// If the likelihood is constant, the posterior is the prior. In the prior, the variance of a
+// coordinate that belongs to an effect is E τ², where τ is the spread of the effect.
 func TestPriorIsKept(t *testing.T) {
 	for _, effects := range []int{1, 2} {
 		s := draw(1, 4, make([]float64, effects), 3)

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// For a diagonal W, information computes WᵀKW without matrix products. TestDiagonalInformation
-// checks that the result has the same bits as matrix products give. The posteriors of finished
-// studies depend on every bit.
+// If W is diagonal, information computes WᵀKW without matrix products. The test checks that the
+// result has the same bits as the result of matrix products, because the posterior of a finished
+// study must not change in any bit.
 func TestDiagonalInformation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	for n := 1; n < 60; n++ {

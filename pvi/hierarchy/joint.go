@@ -20,7 +20,7 @@ type Joint struct {
 	single   []*Single
 	given    func(u []float64) *Normals
 
-	before Region // region of u under the prior; its normal factors have the moments of the densities in single
+	before Region // region that covers u under the prior; the region's normal factors have the means and variances of the densities in single
 	mean   []float64
 	cov    *mat.SymDense
 }
@@ -133,12 +133,14 @@ type normal struct {
 	mean     []float64    // posterior mean
 	root     *mat.Dense   // the matrix W of [Joint.condition]
 	chol     mat.Cholesky // factorisation of the matrix A of [Joint.condition]
-	evidence float64      // log of the product of the density of u and the likelihood given u, up to a constant
+	evidence float64      // logarithm, up to a constant, of the density of u times the evidence of the likelihood given u
 }
 
-// condition returns the posterior of the other coordinates given the hyperparameters u. The prior
-// of these other coordinates is θ = m + Wz with standard normal z, and (m, u) has the elements of m
-// and of u. With A = I + WᵀKW and b = Wᵀ(h − K(m, u)), the posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ), and
+// condition returns the posterior, given the hyperparameters u, of the coordinates that are not
+// hyperparameters. The prior of these coordinates is θ = m + Wz, where z is standard normal. The
+// vector (m, u) holds m and u in the order of all coordinates. The likelihood has the precision K
+// and the linear term h (see [Likelihood]). With A = I + WᵀKW and b = Wᵀ(h − K(m, u)), the
+// posterior is N(m + WA⁻¹b, WA⁻¹Wᵀ). The evidence, up to a constant, is
 //
 //	log p(h | u) = ½ bᵀA⁻¹b − ½ log|A| + h·(m, u) − ½ (m, u)ᵀK(m, u).
 func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, error) {
@@ -194,8 +196,10 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 	return out, nil
 }
 
-// information returns WᵀKW for W = w. observed holds the rows of w that belong to observed
-// coordinates. The time is quadratic in the size of w if w is diagonal, and cubic otherwise.
+// information returns the matrix WᵀKW of [Joint.condition], where W is the parameter w, and K is
+// the precision of the likelihood. observed holds the rows of W that belong to observed
+// coordinates. The running time is quadratic in the size of W if W is diagonal, and cubic
+// otherwise.
 func (p *Joint) information(l *Likelihood, w, observed *mat.Dense) *mat.SymDense {
 	n := len(p.rest)
 	a := mat.NewSymDense(n, nil)
@@ -252,8 +256,8 @@ func (n *normal) spread() (*mat.Dense, error) {
 }
 
 // mostPasses is the largest number of passes of expectation propagation over the [Single]
-// coordinates. passDamping is the damping of each pass: the share of the proposed change by which
-// a factor moves.
+// coordinates. In each pass a normal factor moves by the fraction passDamping of the change that
+// expectation propagation proposes.
 const (
 	mostPasses  = 25
 	passDamping = 0.8
@@ -296,8 +300,9 @@ func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, err
 	return sites, nil
 }
 
-// Region returns a normal distribution that covers the posterior of u given a likelihood. The
-// result also has a normal factor for each [Single] coordinate.
+// Region returns a normal distribution from which [Joint.Posterior] takes its points: it covers the
+// posterior of u given a likelihood. The Region also holds a normal factor for each [Single]
+// coordinate.
 func (p *Joint) Region(l *Likelihood) (Region, error) {
 	r := p.before
 	var err error

@@ -32,8 +32,8 @@ func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 	return joint
 }
 
-// With the log spread as the hyperparameter, the posterior of the effects agrees with the posterior
-// on a fine grid over the spread.
+// The test writes a prior with one effect as a Joint whose hyperparameter is the log spread of the
+// effect. The computed posterior of θ agrees with the posterior on a fine grid over the spread.
 func TestJointIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n, groups int
@@ -68,8 +68,10 @@ var singles = map[string]func(x float64) float64{
 	"uniform":     func(x float64) float64 { return -math.Log1p(math.Exp(-x)) - math.Log1p(math.Exp(x)) },
 }
 
-// If a single and a normal coordinate both enter the likelihood, their moments agree with
-// quadrature over both. Expectation propagation is not exact, so the test allows a tenth of an sd.
+// The prior has one coordinate with a [hierarchy.Single] density and one normal coordinate, and the
+// likelihood depends on both. The computed mean and sd of the first coordinate agree with numerical
+// integration. Expectation propagation is not exact, so a difference of a tenth of an sd is
+// allowed.
 func TestSinglesAgainstQuadrature(t *testing.T) {
 	for name, log := range singles {
 		single := hierarchy.NewSingle(log)

@@ -7,9 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Region is a normal distribution that covers the posterior of the hyperparameters of a [Joint],
-// or of the standardised spreads of a [Prior]. The spread τ of an effect is the Φ(z)-quantile of
-// its prior, where z is the standardised spread.
+// A Region is the normal distribution from which the points of importance sampling are taken. It
+// covers the posterior of the hyperparameters of a [Joint], or of the standardised spreads of a
+// [Prior]. The spread τ of an effect is the Φ(z)-quantile of its prior, where z is the standardised
+// spread.
 type Region struct {
 	mean []float64
 	root [][]float64 // lower Cholesky root of the covariance, by rows
@@ -18,10 +19,10 @@ type Region struct {
 }
 
 // wider returns the ratio of the sds of a region to the sds of the posterior that the region
-// covers. The posterior is a distribution of n spreads. A ratio above 1 is needed because the
-// weights of points in the tails would otherwise vary too much. The ratio falls with n, because a
-// wide region has few points inside a posterior of many spreads. With these ratios, a normal
-// posterior of 3 or more spreads has an effective number of points of at least half of the points.
+// covers, where n is the number of spreads. A ratio above 1 is needed because the weights of points
+// in the tails would otherwise vary too much. The ratio falls with n, because a wide region has few
+// points inside a posterior of many spreads. With these ratios, a normal posterior of 3 or more
+// spreads has an effective number of points of at least half of the points.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -35,8 +36,9 @@ func (p *Prior) before() Region {
 	return r
 }
 
-// Points returns the number of points with which [Prior.Region] covers the spreads. A larger number
-// of points changes the posterior by less than a hundredth of an sd.
+// Points returns the number of quasi-random points that [Prior.Region] takes at a time. A caller of
+// [Prior.Posterior] can take as many: with more points, the posterior changes by less than a
+// hundredth of an sd.
 func (p *Prior) Points() int {
 	switch len(p.Effects) {
 	case 0:
@@ -116,7 +118,8 @@ func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error)
 }
 
 // power returns the largest β among 1, .7, .7², ... for which weights proportional to exp(β·logs)
-// have an effective number of points that is not below least.
+// have an effective number of points that is not below the parameter least. It returns 1e-12 if
+// there is no such β above 1e-12.
 func power(logs []float64, least float64) float64 {
 	for beta := 1.0; beta > 1e-12; beta *= .7 {
 		if w, err := normalised(logs, beta); err == nil && 1/squares(w) >= least {
@@ -127,7 +130,7 @@ func power(logs []float64, least float64) float64 {
 }
 
 // normalised returns weights that are proportional to exp(beta·logs) and add up to 1. It returns
-// ErrNotFinite if all of these exponentials are 0.
+// ErrNotFinite if the largest of logs is infinite or NaN, because no such weights exist.
 func normalised(logs []float64, beta float64) ([]float64, error) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, 0) || math.IsNaN(largest) {
@@ -160,8 +163,9 @@ func honest(logs []float64, k int) ([]float64, error) {
 // vary.
 const leastShrink = 1e-4
 
-// around returns a region with the mean of the weighted points of r. Its sds are the sds of the
-// weighted points, multiplied by stretch.
+// around returns a region whose mean is the mean of the weighted points of r, and whose sds are the
+// sds of these points times stretch. If the covariance of the points is not positive definite,
+// around returns r.
 func (r Region) around(points []point, weights []float64, stretch float64) Region {
 	n := len(r.mean)
 	mean, cov := make([]float64, n), mat.NewSymDense(n, nil)
@@ -187,7 +191,8 @@ func (r Region) around(points []point, weights []float64, stretch float64) Regio
 	return next
 }
 
-// setRoot sets the covariance of r. It returns false if the covariance is not positive definite.
+// setRoot makes cov the covariance of r, by storing the Cholesky root of cov. It returns false, and
+// changes nothing, if cov is not positive definite.
 func (r *Region) setRoot(cov *mat.SymDense) bool {
 	var c mat.Cholesky
 	if !c.Factorize(cov) {
@@ -224,8 +229,9 @@ type point struct {
 	log float64
 }
 
-// primes are the bases of the Halton sequence, one for each effect. If there are more effects than
-// bases, the bases are used again with another shift.
+// primes are the bases of the Halton sequence, one for each coordinate of a region. If there are
+// more coordinates than primes, a prime is used for several coordinates, with a different shift for
+// each.
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131}
 
 // points returns n quasi-random points of the region. Different values of shift give different

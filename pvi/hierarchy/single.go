@@ -5,7 +5,8 @@ import "math"
 // A site is a normal factor exp(linear·x − ½ precision·x²).
 type site struct{ precision, linear float64 }
 
-// A Single is the density of one coordinate, on a grid that is fine around its mode.
+// A Single is the density of one coordinate of a [Joint]. It is stored as a table of the log
+// density on a grid that is finest around the mode.
 type Single struct {
 	centre, scale float64
 	precision     float64               // inverse of the variance
@@ -80,7 +81,8 @@ func (s *Single) log(x float64) float64 {
 	return s.logs[i+int(math.Round(share))]
 }
 
-// moments returns the mean and the variance of the density times a normal factor.
+// moments returns the mean and the variance of the distribution that is proportional to the density
+// times the normal factor f.
 func (s *Single) moments(f site) (mean, variance float64) {
 	x, w := s.weighted(f)
 	var total float64

@@ -29,8 +29,8 @@ type Coordinates struct {
 	centred bool
 }
 
-// NewCoordinates returns coordinates for the natural parameters of a family. centred states
-// whether they have a centre.
+// NewCoordinates returns coordinates for the natural parameters of a family. The coordinates have a
+// centre if centred is true.
 func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
 	c := &Coordinates{family: family, centred: centred}
 	if !gaussian.Independent(family) {
@@ -66,7 +66,8 @@ func (c *Coordinates) CheckCentre(centre []int64) error {
 	return nil
 }
 
-// RoundCentre rounds a mean to the units of a centre and writes it to dst.
+// RoundCentre rounds each element of mean to a multiple of 2^-CentreBits, limits its absolute value
+// to 2^CentreLimit, and writes it to dst in units of 2^-CentreBits.
 func RoundCentre(dst []int64, mean []float64) {
 	for i, m := range mean {
 		dst[i] = int64(math.Round(min(max(m*(1<<CentreBits), -MaxCentre), MaxCentre)))

@@ -58,8 +58,9 @@ type Setting struct {
 	Clip  float64
 }
 
-// These are the default shares of the budget for rounds, gradient and curvature. largeShares is the
-// default if ε is above largeEpsilon, because the noise in the curvature then matters less.
+// defaultShares and largeShares are the default shares of the privacy budget for the rounds, the
+// gradient and the curvature. largeShares applies if ε is above largeEpsilon, because the noise in
+// the curvature then matters less.
 var (
 	defaultShares = [3]float64{0.25, 0.50, 0.25}
 	largeShares   = [3]float64{0.25, 0.60, 0.15}
@@ -67,7 +68,8 @@ var (
 
 const largeEpsilon = 1
 
-// sharesOfBudget returns the shares that the study gives, or default shares if it gives none.
+// sharesOfBudget returns the setting inference.noise_aware_shares of the study. If the study does
+// not give this setting, the result is one of the defaults above.
 func sharesOfBudget(st *study.Study) [3]float64 {
 	shares := st.Inference.NoiseAwareShares
 	switch {
@@ -79,10 +81,10 @@ func sharesOfBudget(st *study.Study) [3]float64 {
 	return defaultShares
 }
 
-// New derives the last round of a study whose steps have the given noise multiplier σ. New
-// chooses the noise of the last round so that rounds, gradient and curvature cost their shares
-// of the budget. For this choice, steps over batches with sampling rate q count as steps over
-// all records with multiplier σ/q.
+// New derives the last round of a study from public numbers. multiplier is the noise multiplier σ
+// of the private steps. New chooses the noise of the last round so that rounds, gradient and
+// curvature cost their shares of the budget. For this choice, steps over batches with sampling rate
+// q count as steps over all records with multiplier σ/q.
 func New(s Setting, multiplier float64) (*Round, error) {
 	bound, err := s.Model.InformationBound()
 	if err != nil {

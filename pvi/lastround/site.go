@@ -110,8 +110,8 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns the noisy sum of the records' vectors. each must compute the vector of every
-// record at theta, and pass it to add.
+// released returns the sum of one vector for each record, plus noise from src. The function each
+// must compute the vectors at theta, and pass each of them to add.
 func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(theta []float64, add func([]float64) error) error) ([]int64, error) {
 	// exact is the sum without noise, which never leaves this function.
 	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim())
@@ -122,9 +122,9 @@ func (s *Site) released(m *dpmech.GaussianSum, src *dpmech.Stream, each func(the
 	return noisy, nil
 }
 
-// tolerance is the largest allowed difference between the points of two machines if the points
-// are computed in floating-point arithmetic. The unit is the absolute value of the mean plus the
-// prior's sd. After a thousand steps the rounding difference is about 2^-45.
+// tolerance is the largest difference that is allowed between the server's and the site's point θ̃
+// if both are computed in floating-point arithmetic. The unit is the absolute value of the mean
+// plus the prior's sd. After a thousand steps the rounding difference is about 2^-45.
 const tolerance = 0x1p-24
 
 // Foretell returns the plan that the server must send, computed from the outcomes of the rounds.

@@ -49,8 +49,8 @@ type Cost struct {
 	Method    string // name of the numerical method that computed ε
 }
 
-// PublishedFactors and PublishedSampling are the settings that run a published method exactly as it
-// was published, although the privacy claim of the publication does not hold.
+// PublishedFactors and PublishedSampling name the two ways in which a study can run an algorithm
+// exactly as it was published, although the privacy claim of the publication does not hold.
 const (
 	PublishedFactors  = "factors"  // a client's factor contains the client's own noise, although only a sum over clients has enough noise to hide a client; see [study.Published]
 	PublishedSampling = "sampling" // batches have a fixed size, and the claimed cost is that of Poisson batches; see [study.PublishedSampling]

@@ -22,8 +22,8 @@ type Factor struct {
 	own      []lambda.Wide // λ_m in lattice steps; nil for a tied factor, which is λ/M
 }
 
-// NewFactor returns the factor of a client before the first round, when q is the prior. The
-// client stores the factor unless the study's factors are tied.
+// NewFactor returns the factor with which a client starts the first round, when q is the prior and
+// the factor is zero. The client stores its factor unless the study's factors are tied.
 func (s *Setting) NewFactor(exponent int) *Factor {
 	f := &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 	if s.Study.Inference.Factors != study.Tied {
@@ -32,8 +32,8 @@ func (s *Setting) NewFactor(exponent int) *Factor {
 	return f
 }
 
-// NewTiedFactor returns a tied factor even if the study's factors are not tied. A client need
-// not store a tied factor, because it is a share of λ.
+// NewTiedFactor returns a tied factor, even if the study's factors are not tied. A tied factor is
+// the share λ/M of one of M clients, so the client need not store it.
 func (s *Setting) NewTiedFactor(exponent int) *Factor {
 	return &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 }
@@ -44,8 +44,8 @@ func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
 // Tied reports whether the factor is tied.
 func (f *Factor) Tied() bool { return f.own == nil }
 
-// Natural writes the natural parameters of the factor to dst. all is λ, from which a tied factor is
-// computed.
+// Natural writes the natural parameters of the factor to dst. all must be λ, because a tied factor
+// is computed from λ.
 func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	if f.own != nil {
 		for i, w := range f.own {
@@ -59,8 +59,8 @@ func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	}
 }
 
-// Follow moves the factor by alpha times the last proposed change, which is in coordinates around
-// centre.
+// Follow adds alpha times the last proposed change to the factor. The change is in coordinates
+// around centre. A tied factor follows from λ, so Follow does not change it.
 func (f *Factor) Follow(alpha int64, centre []int64) {
 	if f.own != nil {
 		f.setting.Coordinates.Move(f.own, f.Proposed, alpha, centre)
@@ -70,8 +70,8 @@ func (f *Factor) Follow(alpha int64, centre []int64) {
 // Save writes the factor to m.
 func (f *Factor) Save(m *Memory) { m.Factor, m.Proposed = f.own, f.Proposed }
 
-// Check returns an error if the length of the factor in m differs from the length of f. A nil f has
-// length 0.
+// Check returns an error if the factor or the proposed change in m has another length than in f. If
+// f is nil, both must be empty.
 func (f *Factor) Check(m *Memory) error {
 	if f == nil {
 		f = new(Factor)
@@ -106,8 +106,8 @@ func (s *Setting) NewRefiner(exponent int, refine solver.Solver) *Refiner {
 	}
 }
 
-// NewRefined returns the client's half of a method, with the solver that the method makes for the
-// given records.
+// NewRefined returns a client that computes its factors with a solver. The method m makes the
+// solver for the records in s.
 func NewRefined(m Refining, s *shard.Shard) (Client, error) {
 	refine, err := m.NewSolver(s)
 	if err != nil {
@@ -139,8 +139,8 @@ func (r *Refiner) problem(t *Task) solver.Problem {
 	return solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
 }
 
-// change replaces the proposed factor in r.target by the difference between the proposed and the
-// present factor.
+// change replaces the factor that the solver proposed in r.target by its difference from the
+// client's present factor, and returns this difference. If err is not nil, change returns err.
 func (r *Refiner) change(err error) ([]float64, error) {
 	if err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	return nil
 }
 
-// CheckNoParts returns an error if a saved state has parts of the records. It is for methods that
-// do not divide the records of a client into parts.
+// CheckNoParts returns an error if a saved state assigns records to parts. Methods that do not
+// divide a client's records into parts use it to check a state.
 func CheckNoParts(m *Memory) error {
 	if m.Parts != nil {
 		return errors.New("the state has parts, and the study has none")
@@ -199,8 +199,8 @@ func (r *Refiner) Save(m *Memory) {
 	m.Spent, m.Solver = r.Charged, r.Solver.State()
 }
 
-// CheckRefined returns an error if the factor has a wrong length or the state has parts. It joins
-// this error with rest, the error of the caller's other checks.
+// CheckRefined returns an error if the factor in m has a wrong length or if m has parts. It joins
+// this error with rest, the error from the caller's other checks.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }

@@ -11,7 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method is the kind of release that clients make in the rounds. It is immutable.
+// A Method describes the kind of release that clients make in the rounds, with its cost and its
+// code for client and coordinator. It is immutable.
 type Method interface {
 	// Messages returns the size, lattice and range of the numbers that clients send.
 	Messages() Messages
@@ -43,7 +44,7 @@ type Method interface {
 	// Forecast compares the noise with the signal. The study must have a privacy guarantee.
 	Forecast() Forecast
 
-	// CheckShard returns an error for records that this method cannot use. It does not check the
+	// CheckShard returns an error if the method cannot use the given records. It does not check the
 	// number of regressors.
 	CheckShard(*shard.Shard) error
 
@@ -160,7 +161,7 @@ type Move interface {
 // is about 2^-45.
 const Tolerance = 0x1p-24
 
-// Refining is implemented by methods in which a solver computes the clients' factors.
+// Refining is implemented by methods in which clients compute their factors with a solver.
 type Refining interface {
 	Method
 
@@ -172,7 +173,7 @@ type Refining interface {
 	NewSolverClient(s solver.Solver) Client
 }
 
-// Single is implemented by methods that hide every release with the same mechanism.
+// Single is implemented by methods that have one mechanism, which hides every release.
 type Single interface {
 	Method
 
@@ -235,23 +236,23 @@ type Stepped interface {
 	// differ, but the clip, noise, lattice and cost are the same.
 	Sampled() *dpmech.SampledSum
 
-	// Start returns the mechanism that releases the statistics from which clients start, or
-	// false if clients do not start from statistics.
+	// Start returns the mechanism that releases the statistics from which clients start. The second
+	// result is false if clients do not start from statistics.
 	Start() (*dpmech.GaussianSum, bool)
 
-	// AveragedNoise returns the sd of a client's noise, averaged over all sums of clipped
-	// gradients. There is one such sum, with its own noise, for each step and each draw of θ in the
-	// step.
+	// AveragedNoise returns the sd of a client's noise in the average over all of the client's sums
+	// of clipped gradients. There is one sum, with its own noise, for each step and each draw of θ
+	// in the step.
 	AveragedNoise() float64
 
-	// ClosedFormNoise returns τ, the sd of the averaged noise of all clients together. The noise in
-	// the sums of clipped gradients is averaged over the same steps over which a client averages q
-	// for its proposal.
+	// ClosedFormNoise returns τ, the sd of the noise of all clients together in the averaged sums
+	// of clipped gradients. The average is over the steps over which a client averages q for its
+	// proposal.
 	ClosedFormNoise() float64
 }
 
-// StepsOf returns the description of the steps of a method. ok is false if the method takes no
-// steps.
+// StepsOf returns the description of the private steps of a method. ok is false if clients take no
+// private steps.
 func StepsOf(m Method) (*Steps, bool) {
 	stepped, ok := m.(Stepped)
 	if !ok {

@@ -33,7 +33,7 @@ func (n *NoFactor) Restore(m *Memory) error {
 }
 
 // CheckNoFactor checks the saved state of a client without a factor whose last answer was to plan
-// number answered. releases is the largest possible number of the client's releases.
+// number answered. releases is the largest number of releases that the state may contain.
 func CheckNoFactor(m *Memory, releases, answered int) error {
 	var none *Factor
 	return errors.Join(none.Check(m), CheckNoParts(m), CheckSpent(m.Spent, 0, releases, answered > 0))

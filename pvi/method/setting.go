@@ -26,8 +26,8 @@ const (
 
 	// statisticsRoom bounds the change of a factor that is computed from released statistics. The
 	// unit is the largest possible element of the statistics plus its noise. An element of the
-	// factor is at most twice as large. Making a factor proper does not make it longer. A change is
-	// the difference of two factors.
+	// factor is at most twice as large. Making a factor proper does not increase its norm. A change
+	// is the difference between two factors.
 	statisticsRoom = 8
 
 	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has 128
@@ -139,8 +139,8 @@ func (s *Setting) TypicalRows() float64 {
 	return math.Sqrt(float64(s.Study.Privacy.Rows()))
 }
 
-// Plans returns the number of plans in all rounds: one for each round of a synchronous schedule,
-// and one for each client and round of the other schedules.
+// Plans returns the number of plans in the whole study. A synchronous study has one plan in each
+// round, and other studies have one for each client and round.
 func (s *Setting) Plans() int {
 	n := s.Study.Inference.Rounds
 	if s.Study.Inference.Schedule != study.Synchronous {
@@ -172,8 +172,9 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// If the study splits the prior among clients, SplitPrior returns a solver that wraps the given
-// solver and uses the client's share of the prior. Otherwise SplitPrior returns the given solver.
+// SplitPrior applies the setting inference.split_prior. If the study splits the prior among the
+// clients, it returns a solver that calls the given solver with one client's share of the prior.
+// Otherwise it returns the given solver.
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)
@@ -243,8 +244,8 @@ func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(lattice, dpmech.Range{Signal: limit}, 1<<phase.MessageBits)
 }
 
-// changes describes messages that are changes of λ. The sum of these messages over all clients is
-// at most total, in lattice steps. changes returns an error if λ could overflow.
+// changes returns a description of messages that are changes of λ. total is the largest possible
+// sum of all clients' messages, in lattice steps. changes returns an error if λ could overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Range: within, Exponent: lattice.Exponent() + DampingBits}
 	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))

@@ -8,8 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The charges of k releases cover the cost of any k rounds. Each charge is at most as large as the
-// charge before it, and covers as many elements as the longest round has.
+// The test checks that the k-th release is charged at most as much as the release before it, and
+// that every charge is for as many elements as the longest release has. The charges of k releases
+// then cover the cost of any k rounds.
 func TestChargesCoverEveryRound(t *testing.T) {
 	s := &Setting{Study: &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}}, Clients: 2}
 	var configs []dpmech.Config

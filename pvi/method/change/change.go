@@ -15,13 +15,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is the method in which a client releases the clipped change of its factor.
+// A Method implements [method.Method] for studies in which a client releases the clipped change of
+// its factor.
 type Method struct {
 	*method.Sum
 	method.Moves
 }
 
-// New returns a function that makes the method of a study from its noise multiplier.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}

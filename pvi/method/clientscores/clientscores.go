@@ -20,7 +20,8 @@ import (
 // as large as 2^66.
 const exponent = 60
 
-// A Method is the method whose clients release gradients and curvatures of their records.
+// A Method implements [method.Method] for studies in which clients release gradients and curvatures
+// of the log likelihood of their records.
 type Method struct {
 	*method.Sums
 	model   model
@@ -31,7 +32,8 @@ type Method struct {
 	steps memory
 }
 
-// New returns a function that makes the method of a study from its noise multiplier.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known.
 func New(s *method.Setting) (method.Draft, error) {
 	model, err := modelOf(s)
 	if err != nil {
@@ -110,8 +112,8 @@ func (m *Method) newState() *population.State {
 	return state
 }
 
-// area returns the region in which each client votes for the place of its mode, or nil if clients
-// do not vote.
+// area returns the region in which each client votes, in the first round, for the location of the
+// mode of its records. It returns nil if clients do not vote.
 func (m *Method) area() *population.Area {
 	if !m.model.begins() {
 		return nil
@@ -129,8 +131,9 @@ func (m *Method) area() *population.Area {
 	return a
 }
 
-// If [population.State.Signal] is below hopeless, the intervals of the posterior are hardly
-// narrower than the intervals of the prior.
+// If the signal of a study (see [population.State.Signal]) is below hopeless, the forecast is
+// marked as doubtful: the intervals of the posterior would be hardly narrower than the intervals of
+// the prior.
 const hopeless = 5
 
 // Signal implements [method.Signalled].
@@ -152,7 +155,8 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: of, sum: make([]int64, m.Messages().Size), vector: make([]float64, m.Messages().Size)}, nil
 }
 
-// A client computes vectors from its records. It stores only the number of its releases.
+// A client is the client's half of the method. Every release is a noisy vector that is computed
+// from the records. The client stores only the number of its releases.
 type client struct {
 	method.NoFactor
 
@@ -181,7 +185,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, mechanism.ReleaseOne(dst, c.sum, &c.noise, c.vector)
 }
 
-// compute sets c.vector to the vector that answers the query in the given round.
+// compute writes to c.vector the client's answer to a query. The answer is multiplied by the weight
+// of the given round.
 func (c *client) compute(q *population.Query, round int) error {
 	m := c.method
 	if err := answer(m, c.vector, c.records, q, 1); err != nil {
@@ -191,8 +196,9 @@ func (c *client) compute(q *population.Query, round int) error {
 	return nil
 }
 
-// answer writes to dst the vector with which a client answers a query, given its records. Each
-// record counts more times.
+// answer computes from a client's records the vector with which the client answers query q, and
+// writes it to dst. Each record counts as if the client had it more times, where more is a number
+// that need not be an integer.
 func answer(m *Method, dst []float64, of records, q *population.Query, more float64) error {
 	point := m.units.From(q.Point)
 	if q.Area != nil {

@@ -24,8 +24,8 @@ const (
 	foreseenRecordsOfFormula = 40
 )
 
-// foreseen returns the largest number of synthetic clients, and the largest number of records of
-// one such client.
+// foreseen returns the limits that apply to the simulation of this study: the largest number of
+// synthetic clients, and the largest number of records of one such client.
 func (m *Method) foreseen() (clients, records int) {
 	if m.model.begins() {
 		return foreseenClientsOfFormula, foreseenRecordsOfFormula

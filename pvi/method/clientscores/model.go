@@ -13,12 +13,14 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A model is the part of the study's model that the rounds use.
+// A model is the interface between the rounds and the study's model, which is a regression or a
+// formula. It has only the functions that the rounds need.
 type model interface {
 	// prior returns the prior of θ.
 	prior() *prior
 
-	// draw returns a draw of θ from the prior, as a function of standard normal numbers.
+	// draw computes a draw of θ from the prior. z holds one standard normal number for each
+	// coordinate.
 	draw(z []float64) []float64
 
 	// open returns the records of a shard.
@@ -127,7 +129,7 @@ func (r regressionRecords) mode(*prior) []float64 {
 	panic("clientscores: a regression begins at the prior mean")
 }
 
-// formula implements model for a study that gives its model as a formula.
+// formula implements the interface model for studies that give their model as a formula.
 type formula struct {
 	*scoring.Totals
 	of *prior

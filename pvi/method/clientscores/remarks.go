@@ -55,7 +55,7 @@ func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
 		unit[i] = 1
-		along := w.method.units.Gradient(unit) // along is the vector whose scalar product with the vector of parameters in public units is θ_i
+		along := w.method.units.Gradient(unit) // the scalar product of along with the vector of parameters in public units is θ_i
 		if low := w.state.SpreadAlong(along, .025); low > 0 {
 			all = append(all, fmt.Sprintf("%s (sd %.2g [%.2g, %.2g])", p.Name, w.state.SpreadAlong(along, .5), low, w.state.SpreadAlong(along, .975)))
 		}
@@ -63,7 +63,8 @@ func (w *walk) differing() (all []string) {
 	return all
 }
 
-// unlearned returns the names of the parameters whose posterior sd is near the prior sd.
+// unlearned returns the names of the parameters about which the records give hardly any
+// information: their posterior sd is more than the constant unlearned times their prior sd.
 func (w *walk) unlearned() (names []string) {
 	m := w.method
 	prior := m.model.prior()

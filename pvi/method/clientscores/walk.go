@@ -113,8 +113,8 @@ type memory struct {
 	steps []*step
 }
 
-// take returns the step that the opened sum o makes from the state from. It computes the step only
-// if the memory does not contain it.
+// take returns the step from the state from to the state after the opened sum o. It computes the
+// step only if the memory does not contain it.
 func (t *memory) take(m *Method, from *population.State, o opened) *step {
 	t.mu.Lock()
 	defer t.mu.Unlock()

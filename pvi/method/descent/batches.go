@@ -8,7 +8,9 @@ import (
 
 type batches struct{ *steps.Gradients }
 
-// stated returns the number of records for which the method computes its cost.
+// stated returns the number of records of the client for which the study states the privacy cost:
+// the nominal number if batches have a fixed size, and otherwise the largest number that the study
+// allows.
 func (b batches) stated() int {
 	if b.Steps.Batch > 0 {
 		return b.Study.Federation.NominalRecords
@@ -51,7 +53,7 @@ func (b batches) rate(records int) float64 {
 	return b.Steps.Rate
 }
 
-// fixed reports whether batches have a fixed size that is less than the number of records.
+// fixed reports whether batches have a fixed size and do not contain all records.
 func (b batches) fixed() bool { return b.Steps.Batch > 0 && b.Steps.Rate < 1 }
 
 // privateSize reports whether batches have a fixed size while the number of records is private.

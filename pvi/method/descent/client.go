@@ -23,8 +23,8 @@ func (m *Method) OnDevice() error {
 	if m.Study.Privacy.Unit == study.Person {
 		return errors.New("a device clips the gradient of each row, and the study clips the sum over the rows of a person")
 	}
-	// The checks below use an empty shard. The checks that need records are made by OnDevice of the
-	// client.
+	// The checks below use a shard without records. OnDevice of the client makes the checks that
+	// need records.
 	none := shard.Design(m.Study, new(shard.Records))
 	if m.CheckShard(none) != nil {
 		// This study cannot be checked without records. The client's OnDevice checks the solver that

@@ -13,7 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is gradient descent that every client runs on its own records.
+// A Method implements [method.Method] for studies in which every client runs gradient descent on
+// its own records.
 type Method struct {
 	*steps.Base
 	method.Moves
@@ -22,7 +23,8 @@ type Method struct {
 	start     *dpmech.GaussianSum // mechanism that releases the starting statistics; nil if clients start at q
 }
 
-// New returns a function that makes the method of a study from its noise multiplier.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, false)
 	if err != nil {
@@ -162,7 +164,8 @@ func (m *Method) CheckShard(s *shard.Shard) error {
 	return nil
 }
 
-// Options returns the settings of the solver for a client with the given number of records.
+// Options returns the settings of the gradient descent that a client with the given number of
+// records runs in each round.
 func (m *Method) Options(records int) solver.DPSVIOptions {
 	return m.gradients.Options(m.Steps().Round, m.batches.rate(records))
 }

@@ -16,13 +16,15 @@ import (
 // as large as 2^66.
 const exponent = 60
 
-// A Method is gradient descent in which each step uses a sum of gradients over all clients.
+// A Method implements [method.Method] for gradient descent in which each step uses a noisy sum of
+// gradients over all clients.
 type Method struct {
 	*steps.Base
 	gradients *steps.Gradients
 }
 
-// New returns a function that makes the method of a study from its noise multiplier.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known.
 func New(s *method.Setting) (method.Draft, error) {
 	g, err := steps.NewGradients(s, true)
 	if err != nil {

@@ -37,8 +37,9 @@ func (m *Method) NewWalk() method.Walk {
 	}
 }
 
-// draw returns ε, the standard normal numbers from which a plan's step computes its draw of θ.
-// Anyone can compute ε. The slice is valid until the next call.
+// draw returns standard normal numbers ε, one for each coordinate. The gradients of the plan with
+// the given number are computed at a draw of θ from q that is a function of ε. ε follows from the
+// protocol, so anyone can compute it. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
@@ -96,9 +97,9 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// moveTo returns the move to a λ that is computed from a state of the descent. If averaged is true,
-// λ belongs to the average of q over the last steps, and otherwise to the present q. moveTo returns
-// nil if λ does not fit on the lattice.
+// moveTo returns the move to the λ that belongs to the given state of the gradient descent. If
+// averaged is true, this is the λ of the average of q over the last steps, and otherwise the λ of
+// the present q. moveTo returns nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	to := w.setting.Lambda(w.natural, w.messages.Exponent)

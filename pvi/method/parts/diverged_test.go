@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// diverging is a solver whose Propose returns ErrDiverged. still is a solver that proposes no
-// change.
+// The type diverging is a solver whose Propose returns ErrDiverged. The type still is a solver that
+// proposes the client's present factor, so that the change is zero.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }
@@ -35,9 +35,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// TestDivergenceOfAPartIsPrivate makes the solver of one part diverge. Because divergence is
-// private, the part must add nothing to the sum, the other parts must add their changes, and the
-// client must answer and be charged.
+// The test makes the solver of one part diverge. Divergence depends on the records, so it must stay
+// private: the part adds nothing to the sum, the other parts add their changes, and the client
+// answers and is charged.
 func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 3", Inference: "rounds = 1\npartitions = 3",

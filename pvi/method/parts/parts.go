@@ -25,14 +25,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is the method in which a client divides its records into parts, and releases the sum of
-// the parts' clipped changes.
+// A Method implements [method.Method] for studies in which a client divides its records into parts,
+// and releases the sum of the parts' clipped changes.
 type Method struct {
 	*method.Sum
 	method.Moves
 }
 
-// New returns a function that makes the method of a study from its noise multiplier.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known.
 func New(s *method.Setting) (method.Draft, error) {
 	return func(multiplier float64) (method.Method, error) {
 		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
@@ -123,8 +124,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal assigns every record to a part at random, and makes the solvers of the parts. Calling it
-// again changes nothing.
+// deal assigns each record, or each person, to a part at random if this has not been done. It then
+// makes the solvers of the parts, unless they exist.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
@@ -173,8 +174,8 @@ func (c *client) add(t *method.Task, src *dpmech.Stream) error {
 		for i, whole := range t.Natural {
 			c.cavity[i] = whole - c.current[i]
 		}
-		// If a solver diverges, the change of the part is NaN, and AddKeeping adds zero for the
-		// part.
+		// If the solver diverges, the change of the part is NaN, and AddKeeping adds zero for the
+		// part instead.
 		if err := solver.ProposeAlways(s, c.target, c.problem(t), src); err != nil {
 			return err
 		}
@@ -193,9 +194,10 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced sets c.current to the factor from which part k computes its change. If the study
-// averages over parts, c.current is the client's factor. If each part has a factor of its own,
-// c.current is the factor of part k. Otherwise c.current is the part's share of a tied factor.
+// replaced computes the factor that part k replaces by a new one, and writes it to c.current. If
+// each part has a factor of its own, this is the factor of part k. If the client stores a factor or
+// the study averages over parts, it is the client's factor. Otherwise it is the part's share of a
+// tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -214,8 +216,8 @@ func (c *client) replaced(k int, t *method.Task) {
 }
 
 // change returns the contribution of a part to the client's change, in the coordinates in which
-// changes are clipped. It computes the contribution from c.target, the factor that the part
-// proposes, and stores it in c.target.
+// changes are clipped. When change is called, c.target must hold the factor that the part proposes.
+// change overwrites it with the contribution.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {

@@ -11,7 +11,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A state is the saved state of the parts of a client's records. It must not leave the client.
+// A state is the part of a client's saved state that concerns the division of its records into
+// parts. It must not leave the client.
 type state struct {
 	Of       []byte // part of each record or person, as two bytes, low byte first
 	Factors  [][]lambda.Wide

@@ -11,15 +11,16 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Method is the method whose clients send changes of factors without clipping or noise.
+// A Method implements [method.Method] for studies in which clients send the changes of their
+// factors without clipping or noise.
 type Method struct {
 	*method.Setting
 	method.Moves
 	method.Sending
 }
 
-// New returns a function that makes the method of a study. The function ignores the noise
-// multiplier, because the method adds no noise.
+// New returns a [method.Draft] of the study's method. The Draft ignores the noise multiplier,
+// because the method adds no noise.
 func New(s *method.Setting) (method.Draft, error) {
 	m := &Method{Setting: s, Moves: method.Moves{Coordinates: s.Coordinates}}
 	if err := m.SetMessages(s.FactorMessages(nil)); err != nil {

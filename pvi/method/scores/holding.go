@@ -46,7 +46,7 @@ import (
 type holding struct {
 	*client
 	shard *shard.Shard
-	out   []bool // whether each record or person is held out; nil until the coins are drawn
+	out   []bool // whether each record, or each person, is held out of the fit; nil until the coins are drawn
 }
 
 // Release implements [method.Client]. Before the first release it draws the coins.
@@ -90,7 +90,7 @@ func (h *holding) rows() []bool {
 // must not leave the client.
 type coins struct {
 	Units   int    // number of records or persons
-	HeldOut []byte // one bit for each record or person, from the lowest bit of each byte
+	HeldOut []byte // one bit for each record or person, set if it is held out; the first bit is the lowest bit of the first byte
 }
 
 // Save implements [method.Client].

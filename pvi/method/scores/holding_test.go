@@ -85,8 +85,8 @@ func newHolding(t *testing.T, m *Method, persons int) *holding {
 	return c.(*holding)
 }
 
-// answer makes h release its vector in a round, and returns the elements of the release. It passes
-// the walk the sum that would be opened if two such clients answered.
+// answer makes h answer the given round, and returns the elements of the release. It then moves
+// walk to the next state, as if two clients with the same answer had taken part.
 func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []int64 {
 	t.Helper()
 	dst := make([]int64, m.Messages().Size)
@@ -103,9 +103,9 @@ func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []
 	return dst[:m.Mechanism(round).Dim()]
 }
 
-// One coin decides for all rows of a person. A coin holds a person out with the probability that
-// the study gives. Coins are drawn once: they are the same in all rounds, even for a client that
-// was restored from its saved state.
+// The test checks three properties: one coin decides for all rows of a person, a coin holds a
+// person out with the probability that the study gives, and coins are drawn once. The coins are the
+// same in all rounds, even for a client that was restored from its saved state.
 func TestCoinsAreDrawnOnce(t *testing.T) {
 	const persons = 2000
 	m := newMethod(t)
@@ -178,8 +178,9 @@ func TestCoinsAreRestored(t *testing.T) {
 	}
 }
 
-// No two releases have the same noise, and all of them are charged. The charges are for persons
-// with three rows, who can change a sum by three times the clip.
+// The test checks that a client without records sends new noise in every release, and that every
+// release is charged. The charges are for persons with three rows, so that one person can change a
+// sum by three times the clip.
 func TestScoresAreChargedAndHidden(t *testing.T) {
 	m := newMethod(t)
 	h, walk := newHolding(t, m, 0), m.NewWalk()

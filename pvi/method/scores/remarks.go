@@ -54,7 +54,8 @@ func dispersion(median, low, high float64) string {
 	return fmt.Sprintf("The counts vary as a Poisson distribution does, or at most %.1f times as much.", high)
 }
 
-// silent returns the names of the parameters whose posterior sd is near the prior sd.
+// silent returns the names of the parameters about which the records have almost no information:
+// their posterior sd is more than the constant silent times their prior sd.
 func (w *walk) silent() (names []string) {
 	_, prior := w.method.begin().Posterior()
 	_, cov := w.state.Posterior()

@@ -32,8 +32,8 @@ type Method struct {
 	lambda []lambda.Wide  // λ of the state latest
 }
 
-// New returns a function that makes the method of a study. The function takes the noise multiplier
-// that a single release would have if it used the whole budget.
+// New returns a [method.Draft] of the study's method. The Draft takes the noise multiplier that a
+// single release would have if it used the whole budget.
 func New(s *method.Setting) (method.Draft, error) {
 	public, err := scoring.NewProblem(s.Study, s.Model, s.Clients, s.Digest)
 	if err != nil {
@@ -68,10 +68,10 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 // clients answer. It returns 0 if the study asks for no tables.
 func (m *Method) TablesSD() float64 { return m.problem.TablesSD() }
 
-// ScoresSD returns two sds, for the case that all clients answer: the sd of the noise in the
-// number of held-out records, and the sd of the noise in the mean of n log predictive densities.
-// The second sd is for densities near the middle of their range. The study must score held-out
-// records.
+// ScoresSD returns two sds, for the case that all clients answer: the sd of the noise in the number
+// of held-out records, and the sd of the noise in the mean of n log predictive densities. The
+// second sd holds if the densities are near the middle of their range. The study must score
+// held-out records.
 func (m *Method) ScoresSD(n float64) (count, mean float64) { return m.problem.ScoresSD(n) }
 
 // NewClient implements [method.Method].
@@ -158,8 +158,8 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(next, past)
 }
 
-// moveTo returns the move to the posterior of a state. It returns nil if λ does not fit on the
-// lattice.
+// moveTo returns the move to the λ of the posterior in the given state. It returns nil if λ does
+// not fit on the lattice.
 func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	at := w.method.lambdaOf(state)
 	if at == nil {
@@ -168,8 +168,9 @@ func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	return method.NewMove(slices.Clone(at), func() { w.state, w.past = state, past })
 }
 
-// lambdaOf returns the λ of a state, or nil if λ does not fit on the lattice. In a simulation the
-// server and all clients move to the same state, so λ is computed only once.
+// lambdaOf returns the λ of the posterior in the given state, or nil if λ does not fit on the
+// lattice. It keeps the latest result: in a simulation the server and all clients move to the same
+// state, so λ is computed only once.
 func (m *Method) lambdaOf(state *scoring.State) []lambda.Wide {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,21 +16,21 @@ import (
 
 // These constants are the defaults for settings that a study does not give.
 const (
-	// passes is a client's number of passes over its records in the whole study, if a step moves
-	// one coordinate. If a step moves several coordinates, the number of passes is multiplied by
-	// the number of these coordinates.
+	// passes is the default number of a client's passes over its records in the whole study, for
+	// studies in which a step moves one coordinate. If a step moves several coordinates, passes is
+	// multiplied by their number.
 	passes        = 20
 	leastSteps    = 2   // smallest number of steps of a round
 	clipSites     = 0.7 // default clip, relative to the norm of a typical site
-	clipIntact    = 1.7 // clip if the study reports noise-aware intervals, which do not account for clipping
+	clipIntact    = 1.7 // default clip, relative to the norm of a typical site, if the study reports noise-aware intervals; these intervals do not account for clipping
 	reseatedShare = 2   // during the first 1/reseatedShare of the steps, the clusters of a mixture may be moved
 	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 
-// reached is the largest distance by which noise may move a coefficient about which the records
-// have no information, in sds of the prior. In simulations on Abalone and Adult with seeds 101 and
-// up, the value 1 makes the steps too short on one data set, and the value 5 makes the noise too
-// costly on the other.
+// reached limits the distance by which noise may move a coefficient about which the records have no
+// information. The unit is the sd of the coefficient's prior. In simulations on Abalone and Adult
+// with seeds 101 and up, the value 1 makes the steps too short on one data set, and the value 5
+// makes the noise too costly on the other.
 const reached = 2
 
 // A Method is the method whose clients release noisy sums of sites.
@@ -40,7 +40,8 @@ type Method struct {
 	options ep.SEPOptions
 }
 
-// New returns a function that makes the method of a study from its noise multiplier.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known.
 func New(s *method.Setting) (method.Draft, error) {
 	d, err := derive(s)
 	if err != nil {
@@ -101,10 +102,11 @@ func derive(s *method.Setting) (*method.Steps, error) {
 	return d, deriveClip(s, d)
 }
 
-// deriveClip sets the clip to a share of the norm of a record's typical site. In coordinates
-// around the mean of q, the site's precision times mean is about as long as the record's
-// gradient, and the site's precision is about the record's curvature. The precision is part of the
-// norm only if all of its elements are released.
+// deriveClip sets d.Clip to the clip that the study gives or, by default, to a constant times the
+// norm of a typical site. A site consists of a precision and a precision times mean. In coordinates
+// around the mean of q, the precision times mean is about as long as the gradient of the record,
+// and the precision is about the curvature of the record. The precision is included in the norm
+// only if all of its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -131,7 +133,9 @@ func isPublished(s *method.Setting) bool {
 	return s.Study.Inference.Descent.Sampling == study.PublishedSampling
 }
 
-// stated returns the number of records for which the method computes its cost.
+// stated returns the number of records of the client for which the study states the privacy cost:
+// the nominal number for the published algorithm, and otherwise the largest number that the study
+// allows.
 func stated(s *method.Setting) int {
 	if isPublished(s) {
 		return s.Study.Federation.NominalRecords
@@ -225,10 +229,10 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	return o
 }
 
-// leastPrecisions returns lower bounds on the precisions by which the steps divide gradients. If
-// the lengths of the steps add up to a, noise of sd τ in the gradient moves a coordinate by τa
-// divided by the precision of the coordinate. The bounds limit this distance to reached sds of the
-// prior.
+// leastPrecisions returns lower bounds on the precisions by which the steps divide gradients.
+// Suppose that the lengths of the steps add up to a, and that the gradient has noise of sd τ. The
+// noise then moves a coordinate by τa divided by its precision. The bounds limit this distance to
+// the constant reached times the sd of the prior.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
@@ -245,9 +249,9 @@ func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 // Forecast implements [method.Method].
 func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.AveragedNoise()) }
 
-// AveragedNoise implements [method.Stepped]. It returns the sd of the noise, averaged over steps,
-// in one element of the precision times mean of a client's factor. The coordinates are centred at
-// the mean of q.
+// AveragedNoise implements [method.Stepped]. A client's factor consists of a precision and a
+// precision times mean, in coordinates centred at the mean of q. AveragedNoise returns the sd of
+// the noise in one element of the precision times mean, averaged over the steps.
 func (m *Method) AveragedNoise() float64 {
 	return m.Noise().SD / m.Steps().Rate * math.Sqrt(m.options.MeanNoiseLeft(m.Steps().Total))
 }

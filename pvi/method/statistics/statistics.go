@@ -16,14 +16,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Method is the method whose clients release clipped, noisy statistics of their records.
+// A Method implements [method.Method] for studies in which clients release clipped, noisy
+// statistics of their records.
 type Method struct {
 	*method.Sum
 	method.Moves
 	anew bool // whether clients release new statistics in every round
 }
 
-// New returns a function that makes the method of a study from its noise multiplier.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known.
 func New(s *method.Setting) (method.Draft, error) {
 	anew, releases := s.Study.Inference.Factors == study.Published, 1
 	if anew {

@@ -64,9 +64,9 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// by returns the mechanism for the given sampling, records and noise multiplier. If the study
-// protects persons, records is the number of persons, and rows divides the rows of the shard among
-// the persons.
+// by returns the mechanism of a client whose batches are drawn by the given sampling from the given
+// number of records. If the study protects persons, records is the number of persons, and rows
+// holds the first row of each person, followed by the number of rows.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
@@ -76,11 +76,11 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 	})
 }
 
-// terms returns the largest number of vectors for which the range of a release must have room. If
-// the releases of several clients are added up, this is the largest batch of b.sampled, so the
-// range is public. Otherwise the sums of single steps do not leave the client, and terms returns 0:
-// the range then covers every possible batch. terms also returns 0 while b.sampled itself is being
-// made.
+// terms returns the number of vectors for which a release must have room. If the releases of
+// several clients are added up, this is the size of the largest batch of b.sampled. The range of a
+// release is then public. Otherwise the sums of single steps do not leave the client, so terms
+// returns 0, which stands for the largest possible batch of the client. It also returns 0 while
+// b.sampled itself is being made.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0
@@ -135,9 +135,9 @@ func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (
 	return EventOf(b.sampled, shares, adjacency, releases)
 }
 
-// EventOf returns the cost of the first releases of m. The argument releases is their number. If
-// batches are drawn for a whole epoch at once, the first step of an epoch is charged for the whole
-// epoch.
+// EventOf returns the cost of the first releases of the mechanism m, where releases is their
+// number. If the batches of a whole epoch are drawn at once, the first step of an epoch is charged
+// for the whole epoch.
 func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if m.Epoch() == 1 {
 		step, err := m.SharedEventFor(1, shares, adjacency)

@@ -35,13 +35,13 @@ const (
 	// bias.
 	clipIntervals = 0.9
 
-	// If a study has at least manyRecords records over all clients, its travel and clip are
-	// paces.many, or paces.summed if it opens sums over all clients.
+	// If the clients of a study together have at least manyRecords records, the study's [pace] is
+	// paces.many, or paces.summed if the study opens sums over all clients.
 	manyRecords = 10_000
 
-	// If a study has few records and a ratio of signal to noise below clearSignal, the clip and the
-	// travel (the step size times the number of steps) are multiplied by this ratio divided by
-	// clearSignal, but at least by leastPace.
+	// If a study has few records and its ratio of signal to noise is below clearSignal, its clip
+	// and its travel (see [pace]) are multiplied by this ratio divided by clearSignal, but at least
+	// by leastPace.
 	clearSignal, leastPace = 25, 0.5
 )
 
@@ -157,14 +157,16 @@ func (g *Gradients) pace() pace {
 
 // signal returns a ratio of signal to noise in one coordinate, over all steps of the study
 // together. The signal is the sum of all records' gradients, if all of them have the norm of the
-// clip C and the same direction. For N nominal records, d coefficients and M clients that each add
-// their own noise, the ratio is
+// clip C and the same direction. Let N be the nominal number of records of all clients together, d
+// the number of coefficients, and M the number of clients. If every client adds noise for itself,
+// the ratio is
 //
 //	N μ / √(d M).
 //
-// μ is the Gaussian-DP parameter of the study's ε. For any number of steps, noise of sd C/μ in the
-// sum over the whole study costs this ε. For sampled batches with much noise, this follows from
-// Dong, Roth and Su 2022, theorem 11.
+// If only sums over all clients are opened, the ratio is N μ / √d. μ is the Gaussian-DP parameter
+// of the study's ε. For any number of steps, noise of sd C/μ in the sum over the whole study costs
+// this ε. For sampled batches with much noise, this follows from Dong, Roth and Su 2022, theorem
+// 11.
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier
@@ -261,15 +263,16 @@ func (g *Gradients) Options(steps int, rate float64) solver.DPSVIOptions {
 	}
 }
 
-// AveragedNoise returns the sd of a client's noise if the noise of each step has the given sd. The
-// noise is averaged over all steps and over the draws of θ in each step.
+// AveragedNoise returns the sd of a client's noise in the average over all steps and over the draws
+// of θ in each step. sd is the sd of the noise of one step.
 func (g *Gradients) AveragedNoise(sd float64) float64 {
 	draws := g.Steps.Total * g.Study.Inference.Descent.Draws
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last of
-// the given number of steps. A client averages q over these last steps, and proposes the average.
+// ClosedFormNoise returns the sd of the noise of all clients together, averaged over the last of a
+// client's steps. steps is the number of steps, and sd is the sd of the noise of one step. A client
+// averages q over these last steps, and proposes the average.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)

@@ -19,7 +19,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Method is the method whose clients release the sums from which the tables are computed.
+// A Method implements [method.Method] for studies in which clients release the sums from which
+// tables are computed.
 type Method struct {
 	*method.Sum
 	layout *describe.Layout
@@ -28,8 +29,8 @@ type Method struct {
 // level is the coverage probability of the intervals in the tables.
 const level = 0.95
 
-// New returns a function that makes the method of a study from its noise multiplier. The study must
-// ask for tables.
+// New returns a [method.Draft] of the study's method, which makes the method once the noise
+// multiplier is known. The study must ask for tables.
 func New(s *method.Setting) (method.Draft, error) {
 	layout := describe.New(s.Study)
 	return func(multiplier float64) (method.Method, error) {

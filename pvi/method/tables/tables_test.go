@@ -62,7 +62,8 @@ func newMethod(t *testing.T, adjacency accountant.Adjacency) (*study.Study, *tab
 	return st, m.(*tables.Method)
 }
 
-// released returns the release of a client with the given rows, with the noise of a fixed seed.
+// released returns the release of a client with the given rows. The noise is the same in every
+// call.
 func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64) []float64 {
 	t.Helper()
 	records := new(shard.Records)
@@ -87,9 +88,10 @@ func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64)
 	return out
 }
 
-// If the noise stays the same, leaving out a record changes a release by the vector of that
-// record, up to rounding to the lattice. The charge is for the largest norm of a vector divided by
-// the sd of the noise.
+// The test checks the sensitivity of a release. With the same noise, leaving out a record changes
+// the release by the vector of that record, up to rounding to the lattice. The charged ratio of
+// sensitivity to noise is at least the largest possible norm of such a vector divided by the sd of
+// the noise.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, m := newMethod(t, accountant.AddRemove)
 	layout := describe.New(st)
