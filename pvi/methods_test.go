@@ -36,7 +36,8 @@ func TestMethodOfStudy(t *testing.T) {
 	}
 }
 
-// tablesProtocol returns the protocol of a study without a model, for three clients.
+// tablesProtocol returns the protocol of a study that asks for tables and has no model. The study
+// has three clients.
 func tablesProtocol(t testing.TB) *Protocol {
 	t.Helper()
 	st, err := study.Parse("alone.toml", []byte(`
@@ -68,8 +69,9 @@ func summed(p *Protocol) bool {
 	return ok
 }
 
-// around passes the solver of client m to with, and replaces the client's site by a site that uses
-// the solver that with returns. It returns the new site.
+// around lets a test wrap the solver of client m. It passes the solver to the function with,
+// replaces the client's site by a site that uses the solver that with returns, and returns this new
+// site.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()
 	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)
@@ -93,7 +95,8 @@ func siteAround(t interface {
 	return site
 }
 
-// memoryOf returns the saved state of a site's client. Its slices are not copies.
+// memoryOf returns the state that a site's client would save. The slices are not copies, so a test
+// can change the client through them.
 func memoryOf(s *Site) (m method.Memory) {
 	s.client.Save(&m)
 	return m

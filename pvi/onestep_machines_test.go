@@ -139,8 +139,9 @@ func TestOneStepOfManyRecords(t *testing.T) {
 	}
 }
 
-// A server and sites that are killed and restored between any two messages compute the same bits as
-// a server and sites that are never restored. A site that has answered does not answer again.
+// The test restores the server and the sites of the last round from their saved states between any
+// two messages. They compute the same bits as a server and sites that were never restored. A site
+// that has answered does not answer again after it was restored.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)

@@ -135,7 +135,7 @@ func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
 	return newOneStepHouse(t, p, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
 }
 
-// The cost of the whole study is at most its target and close to it, whether steps are over all
+// The ε of the whole study is at most the target and within 0.1 % of it, whether steps are over all
 // records or over batches. With steps over all records, the rounds, the gradient and the curvature
 // cost their shares of the budget, which are shares of μ².
 func TestOneStepIsPaidFor(t *testing.T) {
@@ -350,8 +350,8 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	}
 }
 
-// Posterior returns the same bits at every call with the same outcome, and the last round does
-// not change q.
+// The test checks that two calls to Posterior with the same outcome return the same bits, and that
+// the last round does not change q.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)

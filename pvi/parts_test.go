@@ -43,8 +43,9 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// Adding or removing a record changes the clipped change of one part, so the sensitivity is 2C.
-// The test compares the cost of all rounds together with the target, under both adjacencies.
+// Adding or removing a record changes the clipped change of one part by at most 2C, where C is the
+// clip. The test checks that the cost of all rounds follows from this sensitivity, and that it
+// meets the target, under both adjacencies.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -134,7 +135,8 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns a copy of whole without the last record, and the part to which that record belongs.
+// pair returns the neighbour of the shard whole: a copy without the last record. victim is the part
+// to which the last record belongs in whole.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
 	// The client draws the noise from its stream first, and then a part for each record.
@@ -157,8 +159,8 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// playPair makes both sites answer a plan. It delivers only the first site's message to the
-// server, so both sites see the same transcript.
+// playPair makes both sites of a pair answer the same plan. It gives the server only the first
+// site's answer, so both sites see the same outcome.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -185,8 +187,9 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	return outcome, seen
 }
 
-// With virtual clients, the client stores the change of each part without noise. A part that
-// proposes no change keeps its factor.
+// The test checks that virtual clients store the changes of their parts without noise. The parts of
+// a client without records propose no changes, so their factors stay exactly zero although the
+// noise is large.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
@@ -457,8 +460,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	}
 }
 
-// If the coordinator opens only sums, the clients share the noise of one release. The study's
-// cost is the cost of the sum, and each message has one share of the noise.
+// If the coordinator opens only sums, all clients together add the noise of one release. The
+// study's cost is the cost of the sum, and each message has one share of the noise.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
 		overrides := []study.Override{{Key: "federation.opens", Value: `"sums"`}}

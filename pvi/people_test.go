@@ -42,8 +42,10 @@ func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	return p
 }
 
-// personNeighbours returns two data sets of one client. One of them ends with all rows of an
-// additional person, who has more rows than the study uses. Some numbers are extreme.
+// personNeighbours returns two neighbouring data sets of one client. They are equal, except that
+// the first has an additional person with at least three rows, which are its last rows. A study
+// with up to three rows per person ignores some of these rows if there are more. Some numbers are
+// extreme.
 func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func(most float64) float64 {
 		if r.IntN(2) == 0 {
@@ -66,9 +68,9 @@ func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	return [2]*shard.Records{with, without}
 }
 
-// If two data sets differ in all rows of a person, their releases differ by at most the sensitivity
-// in the accounting. This is true for every method. For some methods the test also checks that the
-// sensitivity is reached.
+// The data sets in this test differ in all rows of one person. For every method, the releases then
+// differ by at most the sensitivity that the accounting assumes. The field reached ensures that
+// this sensitivity is not far too large.
 func TestPersonsOfNeighbours(t *testing.T) {
 	const steps = "solver = \"%s\"\nrounds = 1\nsampling_rate = 1.0\n"
 	for _, c := range []struct {
@@ -101,8 +103,8 @@ func TestPersonsOfNeighbours(t *testing.T) {
 	}
 }
 
-// releaseOf returns a client's first release, and the sensitivity that the accounting assumes under
-// the study's adjacency, in lattice steps.
+// releaseOf returns the first release of a client with the given records. It also returns the
+// sensitivity that the accounting assumes under the study's adjacency, in lattice steps.
 func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (release []int64, sensitivity float64) {
 	t.Helper()
 	s := shard.Design(p.study, records)
@@ -140,8 +142,7 @@ func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (
 	return r.Change, sensitivity
 }
 
-// sensitivityOf returns the L2 sensitivity that the accounting assumes for a release, in lattice
-// steps.
+// sensitivityOf returns the L2 sensitivity, in lattice steps, from which event e was computed.
 func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	t.Helper()
 	switch e := e.(type) {
@@ -159,9 +160,10 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	return 0
 }
 
-// A person with three rows costs as much as a record whose clip is three times as large, under the
-// same noise. To meet the same target, a study of persons therefore needs exactly three times the
-// noise of a study of records.
+// With the same noise, a person with three rows costs as much as a record whose clip is three times
+// as large. To meet the same target, a study that protects persons therefore needs three times the
+// noise of a study that protects records, or √3 times if the clip of a person's sum is √3 times the
+// clip of a row.
 func TestPersonsMeetTheTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		inference, federation string
@@ -238,7 +240,8 @@ func TestPeopleAcrossClients(t *testing.T) {
 	}
 }
 
-// A client's mechanism samples persons, and a batch contains all rows of its persons.
+// If the study protects persons, batches are samples of persons: a batch contains all rows of a
+// person, or none.
 func TestPersonsAreSampled(t *testing.T) {
 	p := personProtocol(t, "noise_multiplier = 3.0\nclip = 1.0", "solver = \"dp-svi\"\nrounds = 1\nsampling_rate = 0.3", "")
 	records := new(shard.Records)

@@ -12,8 +12,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A Builder builds a record program. Its methods return expressions, which can be nested without
-// error checks: a builder keeps its first error, and [Builder.Build] returns it.
+// A Builder builds the program of a model from expressions. Its methods return expressions, so
+// calls can be nested. None of them returns an error: the builder keeps its first error, and
+// [Builder.Build] returns it.
 //
 // A builder derives the [ir.Phase] of an expression from the phases of its arguments. The phase
 // determines how often an expression is computed: once, once in a step, or for every record.
@@ -30,8 +31,9 @@ type Builder struct {
 	texts     map[int]string // see [Builder.Describe]
 }
 
-// MarkDensity declares that an expression is the log density of a variate, although it is not a
-// density operation. The variate must be data. See [Model.Densities].
+// MarkDensity declares that an expression computes the log density of a variate. Call it for
+// expressions that are composed of other operations, because density operations are recognised
+// without a mark. The variate must be data. See [Model.Densities].
 func (b *Builder) MarkDensity(density, variate Expr) {
 	if b.densities == nil {
 		b.densities = map[int]int{}
@@ -92,7 +94,8 @@ func (b *Builder) Matrix(rows, cols int, values []float64) Expr {
 	return b.node(ir.Node{Op: ir.Const, Rows: rows, Cols: cols, Values: slices.Clone(values)}, ir.Fixed)
 }
 
-// A Distribution is a density with its arguments. Distributions are used as priors.
+// A Distribution is a kind of density together with its arguments. It serves as the prior of a
+// parameter.
 type Distribution struct {
 	Density ir.Density
 	Args    []Expr
@@ -149,7 +152,8 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies the program and returns its model. likelihood is the log density of one record.
+// Build verifies the program and returns it as a model. likelihood is the expression for the log
+// density of one record. Build returns the first error of earlier calls, if there was one.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -177,8 +181,8 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node adds a node to the program. If the program already has an equal node, node returns that
-// node instead.
+// node returns the expression for n. It adds n to the program unless the program already has an
+// equal node.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {

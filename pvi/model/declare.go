@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// ErrCircle is the error of [Builder.Build] if the priors of some parameters have cyclic
-// dependencies. No order of the parameters then lets each prior depend only on earlier parameters.
+// ErrCircle is the error from [Builder.Build] if the priors of some parameters depend on each other
+// in a circle. The parameters then have no order in which each prior depends only on earlier
+// parameters.
 var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
 // Declare declares a parameter. A later call of [Builder.Prior] must give the parameter its prior.

@@ -26,13 +26,15 @@ var (
 // A row is one record: the values of each column, keyed by the name of the column.
 type row map[string][]float64
 
-// A truth is a program with a second, independent implementation of its log density, in plain Go
-// with package math. The implementation takes the constrained parameters by name.
+// A truth is a program together with an independent implementation of its log density, with which
+// the tests compare it. The function density computes the log density with package math from the
+// constrained parameters, which are keyed by name.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// top is the largest count for which the test adds up probabilities, whose sum must be 1. It is
-	// 0 for real outcomes, and −1 for models whose outcome is not one number.
+	// top is the largest count for which a test adds up probabilities. Larger counts are so
+	// improbable that the sum must be 1. top is 0 for real outcomes, and −1 for models whose
+	// outcome is not one number.
 	top int
 }
 
@@ -253,8 +255,9 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 	}
 }
 
-// For one-dimensional outcomes, the densities of all outcomes add up to 1. The predictions agree
-// with the means and probabilities computed from the densities.
+// The test checks two properties of models with a one-dimensional outcome. The densities of all
+// outcomes add up or integrate to 1, and the predictions are the means and probabilities that
+// follow from the densities.
 func TestOutcomesAreNormalised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -297,9 +300,10 @@ func TestOutcomesAreNormalised(t *testing.T) {
 	}
 }
 
-// outcomes returns copies of the row with different outcomes, and a weight for each copy. For
-// counts the outcomes are 0 to top, with weight 1. For real outcomes they are y = sinh(t) for
-// points t of a grid, with the weights of the trapezoid rule in t.
+// outcomes returns copies of the row r, each with a different outcome, and a weight for each copy.
+// The densities of the copies times the weights add up to about 1. For counts the outcomes are 0 to
+// top, with weight 1. For real outcomes they are y = sinh(t) for points t of a grid, with the
+// weights of the trapezoid rule in t.
 func outcomes(top int, r row) (rows []row, weights []float64) {
 	with := func(y, weight float64) {
 		c := row{}

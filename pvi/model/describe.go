@@ -41,8 +41,8 @@ func (d Description) String() string {
 	return b.String()
 }
 
-// Describe returns the description of the model: its parameters with priors, the log density of
-// one record, and the columns that the model reads.
+// Describe returns the parts of the model as text for a reader: its parameters with priors, the log
+// density of one record, and the columns that the model reads.
 func (m *Model) Describe() Description {
 	p := m.verified.Program()
 	w := words{p: p, texts: m.texts}
@@ -189,8 +189,8 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of a node. The text gets brackets if it needs them, as a
-// sum does in a product.
+// operand returns the text of argument k of node n. It puts the text in brackets if this is needed,
+// for example for a sum that is a factor in a product.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -212,9 +212,9 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element returns the text of a node that selects one element. The text has the name of the element
-// if the column or parameter has names for its elements, and otherwise the element's number,
-// counted from 1.
+// element returns the text of a node that selects one element of a vector or matrix. The text
+// contains the name of the element if the column or parameter names its elements, and otherwise the
+// number of the element, counted from 1.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {

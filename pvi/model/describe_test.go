@@ -60,7 +60,8 @@ read of a row
 	}
 }
 
-// A description is short even if the full text of an expression doubles in length at each node.
+// In this model, the full text of an expression would double in length with each of 200 nodes. The
+// test checks that the description stays short.
 func TestDescriptionIsBounded(t *testing.T) {
 	b := model.NewBuilder("doubling")
 	y := b.Real("y", -1, 1)
@@ -89,7 +90,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Build returns the first error of the builder, even if later calls made further expressions.
+// Build returns the error of the first wrong call, even if correct calls follow.
 func TestBuilderErrors(t *testing.T) {
 	unbounded := math.Inf(1)
 	// normal returns a function that builds the model y ~ N(x·beta, sigma) with the prior N(0,

@@ -17,9 +17,10 @@ func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: op}, args)
 }
 
-// logOf returns an expression for op(e), where op is log(x) or log(1 + x), if a more accurate
-// operation computes it. The operation is accurate for log p and log(1 − p) even where the
-// probability p or 1 − p rounds to 0. logOf also simplifies log(1 + (eˣ − 1)) to x.
+// logOf returns a more accurate expression for log(x) or log(1 + x) if there is one. op is the
+// operation, and e is its argument x. For example, log Φ(η) is computed by one operation, because
+// the probability Φ(η) may round to 0. logOf also replaces log(1 + (eˣ − 1)) by x. ok is false if
+// there is no such expression.
 func (b *Builder) logOf(op ir.Op, e Expr) (log Expr, ok bool) {
 	if !b.has(e) {
 		return e, false
@@ -159,8 +160,8 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node in which every record reads from args[table], a table of parameters or
-// constants.
+// bridge adds a node with which a record reads parameters. Its arguments are a value of the row and
+// args[table], which is a vector or matrix of parameters or constants.
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {

@@ -8,17 +8,18 @@ import (
 )
 
 const (
-	// The search for the mode begins at 0 and takes searchSteps steps. No step is longer than
-	// longestStep.
+	// The search for the mode begins at 0 and takes searchSteps steps. No step changes a latent by
+	// more than longestStep.
 	searchSteps = 3
 	longestStep = 2.0
 	// latentStep is the step of the finite differences from which derivatives with respect to a
 	// latent are computed.
 	latentStep = 5e-3
-	// mostGrowth is the largest factor by which the curvature is assumed to change in a step.
+	// mostGrowth limits the change of the curvature that is assumed within a step of the search:
+	// the curvature grows or shrinks by at most this factor.
 	mostGrowth = 50.0
-	// mostCorrelation is the largest correlation of two latents that is assumed when points are
-	// placed.
+	// mostCorrelation limits the correlation of two latents. If the curvature implies a larger
+	// correlation, the points are placed as if the correlation were mostCorrelation.
 	mostCorrelation = 0.99
 )
 
@@ -109,7 +110,8 @@ func (b *Builder) clamp(x, limit Expr) Expr {
 	return b.Apply(ir.Max, b.Apply(ir.Min, x, limit), b.Apply(ir.Neg, limit))
 }
 
-// laplace finds the mode and the curvature of a function of k latents.
+// laplace searches for the mode of a function of k latents and the curvature of the function there.
+// Both are expressions of the program. The function is the logarithm of an integrand.
 type laplace struct {
 	*Builder
 	at    func(u []Expr) Expr
@@ -157,11 +159,13 @@ func (l laplace) moved(u, direction []Expr, by Expr) []Expr {
 	return to
 }
 
-// stencil holds the points of a line, in units of latentStep, at which the function is evaluated.
+// stencil holds the points at which [laplace.along] evaluates the function, as distances along a
+// line from the present point. The unit is latentStep.
 var stencil = []float64{-1.5, -.5, .5, 1.5}
 
-// along returns the step from u along direction to the mode of the function on this line, and the
-// precision there. direction has length 1.
+// along searches for the mode of the function on the line through u in the given direction, which
+// has length 1. It returns the signed length of the step from u to the mode, and the precision at
+// the mode.
 //
 // A step of Newton's method ends at the mode if the second derivative is constant. But many log
 // densities have terms such as eᵘ. Therefore along assumes that the second derivative is
@@ -195,9 +199,9 @@ func (l laplace) atLeast(x Expr, least float64) Expr { return l.Apply(ir.Max, x,
 
 func (l laplace) times(x Expr, by float64) Expr { return l.Mul(x, l.Number(by)) }
 
-// newton returns the direction of a step of Newton's method from u, for two latents. It also
-// returns a spread, as [laplace.mode] does, for the precision at u. Derivatives are computed by
-// finite differences.
+// newton is for two latents. It returns the direction, of length 1, of a step of Newton's method
+// from u. It also returns a matrix S such that SSᵀ is the inverse of the precision at u, as
+// [laplace.mode] does near the mode. The derivatives are computed by finite differences.
 func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
 	f := func(x, y float64) Expr {
 		return l.at([]Expr{l.Add(u[0], l.Number(x*latentStep)), l.Add(u[1], l.Number(y*latentStep))})

@@ -17,7 +17,8 @@ func (b *Builder) Latent(name string) Expr {
 // Hidden reports whether an expression depends on a latent.
 func (b *Builder) Hidden(e Expr) bool { return b.hidden[e.node] }
 
-// Detach returns the value of e as a constant of the record, through which derivatives do not pass.
+// Detach returns an expression with the value of e, through which no derivatives pass. The result
+// is a value of the record.
 func (b *Builder) Detach(e Expr) Expr {
 	return b.node(ir.Node{Op: ir.Detach, Args: []int{b.ofRecord(e).node}}, ir.Record)
 }
@@ -27,7 +28,7 @@ func (b *Builder) Replace(e, latent, number Expr) Expr {
 	return b.replacing(e, []Expr{latent})([]Expr{number})
 }
 
-// replacing returns a function that returns e with values in place of the latents.
+// replacing returns a function that substitutes values for the latents in the expression e.
 func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 	path := b.path(e, latents)
 	return func(values []Expr) Expr {
@@ -115,7 +116,7 @@ func (b *Builder) Text(e Expr) string {
 	return (&words{p: &b.program, latents: b.latents, texts: b.texts}).text(e.node)
 }
 
-// Describe sets the text that stands for an expression in descriptions of the model.
+// Describe sets the text that [Model.Describe] shows in place of the expression e.
 func (b *Builder) Describe(e Expr, text string) {
 	if b.texts == nil {
 		b.texts = map[int]string{}

@@ -60,8 +60,8 @@ func TestStatisticsAreTheLikelihood(t *testing.T) {
 		if math.Abs(got-want) > 1e-9*(1+math.Abs(want)+1/(sd*sd)) {
 			t.Fatalf("the likelihood ratio of two θ is %g from the statistics, %g from the density", got, want)
 		}
-		// The bound on the norm is exact if the bounds on Σx², Σx⁴ and |y| are the record's own
-		// values.
+		// If the bounds on Σx², Σx⁴ and |y| are the record's own values, StatisticsBound is exactly
+		// the norm of the record's statistics.
 		var squares, fourths, norm float64
 		for _, v := range x {
 			squares += v * v

@@ -67,8 +67,9 @@ func (m *Model) Densities() map[int]int {
 	return all
 }
 
-// eachName returns the names of the elements of all parameters. total is the number of names.
-// elements returns the number of elements of a parameter, and name returns the name of one element.
+// eachName lists a name for each element of each parameter, where total is the number of all
+// elements. The function elements returns the number of elements of one parameter, and the function
+// name returns the name of one element.
 func (m *Model) eachName(total int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, total)
 	for _, q := range m.verified.Program().Parameters {

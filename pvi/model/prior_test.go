@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorModel returns a model with one parameter that has the given prior, and an arbitrary
-// likelihood.
+// priorModel returns a model for tests of a prior. The model has one parameter with this prior. Its
+// likelihood does not matter.
 func priorModel(t *testing.T, q ir.Parameter, d ir.Density, args ...float64) *model.Model {
 	t.Helper()
 	b := model.NewBuilder("prior")
@@ -134,8 +134,9 @@ func TestJacobians(t *testing.T) {
 	checkJacobian(t, "simplex", m, 5, rng, func([]float64) float64 { return lgamma(5) })
 }
 
-// checkJacobian compares two values of the log Jacobian: the log prior minus the log density of
-// the constrained point x, and the log determinant of the numerical derivative ∂x/∂u.
+// checkJacobian computes the log Jacobian of a constraint in two ways and compares the results: as
+// the log prior minus the log density at the constrained point x, and as the log determinant of the
+// numerical derivative ∂x/∂u.
 func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *rand.Rand, density func(x []float64) float64) {
 	t.Helper()
 	d := m.Dim()
@@ -166,8 +167,9 @@ func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *ran
 	}
 }
 
-// If arguments of a prior are parameters, the joint density is the product of the densities. The
-// test compares its gradient with finite differences for every density and argument.
+// If arguments of a prior are parameters, the prior is the conditional density given these
+// parameters. For every density and argument, the test compares the gradient of the log joint
+// density with finite differences.
 func TestHierarchicalPriorGradients(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for d, n := range map[ir.Density]int{

@@ -44,8 +44,8 @@ func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	return b.node(n, phase)
 }
 
-// ofRecord returns a value that a record can read: the operation Global applied to e if e depends
-// on parameters only, and otherwise e itself.
+// ofRecord makes e readable for a record: if e depends on parameters only, it returns the operation
+// Global applied to e, and otherwise e itself.
 func (b *Builder) ofRecord(e Expr) Expr {
 	if b.phases[e.node] != ir.Shared {
 		return e
@@ -165,8 +165,9 @@ func (g *Generator) RecordNames() []string {
 	return names(g.of.records)
 }
 
-// Reads reports, for each element of the quantities of a record, whether the element depends on one
-// of the given columns.
+// Reads reports whether the quantities of a record depend on certain columns. The result has one
+// value for each element of the quantities: whether the element depends on a column k with
+// columns[k] true.
 func (g *Generator) Reads(columns []bool) (reads []bool) {
 	v := g.of.model.verified
 	on := make([]bool, len(v.Program().Nodes))

@@ -55,8 +55,8 @@ func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, e
 	return mean, cov, e.average(cov, n, curvature, newNormals(key))
 }
 
-// average adds to cov the covariance of the estimate, averaged over draws of the true curvature
-// given the released curvature.
+// average adds to cov the covariance of the estimate, averaged over draws of the true curvature.
+// Each draw is the released curvature plus fresh noise. n holds the Newton step.
 func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
 	d := len(e.Point)
 	noise := make([]float64, Size(d))

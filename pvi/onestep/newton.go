@@ -35,8 +35,9 @@ func newNewton(e *Evidence) *newton {
 	return n
 }
 
-// at computes n.full, n.inverse and n.step: the curvature plus the prior's precision, its inverse
-// and the Newton step. It first raises eigenvalues of the curvature below n.least to n.least.
+// at computes the Newton step n.step for a curvature. It first raises eigenvalues of the curvature
+// below n.least to n.least. It also sets n.full to the raised curvature plus the prior's precision,
+// and n.inverse to the inverse of n.full.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The L2 norm of a packed outer product is the Frobenius norm of the product, |w|·‖x‖².
-// Unpacking returns the product.
+// The test packs the outer product w·xxᵀ of a random vector x. The L2 norm of the packed elements
+// is |w|·‖x‖², the Frobenius norm of the product, and unpacking returns the product.
 func TestPackedNormIsFrobenius(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(-10, 10), 1, 7).Draw(rt, "x")
@@ -239,8 +239,8 @@ func inverse(m [][]float64) (inv [][]float64) {
 	return inv
 }
 
-// Eigenvalues of the curvature below √2 times the sd of its noise are raised to this number, before
-// the prior's precision is added. The test checks the length of the step that results.
+// Eigenvalues of the curvature below √2·CurvatureSD are raised to √2·CurvatureSD before the prior's
+// precision is added. The test checks the length of the resulting Newton step.
 func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	e := &Evidence{
 		Point: []float64{0, 0}, Gradient: []float64{7, 5}, PriorMean: []float64{0, 0}, PriorPrecision: []float64{1, 1},
@@ -292,7 +292,8 @@ func TestHiddenDirectionsAreWide(t *testing.T) {
 	}
 }
 
-// The same evidence and key give the same bits, and different keys give different fresh noise.
+// The covariance is a function of the evidence and the key: calls with the same key return the same
+// bits, and calls with different keys return different bits.
 func TestPosteriorFollowsFromTheKey(t *testing.T) {
 	e := evidence(3, rand.New(rand.NewPCG(1, 1)))
 	of := func(key byte) *mat.SymDense {

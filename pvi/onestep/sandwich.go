@@ -42,13 +42,14 @@ func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) 
 	return s, s.locate(curvature)
 }
 
-// locate computes the covariance of the point's error. The point was computed from gradients with
-// noise of sd τ₁. In a direction with curvature h, the point is therefore known with the precision
+// locate computes the covariance V₁ of the error of the point from which the step begins. The point
+// was computed from gradients with noise of sd τ₁. In a direction with curvature h, the point is
+// therefore known with the precision
 //
 //	h²/(h + τ₁²)
 //
-// plus the precision of the prior. A curvature below the sd of the curvature's noise is replaced
-// by this sd.
+// plus the precision of the prior. A curvature below the sd of the curvature's noise is replaced by
+// this sd.
 func (s *sandwich) locate(curvature *mat.SymDense) error {
 	if err := s.split(curvature); err != nil {
 		return err

@@ -7,7 +7,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Check is the content of a page that tells a data holder how its records fit a study.
+// A Check is the content of the page that a data holder reads before a study: it tells how the data
+// holder's records fit the study.
 type Check struct {
 	*words.Examined
 	Program string // name and version of the program

@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// expected is a row of the table of conditional effects: an expected value for a made-up record.
+// expected is a row of the table of conditional effects. The row shows the expected outcome of a
+// made-up record.
 type expected struct {
 	Column, Value  string // Column is empty if the row before has the same column
 	Name           string // name of the expected value; empty if there is only one
@@ -64,8 +65,9 @@ func (v *view) Expectation() string {
 	return "Expected " + outcome
 }
 
-// outcomeOf returns the column that a variable of a program stands for, and the condition under
-// which the variable is 1. The condition is empty if the variable holds the values of the column.
+// outcomeOf finds the column from which a variable of a program takes its values. If the variable
+// is 1 where the column satisfies a condition, positive is that condition. If there is no such
+// column, outcomeOf returns the name of the variable and no condition.
 func outcomeOf(st *study.Study, variable string) (column, positive string) {
 	for _, v := range st.Model.Program.Variables {
 		if v.Name == variable && len(v.Parts) == 1 {
@@ -79,7 +81,7 @@ func outcomeOf(st *study.Study, variable string) (column, positive string) {
 	return variable, ""
 }
 
-// Reference lists the values of the columns that are the same in all made-up records.
+// Reference lists the columns that have the same value in all made-up records, with these values.
 func (v *view) Reference() string {
 	var all []string
 	for _, h := range v.Conditional.Reference {

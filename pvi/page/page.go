@@ -21,7 +21,7 @@ import (
 // A Report is the content of a page.
 type Report struct {
 	Protocol *pvi.Protocol
-	Costs    []method.Cost // costs by observer and adjacency, beginning with the cost for the study's target; nil without privacy
+	Costs    []method.Cost // costs for each observer and adjacency; the first is the cost for which the study states a target; nil without privacy
 
 	// Effects holds the posterior of each parameter. In a study without intervals, Estimates holds
 	// the point estimates instead.
@@ -94,23 +94,23 @@ func Write(w io.Writer, r *Report) error {
 
 func newView(r *Report) *view { return &view{Report: r, Explained: words.NewExplained(r.Protocol)} }
 
-// Body returns the content of the page, without the document around it, for a web site that has the
-// style sheet itself.
+// Body returns the content of the page without the surrounding document. It is for web sites, which
+// have their own document and include the style sheet.
 func (r *Report) Body() (template.HTML, error) { return body("report", newView(r)) }
 
-// Result returns the part of the page with the tables and the effects, in the form of
-// [Report.Body].
+// Result returns the part of the page with the tables and the effects. Like the result of
+// [Report.Body], it has no surrounding document.
 func (r *Report) Result() (template.HTML, error) { return body("result", newView(r)) }
 
-// body executes a template, which escapes all text that comes from the study.
+// body executes the named template. Templates escape all text that comes from the study.
 func body(name string, of any) (template.HTML, error) {
 	var b strings.Builder
 	err := pages.ExecuteTemplate(&b, name, of)
 	return template.HTML(b.String()), err
 }
 
-// shift returns, as text, the distance between the mean of a and the mean of another posterior, in
-// units of the sd of a. It returns a dash if there is no other posterior.
+// shift returns the distance between the means of two posteriors as text. The unit is the sd of the
+// posterior a. The result is a dash if other is nil.
 func shift(a fit.AgainstPrior, other *fit.Moment) string {
 	if other == nil {
 		return "–"
@@ -174,7 +174,8 @@ func (v *view) References() []string {
 	return works
 }
 
-// methods returns a description of the methods, and the works that this description cites.
+// methods describes in one text how the result was computed. works lists the publications that the
+// text cites, in the order of their numbers.
 func (v *view) methods() (text string, works []string) {
 	cite := func(work string) int {
 		works = append(works, work)

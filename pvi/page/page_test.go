@@ -88,8 +88,8 @@ func walk(n *html.Node, f func(*html.Node)) {
 	}
 }
 
-// The page shows text from the study as plain text. It has no script, loads nothing and links to
-// nothing.
+// The test checks that the page escapes text from the study, and that it has no script, loads no
+// file and has no link.
 func TestPageIsSelfContained(t *testing.T) {
 	text, root := write(t, `unit = "record", epsilon = 1.0, delta = 1e-5`, nil)
 	count := contained(t, text, root)
@@ -106,8 +106,8 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 }
 
-// contained fails the test unless a page is self-contained. It returns the number of elements of
-// each kind.
+// contained checks that a page is self-contained: it has no script, link or image. It returns the
+// number of elements of each kind.
 func contained(t *testing.T, text string, root *html.Node) map[string]int {
 	t.Helper()
 	count := map[string]int{}
@@ -148,7 +148,7 @@ func TestPageSaysWhatIsMissing(t *testing.T) {
 	})
 }
 
-// A page says that intervals contain the privacy noise only if they do.
+// The page claims that the intervals contain the privacy noise if and only if this is true.
 func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
 	for text, want := range map[string]bool{
 		fmt.Sprintf(source, `unit = "record", epsilon = 1.0, delta = 1e-5`): true,
@@ -213,8 +213,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The table of conditional effects has a row for each expected value, and names a column once. Values
-// without a finite expectation are left out.
+// The test checks the table of conditional effects. It has a row for each expected value and names
+// a column only in the first of its rows. Values without a finite expectation are left out.
 func TestPageHasConditionalEffects(t *testing.T) {
 	text, root := write(t, `unit = "record", epsilon = 1.0, delta = 1e-5`, func(r *page.Report) {
 		x := fit.Held{Column: "<i>x", Value: "7", Unit: "<b>kg"}
@@ -273,8 +273,9 @@ column = [{ name = "n", type = "numeric", bounds = [0, 10] }, { name = "x", type
 	}
 }
 
-// The picture has 0 on its axis. The middle of every bar lies between its ends, and the ends lie in
-// the picture.
+// The test checks pictures of effects of very different sizes. The position of 0 is marked
+// correctly on each bar. The middle of a bar lies between its ends, and the ends lie within the
+// picture.
 func TestPicture(t *testing.T) {
 	for _, effects := range [][]page.Effect{
 		{{Name: "a", Low: 1, High: 2}, {Name: "b", Low: -3, High: -1}},
@@ -306,8 +307,8 @@ func TestPicture(t *testing.T) {
 	}
 }
 
-// Many effects are shown in several pictures with the same axis. Two of these pictures fit on a
-// printed page. Every name is in its picture.
+// The test checks that 200 effects are divided among several pictures that have the same axis. Two
+// of these pictures fit on a printed page, and every name fits into its picture.
 func TestManyEffects(t *testing.T) {
 	var effects []page.Effect
 	for i := range 200 {

@@ -25,7 +25,7 @@ type Bar struct {
 	Zero                bool // whether the interval contains 0
 }
 
-// A Picture is a picture of effects, with their intervals on one axis.
+// A Picture shows the intervals of several effects as bars above one axis.
 type Picture struct {
 	Width, Height, Names float64
 	Bars                 []Bar
@@ -94,8 +94,8 @@ func picturesOf(effects []Effect) []*Picture {
 	return all
 }
 
-// pictureOf returns a picture of effects, on an axis that shows the interval [low, high]. The names
-// of the effects have the given width.
+// pictureOf returns a picture of the effects in shown. Its axis covers the interval [low, high],
+// and nameWidth is the width of the column with the names of the effects.
 func pictureOf(shown []Effect, low, high, nameWidth float64) *Picture {
 	at := func(x float64) float64 { return nameWidth + (x-low)/(high-low)*(pictureWidth-nameWidth-20) + 10 }
 	p := &Picture{Width: pictureWidth, Height: float64(len(shown)*rowHeight + axisHeight), Names: nameWidth - 10, Zero: at(0), Bottom: float64(len(shown)*rowHeight + 6)}

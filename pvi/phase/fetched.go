@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// A Fetch writes to w the bytes of a client's release, as [WriteRelease] does. hash is the hash
-// that the client has signed for these bytes, and size is the number of bytes. If w returns an
-// error, Fetch returns.
+// A Fetch obtains the release of client of and writes its bytes, as [WriteRelease] does, to w. hash
+// is the hash that the client has signed for these bytes, and size is their number. A Fetch stops
+// at the first error from w.
 type Fetch func(of ClientID, hash Digest, size int64, w io.Writer) error
 
 // AddUp fetches the releases that an outcome counts, one after the other. It returns a refusal if
@@ -43,7 +43,7 @@ type adder struct {
 	hash    hash.Hash         // hash of the present release
 	at      int               // number of bytes of the present release that the adder has read
 	part    [elementSize]byte // bytes of an element that is not complete
-	refused bool              // whether the release is too long, or has an element beyond the limit
+	refused bool              // whether the present release is too long, or has an element beyond the limit
 }
 
 // Write implements [io.Writer].

@@ -35,6 +35,6 @@ func Refuse(format string, args ...any) error {
 	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }
 
-// MessageBits bounds the sums of messages: without noise, a sum is at most 2^MessageBits in
-// absolute value.
+// MessageBits limits the sums of messages. Without noise, the absolute value of each element of a
+// sum is at most 2^MessageBits.
 const MessageBits = 60

@@ -14,8 +14,8 @@ import (
 // take 8 MiB. Only tests change it.
 var MaxPublished = 1 << 20
 
-// Publishes reports whether the outcomes of a phase have the releases of their participants. A
-// release has the given number of elements.
+// Publishes reports whether outcomes contain the releases of the clients that answered. A release
+// has the given number of elements.
 //
 // Anyone may read a message in a study that opens messages, because each message has enough noise
 // by itself. The releases make the coordinator's sum verifiable: each client has signed the hash of

@@ -88,8 +88,8 @@ func (r Roster) checkDelta(st *study.Study) error {
 	return nil
 }
 
-// Digest returns the digest that identifies a study with this roster. scale holds the bounds of
-// the columns that the scale phase found, or is nil.
+// Digest returns the digest of the study and this roster, which every message contains. scale holds
+// the bounds of the columns that the scale phase found, or is nil.
 func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/protocol/v1")

@@ -44,8 +44,9 @@ func DecodeState(state []byte, into any, elements int) error {
 	return nil
 }
 
-// CheckState returns an error if version is not [StateVersion], or if digest differs from want.
-// machine names the kind of digest in the error: "protocol", "scaling" or "last round".
+// CheckState returns an error if a saved state cannot be used: if its version is not
+// [StateVersion], or if its digest is not want. machine is the word for the digest in the error:
+// "protocol", "scaling" or "last round".
 func CheckState(version int, machine string, digest, want Digest) error {
 	if version != StateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, StateVersion)

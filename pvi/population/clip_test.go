@@ -7,8 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Skewed models have a low clip where the signal is between leastSignal and fairSignal, and a high
-// one elsewhere. Linear models have a low clip wherever the signal is below fairSignal.
+// If gradients may be skewed, the late clip is low where the signal is between leastSignal and
+// fairSignal, and high elsewhere. Otherwise, as for linear models, it is low wherever the signal is
+// below fairSignal.
 func TestClipOfSkewedModels(t *testing.T) {
 	const d = 4
 	weights := Weights(10)
@@ -35,9 +36,10 @@ func TestClipOfSkewedModels(t *testing.T) {
 	}
 }
 
-// If gradients have a gamma distribution with mean 0 and a skewness of up to 1.5, a low clip moves
-// their mean by less than the sd with which q accounts for this bias. At a skewness of 1.5 this sd
-// is at most four times the actual bias.
+// The test draws gradients from a gamma distribution, shifted so that its mean is 0, with a
+// skewness of up to 1.5. A low clip moves the mean of such gradients. The bias is at most the sd
+// that q counts for it, which is the square root of the result of [rules.clipped]. At a skewness of
+// 1.5 this sd is at most four times the bias.
 func TestCountedBiasCoversSkewness(t *testing.T) {
 	r := &rules{dim: 1, noisy: true, Setting: &Setting{Skewed: true}}
 	for _, c := range []float64{.52, .6, .66} {

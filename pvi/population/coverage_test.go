@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A cell has averages and medians over simulated studies with the same settings.
+// A cell summarises many simulated studies that have the same settings.
 type cell struct {
 	// Share of 90 % intervals that contain the truth, for intervals between quantiles of the
 	// mixture, and for intervals of mean ± 1.645 sd.
@@ -105,7 +105,8 @@ func median(x []float64) float64 {
 	return stat.Quantile(.5, stat.Empirical, x, nil)
 }
 
-// linear returns f with the settings that the tests of coverage use for linear models.
+// linear returns f with the settings for linear models: 40 records for each client, and a prior sd
+// of 3.
 func linear(f federation) federation {
 	f.records, f.priorSD, f.family = 40, 3, "linear"
 	return f
@@ -158,8 +159,9 @@ func TestFewClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// If noise hides how many clients are clipped, the error of the estimated slope of the clip agrees
-// with the sd that the state gives.
+// The noise in these federations hides how many clients are clipped. The test checks that the
+// estimated slope of the clip is as accurate as its stated sd: in units of this sd, the root mean
+// square error is at most 1.3.
 func TestSlopeIsKnownAsWellAsStated(t *testing.T) {
 	var squares, n float64
 	for seed, f := range []federation{
@@ -190,7 +192,8 @@ func TestSlopeIsKnownAsWellAsStated(t *testing.T) {
 	}
 }
 
-// Without noise, and with a clip above every client's gradient, q equals the pooled posterior.
+// Without noise, and with a clip above the norms of all gradients, q is the exact posterior of all
+// clients' records.
 func TestWithoutNoise(t *testing.T) {
 	f := linear(federation{d: 3, clients: 50, pooled: true})
 	f.draw(5)

@@ -10,7 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A federation is a set of synthetic clients with a true θ. All numbers are in public units.
+// A federation simulates the clients of a study whose true θ is known. All numbers are in public
+// units.
 type federation struct {
 	d, clients, records int
 	priorSD, differ     float64 // prior sd of θ; sd of θ between clients
@@ -26,7 +27,8 @@ type federation struct {
 	y     [][]float64
 	rng   *rand.Rand
 
-	// These are each client's gradient at 0 and its information, in a linear model.
+	// In a linear model, zero holds each client's gradient at θ = 0, and information holds each
+	// client's information matrix.
 	zero        [][]float64
 	information []*mat.SymDense
 }
@@ -93,7 +95,7 @@ func (f *federation) normals(sd float64) []float64 {
 func (f *federation) outcome(eta float64) float64 {
 	switch f.family {
 	case "logistic":
-		// The log odds are 2η, with which a record has unit information at 0.
+		// For logistic models, the log odds are 2η. A record then has unit information at η = 0.
 		if f.rng.Float64() < 1/(1+math.Exp(-2*eta)) {
 			return 1
 		}
@@ -196,7 +198,8 @@ func (f *federation) advance(t testing.TB, s *State, first, last int) *State {
 	return s
 }
 
-// fit returns the mean and covariance of the pooled posterior by Newton's method.
+// fit returns the mean and the covariance of the normal approximation to the posterior of all
+// clients' records, which it finds by Newton's method.
 func (f *federation) fit() ([]float64, *mat.SymDense) {
 	theta := make([]float64, f.d)
 	covariance := mat.NewSymDense(f.d, nil)

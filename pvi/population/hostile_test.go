@@ -10,8 +10,9 @@ import (
 	"fedpvi/internal/special"
 )
 
-// If a sum of arbitrary numbers is not refused, it leads to a query of finite numbers, for which
-// no client's vector is longer than 1.
+// A hostile coordinator may open any sums. The test passes random sums of any size to Next. Next
+// refuses a sum, or the next query has only finite numbers, and a client's answer to it has norm at
+// most 1.
 func TestHostileSums(t *testing.T) {
 	refused := 0
 	for seed := range uint64(30) {

@@ -27,7 +27,8 @@ const (
 	// of the beginning.
 	nearest = 3.
 
-	// modesUnlike is the sd of the error in mean votes that is not due to noise.
+	// modesUnlike is the sd of the error in the votes, averaged over clients, that is not due to
+	// noise.
 	modesUnlike = .05
 )
 
@@ -73,9 +74,9 @@ func (q *Query) VoteWithMode(dst, mode []float64, information *mat.SymDense) {
 	}
 }
 
-// A beginning describes the mode of a typical client's records, given the votes: its mean and its
-// sd in each coordinate, in the units of the state. The point and the clip of the second round are
-// computed from it.
+// A beginning describes the mode of a typical client's records, as far as the votes show it: mean
+// and sd hold the posterior mean and sd of each coordinate, in the units of the state. The point
+// and the clip of the second round follow from it.
 type beginning struct{ mean, sd []float64 }
 
 // begin returns the beginning given the opened sum of votes.
@@ -94,9 +95,11 @@ func (r *rules) begin(answers int, sum []float64) *beginning {
 	return b
 }
 
-// posteriorPlace returns the mean and the variance of the place of a typical client, given the
-// votes of all clients for one coordinate. In the model, the modes of clients are normal around
-// this place, with one of the sds in modeSpreads. The place has the same prior as the coordinate.
+// posteriorPlace returns the posterior mean and variance of the place of a typical client in one
+// coordinate. votes holds the opened sum of the votes for this coordinate, and size times an
+// element of votes is a mean vote with noise of the given sd. In the model, the modes of clients
+// are normal around this place, with one of the sds in modeSpreads. The place has the same prior as
+// the coordinate.
 func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) {
 	const finer = 4
 	var at, logs []float64

@@ -8,8 +8,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// The norm of votes for information and for places is at most 1, and the votes of two clients differ
-// by at most √2, whatever the client's numbers. Votes that are not numbers are zero.
+// Together, a client's votes for its information and for the place of its mode have norm at most 1,
+// and the votes of two clients differ by at most √2. This holds for any numbers of the clients. If
+// a client's mode is not a number, its votes are zero.
 func TestVotesForPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -42,8 +43,9 @@ func TestVotesForPlaces(t *testing.T) {
 	}
 }
 
-// Without noise the rounds begin within a fifth of a place of the mean of the modes. Where noise
-// hides the votes, they begin near the prior mean, with the sd of the prior.
+// The point of the second round follows from the votes for modes. Without noise, it is less than a
+// fifth of the distance between places away from the mean of the modes. If noise hides the votes,
+// it is near the prior mean, and its sd is about the prior sd.
 func TestBeginning(t *testing.T) {
 	const clients, d = 50, 3
 	r := rand.New(rand.NewPCG(2, 1))

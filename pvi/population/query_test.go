@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// randomQuery returns a query, and a function that draws pairs of a gradient and an information.
-// Their sizes range from far below to far above the query's clips.
+// randomQuery returns a random query, and a function that draws a gradient and an information
+// matrix for it. Their norms range from far below to far above the clips of the query.
 func randomQuery(rng *rand.Rand) (*Query, func() ([]float64, *mat.SymDense)) {
 	d := 1 + rng.IntN(4)
 	size := func() float64 { return math.Exp(6 * rng.NormFloat64()) }

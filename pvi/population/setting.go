@@ -128,9 +128,9 @@ func newRules(s *Setting) (*rules, bool) {
 // clip makes intervals wide.
 const leastSignal, fairSignal = 5, 15
 
-// chooseClips chooses the clips from the ratio of signal to noise. A low clip has less noise,
-// because the noise is proportional to the clip. But a clip below the root mean square norm clips
-// most clients.
+// chooseClips chooses the clips from the ratio of signal to noise. A lower clip has less noise,
+// because the noise is proportional to the clip. But if the clip is below the root mean square
+// norm, it shortens the gradients of most clients.
 func (r *rules) chooseClips() {
 	clients, d := float64(r.Clients), float64(r.dim)
 	// mu is the Gaussian-DP parameter of all vectors that one client sends after the first round,
@@ -158,8 +158,8 @@ func (r *rules) clip(late bool) float64 {
 	return r.early
 }
 
-// first returns the query of the first round that releases gradients. The point and the clips of
-// this query follow from the prior and the votes, because no gradients were released before.
+// first returns the query of the first round that releases gradients. Its point and its clips
+// follow from the prior and the votes, because no gradient has been released yet.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
 	if b := r.beginning; b != nil {
@@ -175,8 +175,8 @@ func (r *rules) first() *Query {
 	}
 }
 
-// normals returns a source of n public standard normal numbers, which depend on the round and the
-// protocol.
+// normals returns a source of n standard normal numbers for the draws of a round. Anyone can
+// compute the numbers from the protocol's digest and the number of the round.
 func (r *rules) normals(round, n int) *source {
 	s := &source{make([]float64, n)}
 	dpmech.FillPublicNormal(s.rest, "draws of curvature and spread", r.Digest, round)

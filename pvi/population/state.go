@@ -11,8 +11,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A State has the posterior of θ after the rounds so far, and the estimates on which the posterior
-// depends. A State is immutable.
+// A State is the result of the rounds so far: the posterior of θ, and the estimates on which the
+// posterior and the next query depend. A State is immutable.
 type State struct {
 	rules  *rules
 	rounds []*round
@@ -184,8 +184,8 @@ type round struct {
 	gradientSD, curvatureSD, outerSD, sizeSD float64
 }
 
-// open computes the estimates of a round from its opened sum, the number of clients that answered
-// and the round's number.
+// open computes the estimates of a round, and the sds of their noise, from the opened sum. number
+// is the number of the round, and answers is the number of clients that answered.
 func (s *State) open(number, answers int, sum []float64) *round {
 	r, q := s.rules, s.query
 	clients := r.Weights[number-1] * float64(answers)
@@ -226,8 +226,8 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip in rounds with similar clips, and n draws of this
-// slope from its posterior.
+// slopes returns the estimated slope of the clip in the given rounds, whose clips are similar. It
+// also returns n draws of this slope from its posterior.
 func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float64) {
 	clip := r.clip(similar[len(similar)-1].late)
 	guess, sd := guessedSlope(clip, r.dim), slopeSD(clip, r.dim)
@@ -247,18 +247,18 @@ func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float
 	return e, all
 }
 
-// effective holds the mean gradient of a round as the posterior uses it, and the sd of its error.
-// If the round's clip is close to the clip of the last round, the gradient is divided by the slope
-// of the clip.
+// effective is the contribution of a round to the posterior: the mean gradient of clients at the
+// round's point, and the sd of its error. If the round's clip is close to the clip of the last
+// round (like is true), the gradient has been divided by the slope of the clip.
 type effective struct {
 	gradient, point []float64
 	sd              float64
 	like            bool
 }
 
-// effective returns the gradients of all rounds. It divides the gradients of the rounds in similar
-// by the slope of their clip. It does not change the gradients of other rounds, whose clips have
-// other slopes.
+// effective returns the mean gradients of all rounds. It divides the gradients of the rounds in
+// similar by slope, the slope of their clip. It does not correct the gradients of the other rounds,
+// whose clips have different slopes. The sd of each error includes [rules.nonlinear].
 func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -343,9 +343,9 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	j.releasedSD = 1 / math.Sqrt(precision)
 	answers := float64(fewest(similar))
 	freedom := math.Max(answers-1, 1)
-	// J exceeds the field alike by as much as clients differ. This excess is estimated from few
-	// clients, so like a sample variance it has a relative error with answers − 1 degrees of freedom.
-	// Each draw includes this error.
+	// J is estimated from the gradients of only U clients. The part of J that is due to differences
+	// between clients, which is J minus j.alike, therefore has the relative error of a sample
+	// variance with U − 1 degrees of freedom. meanSquare draws this error.
 	for k, x := range drawSpread(j.released, j.releasedSD, j.alike, from, len(curvatures)) {
 		x.ScaleSym(answers/freedom/(slopes[k]*slopes[k]), x)
 		excess := plus(x, -1, j.alike)
@@ -468,9 +468,10 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of round number + 1. The point of the query is the mean of q, with
-// each element at most farthest·r.priorSD from the prior mean. The clips follow from the estimated
-// sizes of gradients and curvatures.
+// ask sets s.query to the query of round number + 1. The point of the query is the mean of q, moved
+// so that no element is too far from the mean of the [beginning] or, without votes for modes, from
+// the prior mean. The constants nearest and farthest limit the distances. The clips follow from the
+// estimated sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2

@@ -60,8 +60,9 @@ func TestRescaledColumns(t *testing.T) {
 	}
 }
 
-// If the coordinates are rotated, q is rotated in the same way, up to the random draws. The
-// reason is that noise, prior and rules are the same in every direction.
+// The noise, the prior and the rules are the same in every direction. If the coordinates are
+// exchanged, the coordinates of q are therefore exchanged in the same way, up to differences
+// between random draws.
 func TestRotatedColumns(t *testing.T) {
 	f := linear(federation{d: 3, clients: 100, epsilon: 10})
 	f.draw(3)
@@ -86,8 +87,8 @@ func TestRotatedColumns(t *testing.T) {
 	}
 }
 
-// Void rounds leave no trace in the state, and the late clip begins at the same round without
-// them.
+// The test leaves out a round, as if it were void. The state is valid after each of the other
+// rounds. The clip rises only where the late clip begins, and the late clip applies at the end.
 func TestVoidRounds(t *testing.T) {
 	f := linear(federation{d: 2, clients: 100, epsilon: 4})
 	f.draw(4)
@@ -146,8 +147,9 @@ func TestGuessedSlope(t *testing.T) {
 	}
 }
 
-// In one dimension, the draws of W have the distribution of a posterior that the test computes
-// on a grid of W and h.
+// The test checks the draws of the mean curvature W in one dimension. Their distribution agrees
+// with the posterior that the test computes on a grid over W and the unknown h of
+// [rules.drawCurvature].
 func TestDrawCurvature(t *testing.T) {
 	r, ok := newRules(&Setting{
 		Mean: []float64{0}, Precision: scaledUnit(1, 1), Records: 20, Clients: 50, Weights: []float64{1}, Noise: .01,

@@ -17,7 +17,8 @@ const (
 	// finer is the number of grid steps between neighbouring places. The posterior of a coordinate's
 	// place is computed on this grid.
 	finer = 8
-	// unalike is the sd of the error that differences between clients cause in mean votes.
+	// unalike is the sd of the error in the votes, averaged over clients, that is due to
+	// differences between clients.
 	unalike = .1
 )
 

@@ -40,9 +40,9 @@ func TestVotesHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// Votes without noise reveal the scale of every coordinate. If noise hides the votes, the draws of
-// a coordinate's information range from a hundredth of the expected information to the information
-// of made-up records.
+// The test checks the draws of the scale, which is a typical client's information relative to the
+// information of synthetic records. Without noise, the votes reveal the scale of every coordinate.
+// If noise hides the votes, the draws range from a hundredth of the expected scale to about 1.
 func TestScalesFromVotes(t *testing.T) {
 	const clients = 50
 	want := []float64{1, .3, 1e-3}

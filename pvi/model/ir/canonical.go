@@ -47,7 +47,7 @@ func (p *Program) Bytes() []byte {
 		w.ints(p.Factors...)
 	}
 	if len(p.Generated) > 0 {
-		w.ints(-1) // −1 separates the generated nodes from the factors, because no node has this number
+		w.ints(-1) // −1 separates the generated nodes from the factors: no factor is node −1
 		w.ints(p.Generated...)
 	}
 	return w

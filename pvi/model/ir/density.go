@@ -1,6 +1,7 @@
 package ir
 
-// Density is a kind of probability density. For discrete variates it is a probability.
+// Density identifies a family of probability densities, such as Normal. For discrete variates the
+// density is a probability.
 type Density uint8
 
 // These are the densities. The first argument of each density is its variate, and the comments list
@@ -52,8 +53,8 @@ type DensityInfo struct {
 	Support Support
 	// Positive reports, for each further argument, whether it must be positive.
 	Positive []bool
-	// Record is true if a record's outcome may have the density. Prior is true if it may be the
-	// prior of a parameter.
+	// Record is true if the family may be used for the outcome of a record. Prior is true if it may
+	// be used as the prior of a parameter.
 	Record, Prior bool
 }
 

@@ -80,8 +80,8 @@ func IntervalOf(values []float64) Interval {
 	return r
 }
 
-// interval returns an interval that contains the values of a node. A node that depends on
-// parameters may have any value.
+// interval returns an interval that contains all values of a node. Nodes that depend on parameters
+// get the interval of all numbers.
 func (v *Verified) interval(n *Node, phase Phase) Interval {
 	if phase != Fixed && phase != Data {
 		return anything

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// The interval of an operation contains its values for all arguments in their intervals. It is
-// marked as whole only if all values are whole numbers.
+// The test draws arguments from random intervals and checks that the interval of the result
+// contains every value of the operation. Intervals that are marked as whole must contain only whole
+// results.
 func TestIntervalsContainTheirValues(t *testing.T) {
 	plain := map[Op]func(x ...float64) float64{
 		Neg: func(x ...float64) float64 { return -x[0] }, Abs: func(x ...float64) float64 { return math.Abs(x[0]) },

@@ -17,8 +17,8 @@ const (
 
 var lawArguments = [laws]int{NormalLaw: 2, GammaLaw: 2, PoissonLaw: 1, BinomialLaw: 2}
 
-// draw returns the type of a node that draws random numbers. It returns an error if the node is not
-// valid.
+// draw checks a node that draws random numbers, and returns the phase and the shape of its value.
+// It returns an error if the node is not valid.
 func (v *Verified) draw(n *Node) (typed, error) {
 	if n.Cols <= 0 || n.Cols >= int(laws) || len(n.Args) != lawArguments[n.Cols] {
 		return typed{}, fmt.Errorf("there is no such law with %d arguments", len(n.Args))

@@ -74,10 +74,10 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check returns an error if a name is empty, invalid or repeated. differ is the set of lists in
-// which an earlier call found no repetition. check does not search these lists again: all strings
-// of a list get the same prefix, so the names differ too. owner describes the column or parameter
-// that has the names.
+// check returns an error if a name is empty, invalid or repeated. An earlier call found no
+// repetition in the lists that are in differ. check does not search these lists again: n adds the
+// same prefix to all strings of a list, so different strings give different names. owner describes
+// the column or parameter that has the names.
 func (n Names) check(owner string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
@@ -102,7 +102,7 @@ func (n Names) check(owner string, differ map[*list]bool) error {
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // hash table: number of a string, counted from 1, or 0 for an empty slot
+	slot []int32 // hash table: each slot has the position of a string in the list, counted from 1, or 0 if the slot is empty
 }
 
 func newIndex(l *list) *index {

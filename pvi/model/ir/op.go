@@ -87,7 +87,7 @@ const (
 	ops
 )
 
-// form is the class of an operation. It determines the shapes of its arguments and result.
+// form is a class of operations whose arguments and results have shapes of the same kind.
 type form uint8
 
 const (

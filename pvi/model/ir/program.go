@@ -1,6 +1,7 @@
 package ir
 
-// Program is a model as data, without code. It can be printed, hashed, sent and verified.
+// Program is a model in the form of data. It contains no code, so it can be printed, hashed, sent
+// and verified.
 type Program struct {
 	Name       string
 	Columns    []Column
@@ -10,8 +11,8 @@ type Program struct {
 	Likelihood int
 	// Priors has a proper density for every parameter.
 	Priors []Prior
-	// Factors are nodes whose sum is added to the log of the priors. Each factor is a number that
-	// depends only on parameters. With factors, the prior need not integrate to 1.
+	// Factors lists nodes that are added to the log of the joint prior density. Each of them is a
+	// number that depends only on parameters. With factors, the prior need not integrate to 1.
 	Factors []int
 	// Prediction predicts the outcome of a row.
 	Prediction Prediction
@@ -82,8 +83,8 @@ type Constraint struct {
 type Node struct {
 	Op   Op
 	Args []int // indices of earlier nodes
-	// Ref is a number that Op needs: the index of a column, of a parameter or of an element, the
-	// first element of a slice, or a density.
+	// Ref is the number to which Op refers: the index of a column, of a parameter or of an element,
+	// the first element of a slice, or the number of a density.
 	Ref int
 	// Rows and Cols are the shape of a constant or of a slice.
 	Rows, Cols int

@@ -223,8 +223,8 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 	}
 }
 
-// detach returns the type of a Detach. Its value counts as a value of the record even if its
-// argument is constant.
+// detach checks a Detach, and returns the phase and the shape of its value. The value belongs to
+// phase Record even if the argument is constant.
 func (v *Verified) detach(n *Node) (typed, error) {
 	a := n.Args[0]
 	if v.phases[a] == Shared {

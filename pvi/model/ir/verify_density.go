@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// density returns the type of a node that is a log density. It returns an error if the node's
-// outcome is not data, or can lie outside the density's support.
+// density checks a node that is the log density of an outcome, and returns the phase and the shape
+// of its value. It returns an error if the arguments are wrong, if the outcome depends on
+// parameters, or if the outcome can lie outside the support of the density.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)
 	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {

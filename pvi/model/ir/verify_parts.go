@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// This file has the parts of the verifier that do not deal with phases.
+// This file has the rules of the verifier about declarations, shapes and limits.
 
 func (v *Verified) declarations() error {
 	p := &v.program

@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// backward adds the contributions of node i to the adjoints of its arguments, in the first n lanes.
-// Node i must not be a leaf, and must not read parameters for a record.
+// backward does one step of the backward pass: it uses the adjoint of node i to update the adjoints
+// of the node's arguments, in the first n lanes. Node i must not be a leaf, and must not read
+// parameters for a record.
 func (m *Machine) backward(i, n int) {
 	node := &m.nodes[i]
 	adj, size := m.Adjoint[i], m.size[i]
@@ -84,7 +85,7 @@ func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-// slope returns f′(x), where f is the operation op and y = f(x).
+// slope returns the derivative f′(x), where f is the operation op. y must be f(x).
 func slope(op ir.Op, x, y float64) float64 {
 	switch op {
 	case ir.Log1p:

@@ -58,8 +58,9 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// pull adds to g the gradient of f(x(u)) with respect to u, where adj is the gradient of f with
-// respect to x. It also adds jacobian times the gradient of the log Jacobian.
+// pull is the backward step of [constrain]. Let x(u) be the constrained values, and let adj be the
+// gradient of a function f with respect to x. pull adds to g the gradient of f(x(u)) with respect
+// to u, plus jacobian times the gradient of the log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -93,7 +94,7 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of the log of the length of the rest of the stick
+	left := x[k] * adj[k] // adjoint of log(rest), where rest is the length of the stick that is not broken off yet
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

@@ -260,14 +260,14 @@ func (m *Machine) categorical(i, n int) {
 	}
 }
 
-// DensityLanes computes a density in several lanes, without a program. It is for kernels that fuse
-// the density with other operations.
+// DensityLanes computes a density for several rows at a time, outside a program. Package gpu uses
+// it in kernels that combine the density with other operations.
 type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes computes the derivatives without the densities. Only one density has a function for
-	// this purpose. For other densities slopes is nil.
+	// slopes computes only the derivatives, which is faster than run. It is nil for densities that
+	// have no such function.
 	slopes func(*term)
 }
 

@@ -5,9 +5,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planDraws gives every element of every draw an index among the normal numbers of a lane. The
-// index is the same in every [Machine] of a program, even if the machines compute different nodes.
-// Draws of records and draws that all records share are counted separately.
+// planDraws assigns each element of each draw to one of the standard normal numbers of a lane. The
+// numbering is the same in every [Machine] of a program, even if the machines compute different
+// nodes. Draws of records and draws that all records share are counted separately.
 func (m *Machine) planDraws() {
 	var count [2]int // number of shared draws; number of draws of records
 	for i := range m.nodes {

@@ -100,8 +100,8 @@ func (m *Machine) spread(i int, values []float64) {
 	}
 }
 
-// lane returns the first n lanes of element e of the buffer b, which has size elements. If size is
-// 1, the result is the lanes of the only element, so that a scalar can be combined with every
+// lane returns element e of the buffer b in the first n lanes. The buffer has size elements. If
+// size is 1, lane returns the only element for every e, so that a scalar can be combined with every
 // element of a vector.
 func (m *Machine) lane(b []float64, size, e, n int) []float64 {
 	if size == 1 {

@@ -56,10 +56,10 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors returns two lists with an element for each node. used[i] is true if the target depends
-// on node i. copied[i] is true if a node of a record uses the value of node i itself, which must
-// then be copied into lanes. copied[i] is false if nodes of a record use node i only as a table or
-// as a vector that is multiplied by a table.
+// ancestors finds the nodes that are needed to compute the target. used[i] is true if the target
+// depends on node i. copied[i] is true if the value of node i itself must be copied into lanes.
+// This is not necessary if nodes of a record use node i only as a table of parameters, or as a
+// vector that is multiplied by such a table.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -81,8 +81,8 @@ func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	return used, copied
 }
 
-// Begin reads the values that the shared evaluator has computed at its current point. It must be
-// called after each Set of the shared evaluator.
+// Begin copies the values of the operation Global from the shared evaluator into lanes. It must be
+// called after each call to Set on the shared evaluator.
 func (r *Records) Begin() {
 	for _, i := range r.global {
 		r.spread(i, r.shared.Value[r.nodes[i].Args[0]])

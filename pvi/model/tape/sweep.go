@@ -58,9 +58,9 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle adds node i to the backward pass, and records which of its arguments use slices of node i
-// and need no backward step. If whole is true, all active arguments use slices of node i, and
-// settle does nothing.
+// settle adds node i to the list of nodes with a backward step. It also records for which arguments
+// the step has nothing to do, because they use slices of node i. If whole is true, this holds for
+// all active arguments, and settle does nothing.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return

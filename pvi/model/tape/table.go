@@ -77,9 +77,9 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 	return nil
 }
 
-// frontier reports, for each node that depends on a row only, whether a node of another kind uses
-// the values of the node. The other kinds are nodes of records, the prediction, and generated
-// quantities.
+// frontier finds the values that a table must keep. For each node that depends on a row only, it
+// reports whether the value is used by a node of a record, by the prediction or by a generated
+// quantity.
 func frontier(v *ir.Verified) []bool {
 	p := v.Program()
 	needed := make([]bool, len(p.Nodes))
@@ -100,7 +100,7 @@ func frontier(v *ir.Verified) []bool {
 	return needed
 }
 
-// fill computes the values of the nodes of t, for blocks of rows.
+// fill computes the values of all nodes that t keeps, one block of rows after the other.
 func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	p := v.Program()
 	used, copied := t.inputs(v)
@@ -123,9 +123,9 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	}
 }
 
-// inputs returns two lists with an element for each node. used[i] is true if node i is a node of t,
-// or if a node of t depends on node i. copied[i] is true if a used node needs the value of node i
-// itself, and not only as a table or as a vector that is multiplied by a table.
+// inputs finds the nodes that are needed to compute the nodes of t. used[i] is true if t keeps node
+// i, or if a node that t keeps depends on node i. copied[i] is true if the value of node i itself
+// is needed in lanes, and not only a table or a vector that is multiplied by a table.
 func (t *Table) inputs(v *ir.Verified) (used, copied []bool) {
 	nodes := v.Program().Nodes
 	used, copied = make([]bool, len(nodes)), make([]bool, len(nodes))

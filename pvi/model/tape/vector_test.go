@@ -41,8 +41,8 @@ func TestRowsProductsAgree(t *testing.T) {
 	}
 }
 
-// In slices of any length, each element of a result has the same bits as the operation on two
-// numbers.
+// Some functions compute several elements at a time. The test checks for slices of many lengths
+// that each element of the result has the same bits as the operation on two numbers.
 func TestArithmetic(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	for n := range 70 {
