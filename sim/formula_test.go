@@ -123,9 +123,10 @@ func pain(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// The test runs a formula with three clients. Without privacy, they must find the posterior of the
-// pooled records. Its means and sds must be close to those of the normal approximation at the mode
-// of the density, which is written by hand from the formula.
+// The test fits formulas with three clients and without privacy. The posterior must equal that of
+// the pooled records. This pooled posterior must be close to a normal approximation: its mean and
+// sds are compared with the mode and curvature of a log density that is written by hand from the
+// formula.
 func TestFormulaOfThreeClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -172,7 +173,9 @@ func TestFormulaOfThreeClients(t *testing.T) {
 func laplace(density func([]float64) float64, start []float64) (mode, sds []float64) {
 	d, x := len(start), slices.Clone(start)
 	const h = 1e-3
-	at := func(moves ...int) float64 { // moves lists coordinates, counted from 1; the sign is the direction of the move
+	// at returns the density at x after steps of length h. Each element of moves is the number of a
+	// coordinate, counted from 1, with the sign of the step.
+	at := func(moves ...int) float64 {
 		y := slices.Clone(x)
 		for _, m := range moves {
 			if m > 0 {

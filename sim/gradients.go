@@ -12,8 +12,9 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a very large number of clients. A non-Gaussian prior that is divided among so many
-	// clients adds almost nothing to a client's log likelihood.
+	// apart is a very large number of clients, which GradientNorms states in place of the true one.
+	// A client's log likelihood includes its share of a prior that is not Gaussian. With so many
+	// clients the share is almost nothing, so that only the record contributes to the gradient.
 	apart = 1 << 40
 )
 

@@ -50,7 +50,8 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows runs hostileStudy with the given overrides. of returns the record with index i.
+// playRows runs the study in source with the given overrides. The function of makes the record with
+// index i, from 0 to records − 1.
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -78,7 +79,8 @@ func playRows(t *testing.T, source string, records int, of func(i int) row, over
 	return result, err
 }
 
-// checkSpent checks that the ε in a result covers all releases of each site.
+// checkSpent checks that every site has made the planned number of releases, and that the ε in the
+// result r is at least their cost. If the study requests an ε, the result must not exceed it.
 func checkSpent(t *testing.T, play *Play, r *Result) {
 	t.Helper()
 	p := play.Federation.Protocol

@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// iterates accumulates the mean and the variance of the means of q over the last outcomes of a
-// study. It is for studies with intervals of the kind [study.Iterates]. It reads only outcomes,
-// which are public.
+// iterates computes the mean and the variance of the mean of q over the last outcomes of a study. A
+// study requests this with intervals of the kind [study.Iterates]. Outcomes are public, so this
+// costs no privacy.
 type iterates struct {
 	from    int // number of the first outcome that the mean and the variance include
 	means   func(dst, natural []float64) error
@@ -39,7 +39,8 @@ func newIterates(p *pvi.Protocol) *iterates {
 	}
 }
 
-// add adds the mean of the posterior with the given natural parameters, after an outcome.
+// add includes the mean of q after the outcome o. natural has the natural parameters of q. It does
+// nothing if it is nil or if o precedes the last outcomes over which the study averages.
 func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	if it == nil || o.Sequence < it.from {
 		return nil
@@ -56,7 +57,7 @@ func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	return nil
 }
 
-// widen adds the variances of the means of q to the diagonal of a covariance.
+// widen adds the variance of each mean of q, over the outcomes so far, to the diagonal of cov.
 func (it *iterates) widen(cov *mat.SymDense) {
 	for i, s := range it.squares {
 		cov.SetSym(i, i, cov.At(i, i)+s/(it.n-1))

@@ -149,9 +149,9 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// The test fits ten small data sets. The one-step intervals must contain the truth far more often
-// than the intervals of q. At least 30 of the 50 intervals must contain the truth. With a coverage
-// of 80 %, fewer do so with probability 10⁻³. The seeds are fixed.
+// The test fits ten small data sets with five coefficients each. The one-step intervals must
+// contain the truth far more often than the intervals of q, and in at least 30 of the 50 cases. If
+// the true coverage is 80 %, they do so in fewer cases with probability 10⁻³. The seeds are fixed.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {

@@ -66,15 +66,15 @@ func balanced(n, clients int, seed uint64) [][]int {
 	return rows
 }
 
-// smallSize returns the number of records of a small client, ⌊(1−ρ)N/M⌋, for N records, M
-// clients and the skew ρ. Large clients have (1+ρ)N/M records (Sharma 2019; Heikkilä et al.
-// 2023).
+// smallSize returns the number of records that each small client gets if half of the clients are
+// small: ⌊(1−ρ)N/M⌋, for N records, M clients and the skew ρ. A large client gets about (1+ρ)N/M
+// records (Sharma 2019; Heikkilä et al. 2023).
 func smallSize(n, clients int, skew float64) int {
 	return int((1 - skew) * float64(n) / float64(clients))
 }
 
 // bySize deals n records, or n persons, at random. The first half of the clients are small, with
-// sizes from [smallSize]. The last clients also get the records left over from rounding.
+// sizes from [smallSize]. The other clients share the rest, in numbers that differ by at most one.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {
@@ -98,9 +98,10 @@ func spread(rows [][]int, order []int) {
 	}
 }
 
-// byLabel deals records so that the majority label has the share c + (1−c)κ in small clients,
-// limited to [0, 1]. Here c is the share of the majority label in all records, and κ is the
-// skew. The large clients share the other records.
+// byLabel deals records so that the two labels have different shares in small and in large clients.
+// In a small client the majority label has the share c + (1−c)κ, limited to [0, 1]. Here c is the
+// share of the majority label in all records, and κ is the label skew of the study. The large
+// clients get the remaining records.
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)

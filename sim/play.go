@@ -19,9 +19,9 @@ type Options struct {
 	Seed      uint64 // seed of the simulation
 	Workers   int    // number of goroutines; 1 if 0
 
-	// Secure, if not nil, makes the clients add up with secure sums in all phases, as the daemons
-	// do in a study with secure sums. It returns a time in seconds. The results are the same, bit
-	// for bit, with and without Secure.
+	// Secure, if not nil, makes the clients add up their answers with secure sums in all phases, as
+	// the daemons do in a study with secure sums. The function is a clock that returns seconds, for
+	// measuring the time. The results are the same, bit for bit, with and without Secure.
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
@@ -89,8 +89,8 @@ type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // number of outcomes so far
 	Of       int      // number of outcomes planned for the whole study
-	Change   float64  // size of the last change of λ, relative to the distance of λ from the prior
-	Epsilon  *float64 // proven ε of a client so far; nil if the study has no privacy
+	Change   float64  // length of the last step of the natural parameters λ of q, relative to the distance of λ from the prior
+	Epsilon  *float64 // upper bound on each client's ε that is proven up to this outcome; nil if the study has no privacy
 }
 
 // Run runs the study until it ends or ctx is done, and returns the result. It calls observe after
@@ -180,9 +180,9 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that computes the proven ε of a client's releases so far, against an
-// observer of the public messages. The returned function computes ε again only after a new release.
-// If the study has no privacy, it returns nil.
+// odometer returns a function that computes the proven bound on a client's ε up to now, against an
+// observer of the public messages. All clients have made the same number of releases. The function
+// computes the bound again only after a new release. If the study has no privacy, it returns nil.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -202,8 +202,9 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns the size of the change of λ since the previous call of moved, relative to the
-// distance of λ from the prior.
+// moved returns the distance between λ, the natural parameters of the server's q, and their value
+// at the previous call of moved. The distance is relative to that between λ and the prior. It is 0
+// if λ equals the prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64

@@ -18,7 +18,7 @@ type Predictions struct {
 	// unit of the outcome. For a discrete outcome it is the mean log predictive probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
-	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome was predicted to be the most likely one
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome has the highest predicted probability
 	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
 	// probability that a record with the event gets a higher prediction than a record without the
 	// event; ties count half
@@ -162,8 +162,8 @@ func byPrediction(pairs []pair) []pair {
 	return sorted
 }
 
-// These are limits of a calibration table: the maximum number of groups, and the minimum number of
-// records in a group.
+// A calibration table has at most bins groups. It has fewer if a group would have fewer records
+// than the constant fewest.
 const (
 	bins   = 10
 	fewest = 10
@@ -190,7 +190,9 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			// Adding half a record keeps the standard error positive if the observed share is zero.
+			// The share is moved slightly towards one half, as if one more record had been observed
+			// that counts half. Without this, the standard error would be zero if all or none of
+			// the records have the event.
 			share := (b.Observed*size + 0.5) / (size + 1)
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}

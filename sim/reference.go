@@ -86,19 +86,19 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 	return r, nil
 }
 
-// widestFit is the largest number of parameters for which a reference has a full covariance
-// although the covariance of q is diagonal.
+// widestFit is the largest number of parameters for which the pooled fit has a full covariance if
+// the covariance of q is only diagonal.
 const widestFit = 1000
 
-// widens reports whether the pooled fit (see [Reference]) has a full covariance although the
+// widens reports whether the pooled fit (see [Reference]) has a full covariance while the
 // covariance of q is diagonal. From version 2 of the study language on, this holds for every
-// regression with at most widestFit parameters.
+// regression with a diagonal q and at most widestFit parameters.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }
 
-// fit fits the pooled records. If the steps do not converge, the reference is the best q that they
-// found, or the prior, and the description of the method says so.
+// fit sets r to the fit of the pooled records. If the search ends before it has converged, r is the
+// best q that it found. If the search fails, r is the prior. In both cases r.Method says so.
 func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, stop func() bool) {
 	err := solver.Pooled(r.Natural, prior, r.family, all, point, stop)
 	switch {
@@ -110,9 +110,10 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 	}
 }
 
-// stochastic reports whether the pooled fit uses stochastic gradients. It does if the study's solver
-// takes stochastic gradient steps and the model is general ([fit.Model.General]). With private steps
-// it also does for a model with groups, unless widens is true.
+// stochastic reports whether the pooled fit takes stochastic gradient steps, like the study's
+// solver. It does so for a general model ([fit.Model.General]) if the solver takes such steps, with
+// or without privacy. If the solver's steps are private, it also does so for a model with groups,
+// unless widens is true.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -125,16 +126,17 @@ func stochastic(p *pvi.Protocol) bool {
 
 const (
 	mostScorings = 200
-	// near and scored are limits for the squared length of a step, in posterior sds. After a step
-	// below near, average no longer changes the region of spreads over which it integrates. A step
-	// below scored ends the search.
+	// The constants near and scored are limits for the squared length of a step, in posterior sds.
+	// After a step shorter than near, the method average keeps the region of spreads over which it
+	// integrates. A step shorter than scored ends its search.
 	near, scored = 1e-3, 1e-10
 )
 
-// average searches for a point θ that is the mean of its own posterior: at θ, the score and the
-// information of the pooled records define a normal likelihood, and the posterior for this
-// likelihood must have the mean θ. For a linear regression with known noise, the likelihood is
-// exactly normal, and the only approximation is the normal form of the result.
+// average sets r to a posterior that is computed at its own mean. At any point θ, the gradient and
+// the Fisher information of the pooled records define a normal likelihood. average searches for the
+// θ that is the mean of the posterior under this likelihood. For a linear regression with known
+// noise, the likelihood is exactly normal, and the only approximation is the normal form of the
+// result.
 func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 	m := p.Model()
 	prior, order := m.Hierarchy()
@@ -166,8 +168,9 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 				}
 			}
 		}
-		// After a short step, the region of integration over the spreads stays the same. Otherwise
-		// the mean would change slightly after every step, and the search would not end.
+		// If the last step was short, the region of integration over the spreads stays the same.
+		// Otherwise every step would change the region and thus the mean slightly, and the search
+		// would not end.
 		if before > near {
 			var err error
 			if region, err = prior.Region(l); err != nil {
@@ -213,7 +216,7 @@ func (r *Reference) take(mean []float64, cov *mat.SymDense, order []int) error {
 	return r.family.FromMoments(r.Natural, theta, wide)
 }
 
-// leastClimb is the minimum number of rounds of the pooled fit if the study uses private steps.
+// leastClimb is the minimum number of rounds that climb takes if the study's solver is private.
 const leastClimb = 5
 
 // climb fits the pooled records with the study's solver, as if one client had all records.
@@ -221,7 +224,8 @@ func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is private, so the default solver replaces it
-		// The rounds of a study with a private solver can be too few for a fit without privacy.
+		// The number of rounds of a private study is chosen for its noise. It can be too small for
+		// a fit without noise.
 		if rounds < leastClimb {
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}

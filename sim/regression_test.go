@@ -17,11 +17,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions has, for each family of regressions, true coefficients with which most outcomes are
-// within the bounds of their column.
+// regressions has an example of each family of regressions. Its true coefficients are chosen so
+// that most outcomes are within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
-	// in a skewed partition, outcomes of at least threshold have label 1; 0 for an even partition
+	// label_threshold of a skewed partition: outcomes of at least this size have label 1; 0 if the
+	// partition is even
 	threshold float64
 	truth     string
 }{
@@ -103,8 +104,8 @@ func threshold(x float64) string {
 // long reports whether the tests run in their long versions.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// settle runs a study on generated records. It returns the largest relative difference between the
-// posterior and the pooled fit.
+// settle runs a study on generated records and returns how far its posterior is from the pooled
+// fit, as [largestGap] measures it.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	play, err := NewPlay(st, Options{Seed: 3})

@@ -39,9 +39,9 @@ func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// Checks draws a figure of posterior predictive checks. For every statistic, the figure shows the
-// observed value and the 95 % interval of the drawn outcomes, in units of half the interval.
-// records describes the records.
+// Checks draws a figure of posterior predictive checks. Each row is a statistic. It shows the
+// observed value and the 95 % interval of outcomes that were drawn from the posterior, on a scale
+// on which the interval is [−1, 1]. The text records says in the title which records were observed.
 func Checks(all []fit.Check, records string) (Figure, error) {
 	p := NewPanel("Posterior predictive checks on "+records, "half widths of the 95 % interval of drawn outcomes", "")
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}

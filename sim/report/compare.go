@@ -72,7 +72,8 @@ func Compare(ctx context.Context, folders []string, path string) (*Comparison, e
 	return ranked(folders, densities, rows, len(seen)-len(rows)), nil
 }
 
-// ranked returns the comparison of runs by the log densities of the given rows.
+// ranked compares runs by their log densities of the same rows, and orders them by decreasing ELPD.
+// densities has a map for each folder, from the number of a row to its log density.
 func ranked(folders []string, densities []map[int]float64, rows []int, leftOut int) *Comparison {
 	sum := func(of func(row int) float64) (total, se float64) {
 		values := make([]float64, len(rows))
@@ -128,7 +129,9 @@ func logDensities(ctx context.Context, folder, path string) (*study.Study, map[i
 	return st, byRow, err
 }
 
-// declaredAlike returns an error if a column that both studies have is on different scales.
+// declaredAlike returns an error unless the log densities of the two studies are on the same scale.
+// Either both or neither must map columns to [-1, 1], and a column of both must have the same
+// declaration.
 func declaredAlike(a, b *study.Study) error {
 	if a.Model.Standardise != b.Model.Standardise {
 		return errors.New("only one study maps columns to [-1, 1]: use the same model.standardise")

@@ -37,7 +37,8 @@ type ComparedScores struct {
 
 // CompareScores compares studies by the scores of held-out records. Each element of from is a
 // folder of results, or a file with the output of coordinator posterior --json. CompareScores
-// returns an error if the scores of two studies are on different scales or have different clips.
+// returns an error if two studies clip log densities to different ranges, or if their log densities
+// are or may be on different scales.
 func CompareScores(from []string) (*ScoreComparison, error) {
 	c := &ScoreComparison{}
 	var first *study.Study

@@ -121,9 +121,9 @@ func TestPrivateStepsInWords(t *testing.T) {
 	}
 }
 
-// If releases have no equivalent Gaussian mechanism, the statement bounds the attacker's success
-// by ε and δ. The test applies these bounds to a Gaussian mechanism with a known μ, and checks
-// that they are above the exact values.
+// The test checks a case of the privacy statement: if the releases are not equivalent to one
+// Gaussian mechanism, it bounds the attacker's success by ε and δ. The test hides the known μ of a
+// Gaussian mechanism from the statement, and checks that the bounds are not below the exact values.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(descentStudy))
 	if err != nil {
@@ -152,7 +152,8 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 			t.Errorf("%s: the statement does not bound the attacker's success: %s", c.format, c.text)
 		}
 	}
-	// The privacy loss is N(μ²/2, μ²). It must exceed ε + log 2 with a probability below 2δ.
+	// The privacy loss of this mechanism has the distribution N(μ²/2, μ²). The statement says that
+	// the loss exceeds ε + log 2 with a probability of at most 2δ.
 	loss := (promise.Epsilon + math.Ln2 - promise.Mu*promise.Mu/2) / promise.Mu
 	if tail := math.Erfc(loss/math.Sqrt2) / 2; tail > 2*promise.Delta {
 		t.Errorf("a loss above ε + log 2 has probability %g, but the statement says at most %g", tail, 2*promise.Delta)

@@ -116,8 +116,9 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 	return out.Flush()
 }
 
-// stanNames returns distinct names of Stan variables for coefficients and generated quantities. A name consists of
-// letters, digits and underscores, and does not end in two underscores.
+// stanNames returns names of Stan variables for the coefficients and then for the generated
+// quantities. The names are distinct. A name consists of letters, digits and underscores, and does
+// not end in two underscores.
 func stanNames(r *sim.Result, generated []string) []string {
 	seen := map[string]bool{}
 	var own, names []string

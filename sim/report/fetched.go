@@ -6,9 +6,8 @@ import (
 	"fedpvi/pvi"
 )
 
-// plannedFetched describes the releases that clients fetch separately, because an outcome that
-// contained them would be too long. The numbers are in bytes. It is a part of the JSON that
-// [PlanJSON] writes.
+// plannedFetched is the part of the JSON of [PlanJSON] about releases that clients fetch
+// separately, because an outcome that contained them would be too long. The numbers are in bytes.
 type plannedFetched struct {
 	Round int `json:"round_down"` // bytes that each client downloads in a round to check the round's sum
 	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle

@@ -321,17 +321,20 @@ func WriteFigure(path string, figure Figure) error {
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
-	// Posterior has the marginal distributions of the posterior or, if NoiseAware is set, of q.
+	// Posterior has the marginal distributions of the posterior. If NoiseAware is not nil, it has
+	// those of q instead.
 	Posterior  []sim.Marginal `json:"posterior"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 	Family     string         `json:"family"`
-	// precision times mean, followed by the precision: its lower triangle by rows, or its diagonal
+	// mean multiplied by the precision, followed by the precision itself: its lower triangle by
+	// rows or, for a diagonal family, its diagonal
 	Natural    []float64   `json:"natural_parameters"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// NaturalCovariance is the covariance of the posterior that reports show, in natural units. If
-	// a parameter is fitted on the log scale, it is the covariance of the parameter's logarithm.
+	// NaturalCovariance is the covariance, in natural units, of the posterior that reports show.
+	// For a parameter that is fitted on the log scale, the row and the column are those of its
+	// logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 

@@ -15,10 +15,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// foreseenFederations and leastForeseen are the largest and the smallest number of federations that
-// are simulated to estimate the widths of intervals. The more coefficients a study has, the fewer
-// federations are simulated, because the time of a simulation grows with the cube of the number of
-// coefficients.
+// To estimate the widths of intervals, federations with made-up records are simulated. The number
+// of federations is foreseenFederations for at most foreseenCoefficients coefficients. With more
+// coefficients it falls to leastForeseen, because the time of a simulation grows with the cube of
+// the number of coefficients.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
@@ -41,9 +41,10 @@ type expectation struct {
 	Coefficients []foreseen `json:"coefficients"`
 }
 
-// foresee returns the expected widths of intervals. It returns nil in three cases: the study has no
-// privacy, the model is missing or not a regression, or the method cannot simulate federations and
-// the study does not state the number of records of a client. For played see [method.Foreseeing].
+// foresee returns the expected widths of intervals, or nil if they are unknown. They are unknown if
+// the study has no privacy or no model. If the method cannot simulate federations, they are also
+// unknown whenever sharesByNoise returns nil. Simulations call played as [method.Foreseeing]
+// describes.
 func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, error) {
 	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
@@ -62,8 +63,9 @@ func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, er
 	return expect(p, federations, shares), err
 }
 
-// expect returns the expectation for the given shares. A share is the expected sd of a coefficient
-// divided by the sd of its prior.
+// expect converts shares to expected widths in natural units. There is one share for each
+// coefficient: its expected posterior sd divided by the sd of its prior. expect returns nil if
+// shares is nil.
 func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 	if shares == nil {
 		return nil
@@ -93,15 +95,15 @@ func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 const informedBy = 4000
 
 // sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. It
-// assumes that the noise, with the sd τ, is added to one sum of gradients at the mode. With the
-// precision B of the posterior, which is computed from made-up records, the covariance of the
-// estimate is
+// assumes that the estimate is one Newton step to the mode, from one sum of gradients with noise of
+// sd τ in each element. With the precision B of the posterior, which is computed from made-up
+// records, the covariance of the estimate is
 //
 //	B⁻¹ + τ²B⁻²
 //
-// The effects of clipping and of unfinished steps are ignored.
-// The result is nil if the model is not a regression or has groups, or if the study does not state
-// the number of records.
+// The effects of clipping and of unfinished steps are ignored. The result is nil if the model is
+// not a regression or has groups, if the study does not state the number of records, or if B is
+// numerically singular.
 func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	m, st := p.Model(), p.Study()
 	if m.General() || len(st.Model.Groups) > 0 || st.Federation.NominalRecords == 0 {
@@ -135,9 +137,10 @@ func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	return shares, nil
 }
 
-// mostForeseen is the maximum number of coefficients in the text that [Plan] writes. silent is a
-// limit for the expected posterior sd of a coefficient divided by the prior's sd. Above it, the
-// text states that the records give hardly any information about the coefficient.
+// If a study has more than mostForeseen coefficients, the text that [Plan] writes has only those
+// with the smallest shares. A share is the expected posterior sd of a coefficient divided by the
+// prior's sd. If the share is above the constant silent, the text says that the records give hardly
+// any information about the coefficient.
 const (
 	mostForeseen = 40
 	silent       = 0.9

@@ -40,8 +40,9 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return []intervalSet{federated, {"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}}}
 }
 
-// intervalNames returns the label of each coefficient. A label contains the name, the unit, and the
-// interval of the reported posterior in natural units.
+// intervalNames returns a label for each coefficient: its name, its unit, and the mean and interval
+// of the reported posterior in natural units. If the study reports only point estimates, the label
+// has the estimate in natural units instead.
 func intervalNames(r *sim.Result) (names []string) {
 	for _, e := range r.Estimates {
 		names = append(names, fmt.Sprintf("%s, %s\n%.3g", e.Name, e.Unit, e.Natural))

@@ -32,8 +32,8 @@ func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	return page.Write(w, report)
 }
 
-// conditional adds the conditional effects to the report on a result. It adds nothing if there is
-// no posterior, or for a study of version 1.
+// conditional adds conditional effects, which are computed from r.Natural, to the report. It adds
+// nothing if there is no posterior, or in version 1 of the study language.
 func conditional(report *page.Report, r *sim.Result) error {
 	m := report.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {

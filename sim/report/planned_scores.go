@@ -15,9 +15,9 @@ type plannedScores struct {
 	Low     float64 `json:"clip_low"`
 	High    float64 `json:"clip_high"`
 
-	// Count and Mean are half-widths of 95 % intervals that cover the privacy noise. Count is for
-	// the number of held-out records. Mean is for the elpd per record, and assumes that the elpd is
-	// in the middle of the clip.
+	// Count and Mean are half-widths of 95 % intervals that cover only the privacy noise. Count is
+	// for the number of held-out records. Mean is for the elpd per record. For Mean, the elpd is
+	// assumed to be in the middle of the range to which the log densities are clipped.
 	Count float64 `json:"count_width"`
 	Mean  float64 `json:"mean_width"`
 }

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// A Progress shows the progress of a long task. On a terminal, it shows one line that it updates.
-// In a log, it writes a line from time to time.
+// A Progress shows a user how far a long task has come. On a terminal it keeps one line up to date.
+// In a log it adds a line every few seconds.
 type Progress struct {
 	log   io.Writer
 	line  *cli.Line // line of the terminal; nil for a log
@@ -35,8 +35,9 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows that done of total units of a task are finished. unit is the name of the unit. If
-// Update writes a line, it appends the result of text as a description.
+// Update tells the Progress that done of total units of a task are finished. unit is the name of a
+// unit. Update writes a line only if the last line is not recent, or if the task is finished. It
+// then calls text and appends the result to the line.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// arsinhTicks labels an axis of arsinh values with the original values: zero, and the powers of ten
-// with either sign.
+// arsinhTicks labels an axis of arsinh values with the original values: zero and, with either sign,
+// a few powers of ten.
 type arsinhTicks struct{}
 
 func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
@@ -85,8 +85,9 @@ func logarithmic(axis *plot.Axis) {
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks every decade, and labels at most twelve of them. If there are few decades, it
-// labels 1, 2 and 5 in each.
+// logTicks labels at most twelve powers of ten. Unless the axis spans many decades, it also marks
+// the multiples 2 to 9 of each power. If the axis spans less than two decades, the multiples 2 and
+// 5 also have labels.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {

@@ -13,17 +13,19 @@ type plannedSecure struct {
 	// Hidden is the largest number of clients that can collude with the coordinator without reading
 	// another client's message.
 	Hidden  int `json:"h"`
-	Missing int `json:"d"`            // number of clients whose answers may be missing in a round
-	Numbers int `json:"numbers"`      // number of elements of a message, in all phases together
-	Deal    int `json:"deal_up"`      // bytes of the columns that a client sends, with their envelope
-	Columns int `json:"columns_down"` // bytes of the columns that a client receives, with the cut and its certificate
+	Missing int `json:"d"`       // number of clients whose answers may be missing in a round
+	Numbers int `json:"numbers"` // number of elements of a message, in all phases together
+	Deal    int `json:"deal_up"` // bytes of the columns that a client sends, with their envelope
+	// Columns is the number of bytes that a client receives: the columns of the other clients' deals,
+	// the cut, which lists the deals that are added up, and its certificate.
+	Columns int `json:"columns_down"`
 	Share   int `json:"share_up"`
 	Opening int `json:"opening_down"`
 }
 
-// These constants are sizes in bytes: the size of a word of a column, the size of the tag that
-// authenticates a column, the size of an element of a cut, the size of a signature and its
-// position, and the size of an envelope.
+// These constants are the sizes in bytes of parts of messages: a word of a column, the tag that
+// authenticates a column, an entry of the cut (the list of the deals that are added up), a
+// signature with the position of the signer, and an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16

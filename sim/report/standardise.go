@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// foundNote returns a note that the standardisation has estimated the bounds of the columns, or ""
-// if the study gives the bounds.
+// foundNote returns words that follow a mention of the bounds of the columns. They say that a
+// standardisation has estimated the bounds. If the study gives the bounds, foundNote returns "".
 func foundNote(st *study.Study) string {
 	if st.Standardisation == nil {
 		return ""
@@ -93,8 +93,8 @@ func released(s *scale.Scaling) string {
 	}
 }
 
-// afterScale returns a note that the costs include the releases of the scale phase, or "" if there
-// is none.
+// afterScale returns words that say how many releases the scale phase adds, and that all costs
+// include them. It returns "" if there is no scale phase.
 func afterScale(p *pvi.Protocol) string {
 	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())

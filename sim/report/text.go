@@ -16,8 +16,9 @@ import (
 
 // Posterior writes a table that compares the reported posterior with the posterior of the pooled
 // records, in natural units. A second table on the model's scale shows the reported posterior, if
-// the scale differs from natural units, and q, if it differs from the reported posterior. Further
-// tables follow if the result has the numbers for them. For ratios see [words.Natural].
+// the scale differs from natural units, and q, if it differs from the reported posterior. Tables of
+// further results follow, such as computed quantities and influences, if r has them. For ratios see
+// [words.Natural].
 //
 // For point estimates, the first table compares the estimates with the posterior of the pooled
 // records.
@@ -329,14 +330,14 @@ func costs(p sim.Privacy) []method.Cost {
 }
 
 // oddsInWords describes how much all releases together can change an observer's odds for a
-// statement about the records. It uses the cost to the observer whose cost is highest. If the
+// statement about the records. It assumes the observer against whom the releases cost most. If the
 // releases together are equivalent to a Gaussian mechanism, the distribution of the privacy loss L
-// is known. Otherwise the bound follows from Markov's inequality, because
+// is known. Otherwise the bound follows from Markov's inequality. By the definition of (ε, δ),
 //
-//	E[max(0, 1 − exp(ε − L))] ≤ δ
+//	E[max(0, 1 − exp(ε − L))] ≤ δ.
 //
-// and the argument of E is at least 1/2 if L ≥ ε + log 2. The probability of such an L is therefore
-// at most 2δ.
+// If L ≥ ε + log 2, the argument of E is at least 1/2. The probability of such an L is therefore at
+// most 2δ.
 func oddsInWords(p sim.Privacy) string {
 	of := method.Strongest(costs(p))
 	odds, probability := of.Epsilon+math.Ln2, 2*p.Delta
