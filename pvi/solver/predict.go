@@ -1,8 +1,6 @@
 package solver
 
 import (
-	"math"
-
 	"fedpvi/internal/quadrature"
 	"fedpvi/pvi/gaussian"
 )
@@ -31,21 +29,12 @@ func EachPoint(family gaussian.Family, natural []float64, n int, visit func(thet
 // Predict returns the posterior predictive log density of outcome y for record i, and the
 // posterior predictive mean.
 func (r *Regression) Predict(i int, y float64, q *Approximation) (logDensity, mean float64) {
-	k := r.response.Size()
-	w := newWorkspace(k)
+	w := newWorkspace(r.response.Size())
 	r.Predictors(w.mean, i, q.Mean)
 	r.Spread(w.root, i, q)
-	logs := make([]float64, len(r.rule.Weights))
-	largest := math.Inf(-1)
 	for n, weight := range r.rule.Weights {
 		w.place(r.rule, n)
-		logs[n] = math.Log(weight) + r.response.Eval(y, w.eta, w.g, w.h)
-		largest = max(largest, logs[n])
 		mean += weight * r.response.Mean(w.eta)
 	}
-	var sum float64
-	for _, log := range logs {
-		sum += math.Exp(log - largest)
-	}
-	return largest + math.Log(sum), mean
+	return r.logMarginal(w, y), mean
 }

@@ -150,7 +150,12 @@ func newWorkspace(k int) *workspace {
 
 func (w *workspace) place(rule *quadrature.Rule, n int) {
 	k := len(w.mean)
-	z := rule.Points[n*k : (n+1)*k]
+	w.placeAt(rule.Points[n*k : (n+1)*k])
+}
+
+// placeAt sets w.eta to the predictors m + Lz, where w holds m and L.
+func (w *workspace) placeAt(z []float64) {
+	k := len(w.mean)
 	for a := range k {
 		eta := w.mean[a]
 		for b, x := range z[:a+1] {
