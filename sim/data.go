@@ -220,7 +220,7 @@ func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error
 	case report.First != nil:
 		return nil, shard.Report{}, fmt.Errorf("%w: widen the column's bounds or levels in the study, or write outside = \"drop\" or missing = \"drop\" there (a client leaves such a record out)", report.First)
 	case records.Len() > most:
-		return nil, shard.Report{}, fmt.Errorf("%s: more than %d records: raise federation.max_records in the study if that is right", path, most)
+		return nil, shard.Report{}, fmt.Errorf("%s: more than %d records: if this number is right, raise federation.max_records in the study", path, most)
 	case records.Len() == 0:
 		return nil, shard.Report{}, fmt.Errorf("%s: no records (%d were dropped)", path, report.LeftOut())
 	}

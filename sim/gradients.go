@@ -23,7 +23,7 @@ const (
 // reading private records.
 func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
 	if st.Simulation.Synthetic == nil {
-		return nil, errors.New("gradients are measured on made-up records: there is no simulation.synthetic")
+		return nil, errors.New("gradients are measured on made-up records, but the study has no simulation.synthetic")
 	}
 	made, synthetic := *st, *st.Simulation.Synthetic
 	synthetic.RecordsPerClient = gradientRecords

@@ -119,9 +119,9 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	}
 	if len(minor) == 0 {
 		if st.Model.Positive != nil {
-			return nil, fmt.Errorf("model.positive = %q puts all records on one side", st.Model.Positive.Text)
+			return nil, fmt.Errorf("model.positive = %q gives all records the same label", st.Model.Positive.Text)
 		}
-		return nil, fmt.Errorf("label_threshold %g puts all records on one side", part.LabelThreshold)
+		return nil, fmt.Errorf("label_threshold %g gives all records the same label", part.LabelThreshold)
 	}
 	small := smallSize(records.Len(), clients, part.SizeSkew)
 	c := float64(len(major)) / float64(records.Len())

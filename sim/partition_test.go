@@ -109,7 +109,7 @@ func TestPartitionErrors(t *testing.T) {
 		}
 	}
 	one := partitionStudy("label-skew", 2, .5, 0)
-	if _, err := deal(one, labelled(100, 0), 1); err == nil || !strings.Contains(err.Error(), "all records on one side") {
+	if _, err := deal(one, labelled(100, 0), 1); err == nil || !strings.Contains(err.Error(), "all records the same label") {
 		t.Errorf("no record has the label: %v", err)
 	}
 }

@@ -97,7 +97,7 @@ type Status struct {
 // every outcome.
 func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, error) {
 	if b := p.Federation.Protocol.Study().Simulation.Baseline; b != study.NoBaseline {
-		return nil, fmt.Errorf("simulation.baseline = %q is no federation: a sweep runs it beside one", b)
+		return nil, fmt.Errorf("simulation.baseline = %q is not a federation: run it in a sweep, beside one", b)
 	}
 	spent := p.odometer()
 	err := p.Federation.Run(ctx, func(o *pvi.Outcome) error {

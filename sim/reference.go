@@ -200,7 +200,7 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 			theta[a] += step * (mean[i] - theta[a])
 		}
 	}
-	return errors.New("fit of the pooled records: it still moves")
+	return errors.New("fit of the pooled records: it has not converged")
 }
 
 // take sets the reference to the normal distribution with the given moments. Coordinate i of the

@@ -398,7 +398,7 @@ func (r *Result) notes(st *study.Study) []string {
 	case st.Inference.Solver == study.Scoring && st.Privacy.Unit == study.Client:
 		notes = append(notes, "The sds include the privacy noise.")
 	case st.Inference.Solver == study.Scoring:
-		notes = append(notes, "The sds include the privacy noise and what clipping may move.")
+		notes = append(notes, "The sds include the privacy noise and the possible bias of clipping.")
 	case st.Privacy.Unit != study.None:
 		notes = append(notes, "The sds do not include the privacy noise.")
 	}

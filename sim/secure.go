@@ -166,7 +166,7 @@ func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	_, sum, _ := s.coordinator.Sum()
 	for _, c := range s.clients {
 		if _, own, ok := c.Sum(); !ok || !slices.Equal(own, sum) {
-			return nil, errors.New("the clients have opened another sum than the coordinator: this is a fault in the program")
+			return nil, errors.New("the clients have opened a different sum than the coordinator: this is a fault in the program")
 		}
 	}
 	return sum, s.publish("outcome", nil, true, nil)

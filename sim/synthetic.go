@@ -81,7 +81,7 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 		truth = append(truth, theta)
 	}
 	if used < len(given) {
-		return nil, fmt.Errorf("study %s: simulation.synthetic.truth names something that is no parameter: they are %q", m.Study.Name, m.Names())
+		return nil, fmt.Errorf("study %s: simulation.synthetic.truth names something that is not a parameter: the parameters are %q", m.Study.Name, m.Names())
 	}
 	return truth, nil
 }

@@ -218,7 +218,7 @@ func (r *Result) note(st *study.Study) {
 	case st.Inference.Solver == study.Scoring && st.Privacy.Unit == study.Client:
 		r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise.")
 	case st.Inference.Solver == study.Scoring:
-		r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise and what clipping may move.")
+		r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise and the possible bias of clipping.")
 	case r.NoiseAware != nil:
 		r.Notes = slices.Insert(r.Notes, 0, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
 	case st.Privacy.Unit != study.None:

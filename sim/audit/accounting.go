@@ -59,7 +59,7 @@ func accountedSamples(context.Context, task) (Check, error) {
 			// exceed sigma by the factor 1 + 2^-23. The tolerance of 1e-4 covers this
 			// difference.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
-				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs give away %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
+				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs reveal %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}
 			at++
 		}

@@ -113,7 +113,7 @@ func (f noisy) oblivious(_ context.Context, t task) (Check, error) {
 		}
 		for i := range dst {
 			if dst[i] != first[i] {
-				return certain(false, "vector %d has other noise than none at all", k+1), nil
+				return certain(false, "vector %d has noise that the empty sum does not have", k+1), nil
 			}
 		}
 	}

@@ -141,7 +141,7 @@ func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 		odds := math.Exp(epsilon)
 		seen := max(p.excess(q, m.Dim(), 1, odds), q.excess(p, m.Dim(), 1, odds))
 		if !(claimed.Upper >= seen*(1-1e-5)-1e-12) { // the tolerance is larger than the error due to the cells
-			return fmt.Sprintf("δ(%g) = %.5g is accounted, two inputs give away %.5g", epsilon, claimed.Upper, seen), nil
+			return fmt.Sprintf("δ(%g) = %.5g is accounted, two inputs reveal %.5g", epsilon, claimed.Upper, seen), nil
 		}
 	}
 	return "", nil

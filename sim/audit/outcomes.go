@@ -47,7 +47,7 @@ func (o outcome) differs(from outcome) string {
 	case o.size != from.size:
 		return fmt.Sprintf("an answer has %d bytes, without the record %d", o.size, from.size)
 	case !reflect.DeepEqual(o.spent, from.spent):
-		return "an answer has another charge than without the record"
+		return "an answer has a different charge than without the record"
 	case o.logged != from.logged:
 		return fmt.Sprintf("the log says %q, without the record %q", o.logged, from.logged)
 	}

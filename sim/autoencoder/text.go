@@ -25,7 +25,7 @@ func (a *Accounting) Text(w io.Writer) error {
 		_, err := fmt.Fprintln(w, "None. This run makes no promise of privacy.")
 		return err
 	}
-	_, err := fmt.Fprintf(w, `Privacy of every image, δ = %.3g, for who sees every step:
+	_, err := fmt.Fprintf(w, `Privacy of every image, δ = %.3g, against an observer of every step:
 
   ε = %.3f   this run: Poisson batches, an image more or less; noise of %.4g for a
               sensitivity of %.5g, the rounding of float32 sums with it

@@ -36,7 +36,7 @@ func propagate(p *sim.Play) (Cost, error) {
 		o := epOptions
 		o.Power = in.Power
 		if passes, settled := ep.EP(natural, protocol.Prior(), tilted, o); !settled {
-			return nothing, fmt.Errorf("baseline: expectation propagation has not settled after %d passes", passes)
+			return nothing, fmt.Errorf("baseline: expectation propagation has not converged after %d passes", passes)
 		}
 	} else if err := tie(natural, protocol.Prior(), tilted, in, family.Dim()); err != nil {
 		return nothing, fmt.Errorf("baseline: %w", err)

@@ -64,7 +64,7 @@ func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) 
 		}
 	}
 	if share := s.moved / s.n; share < leastAccepted {
-		return nil, nil, fmt.Errorf("a Markov chain moved in only %.2g of its links, too few to estimate the posterior: it has too many coefficients, or is far from normal", share)
+		return nil, nil, fmt.Errorf("a Markov chain moved in only %.2g of its links, too few to estimate the posterior, which has too many coefficients or is far from normal", share)
 	}
 	return s.mean, s.covariance(), nil
 }
@@ -125,7 +125,7 @@ func (r *records) curvature(at []float64) ([]float64, error) {
 }
 
 // ErrNotConcave means that the log posterior is not concave at the starting point of the chain.
-var ErrNotConcave = errors.New("the log posterior is not concave at the pooled fit: a Markov chain is for models where it is")
+var ErrNotConcave = errors.New("the log posterior is not concave at the pooled fit: a Markov chain needs a model whose log posterior is concave")
 
 // Precision returns an upper triangular U with UᵀU = P, where P is the precision of the prior minus
 // weight times the Hessian of the log likelihood. hessian is packed by rows.

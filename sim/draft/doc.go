@@ -82,5 +82,5 @@ func list(names []string) string {
 	return text
 }
 
-var errNoDictionary = errors.New("this is no data dictionary: give a Frictionless table schema or data package (JSON), a CSVW description (JSON), " +
+var errNoDictionary = errors.New("this is not a data dictionary: give a Frictionless table schema or data package (JSON), a CSVW description (JSON), " +
 	"a REDCap data dictionary (CSV), or made-up records (CSV) with --made-up")

@@ -281,7 +281,7 @@ func (w *writer) tail(c Choices) {
 	w.key("min_clients", strconv.Itoa(c.Clients), "fewest data holders with which the study goes on")
 	w.key("nominal_records", "2000", "number of records that a data holder has, roughly")
 	w.line("")
-	w.line("# For sim alone: made-up records, to see the study work before any record is touched.")
+	w.line("# Only for sim: made-up records, to try the study before any real record is used.")
 	w.line("[simulation]")
 	w.key("clients", strconv.Itoa(c.Clients), "")
 	w.key("synthetic.records_per_client", "2000", "")

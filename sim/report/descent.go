@@ -68,9 +68,9 @@ func batchesInWords(p *pvi.Protocol) string {
 	case study.AllocatedSampling:
 		return fmt.Sprintf("every record in one of the %s of an epoch, drawn anew for each (random allocation)", plural(d.Epoch, "step"))
 	case study.WithoutReplacement:
-		return fmt.Sprintf("%s of %s in every step, without replacement, and accounted as that", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
+		return fmt.Sprintf("%s of %s in every step, without replacement, and accounted as such", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
 	case study.PublishedSampling:
-		return fmt.Sprintf("AS PUBLISHED: %s of %s in every step, without replacement, for which Poisson sampling is claimed", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
+		return fmt.Sprintf("AS PUBLISHED: %s of %s in every step, without replacement, but with the claimed cost of Poisson sampling", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
 	}
 	return fmt.Sprintf("every record in a step with probability %s (Poisson)", number(d.Rate))
 }
@@ -78,10 +78,10 @@ func batchesInWords(p *pvi.Protocol) string {
 func gradientsInWords(p *pvi.Protocol) string {
 	in := p.Study().Inference.Descent
 	text := map[study.Gradients]string{
-		study.Aligned:            "aligned: the gradient in the mean is released, that in the spread follows from it",
+		study.Aligned:            "aligned: the gradient in the mean is released, and the gradient in the spread follows from it",
 		study.Joint:              "joint: the gradients in mean and spread are released together",
 		study.Preconditioned:     "preconditioned: the gradients in mean and spread are released together, on one scale",
-		study.PublishedGradients: fmt.Sprintf("AS PUBLISHED: joint, with 1/%d of the gradient of the divergence inside the clip, which bends it (and costs what is stated)", p.Study().Federation.NominalRecords),
+		study.PublishedGradients: fmt.Sprintf("AS PUBLISHED: joint, with 1/%d of the gradient of the divergence inside the clip, which distorts it (the stated cost holds)", p.Study().Federation.NominalRecords),
 	}[in.Gradients]
 	if in.Draws > 1 {
 		text += fmt.Sprintf("; of %d draws, clipped as one vector", in.Draws)

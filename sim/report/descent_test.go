@@ -66,7 +66,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false},
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
-			[]string{"40 records of 400 in every step, without replacement, and accounted as that"},
+			[]string{"40 records of 400 in every step, without replacement, and accounted as such"},
 			nil, nil, false,
 		},
 		{

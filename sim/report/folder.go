@@ -130,7 +130,7 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 		return err
 	}
 	if err := os.Rename(f.work, f.path); err != nil {
-		return fmt.Errorf("%s: cannot be given its name (the run is in %s): %w", f.path, f.work, err)
+		return fmt.Errorf("%s: the folder of the run cannot be renamed to this (it is %s): %w", f.path, f.work, err)
 	}
 	return nil
 }

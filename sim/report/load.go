@@ -63,7 +63,7 @@ func momentsOf(name string, natural []float64, dim int) (*session.Result, error)
 		return nil, err
 	}
 	if len(natural) != family.Size() {
-		return nil, errors.New("the posterior has another dimension than the study")
+		return nil, errors.New("the posterior and the study have different dimensions")
 	}
 	mean, cov, err := family.Moments(natural)
 	if err != nil {
@@ -81,7 +81,7 @@ func readJSON(folder, name string, into any) error {
 	b, err := os.ReadFile(filepath.Join(folder, name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s is no folder of results of sim run: it has no %s", folder, name)
+		return fmt.Errorf("%s is not a folder of results of sim run: it has no %s", folder, name)
 	case err != nil:
 		return err
 	}

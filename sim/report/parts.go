@@ -16,20 +16,20 @@ func partsRows(p *pvi.Protocol) [][]string {
 	}
 	scheme := "each a virtual client with " + factorOfPart(in)
 	if in.Partitions.Averaged {
-		scheme = "each fitted as if it were all that the client has, and their changes averaged"
+		scheme = "each fitted as if it were the client's whole data, and the changes averaged"
 	}
 	rows := [][]string{{"parts of a client", fmt.Sprintf("%d, %s", in.Partitions.Count, scheme)}}
 	if n := p.Study().Federation.NominalRecords; n > 0 {
 		rows = append(rows, []string{"", fmt.Sprintf("some %s in each", plural(max(1, n/in.Partitions.Count), "record"))})
 	}
-	return append(rows, []string{"sensitivity", "2C: a record that comes or goes turns its part's clipped change into another one"})
+	return append(rows, []string{"sensitivity", "2C: adding or removing a record replaces the clipped change of its part by another one"})
 }
 
 func factorOfPart(in study.Inference) string {
 	if in.Factors == study.Tied {
 		return "its share of the tied factor"
 	}
-	return "a factor of its own, which holds no noise"
+	return "a factor of its own, without noise"
 }
 
 // clippedPart describes the vector whose norm is clipped to C.

@@ -33,7 +33,7 @@ func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 		{"", roundsNeeded(p)},
 	}...)
 	if c := st.Federation.Combine; c.Robust() {
-		rows = append(rows, []string{"combination", fmt.Sprintf("%s: noise and the spread between clients count up to %.2f times in the variance, and a client with few records as much as one with many", c, c.Loss())})
+		rows = append(rows, []string{"combination", fmt.Sprintf("%s: noise and differences between clients contribute up to %.2f times as much to the variance, and a client with few records counts as much as a client with many", c, c.Loss())})
 	}
 	if err := Table(w, "", 2, rows); err != nil {
 		return err
@@ -87,31 +87,31 @@ func roundsNeeded(p *pvi.Protocol) string {
 	case st.Model.Absent():
 		return "one round releases all tables"
 	case in.Solver == study.Scoring && st.Privacy.Unit == study.Client:
-		return "every round looks where the rounds before it point: ten rounds are near the best, sixteen help where the noise is large"
+		return "every round evaluates the point to which the earlier rounds lead: ten rounds are near the best, sixteen help if the noise is large"
 	case st.Compare != nil:
-		return "every round but the last looks where the rounds before it point: thirteen rounds are near the best; the last round scores held-out records"
+		return "every round but the last evaluates the point to which the earlier rounds lead: thirteen rounds are near the best; the last round scores held-out records"
 	case in.Solver == study.Scoring:
-		return "every round looks where the rounds before it point: thirteen rounds are near the best, fewer lose accuracy, more divide the budget"
+		return "every round evaluates the point to which the earlier rounds lead: thirteen rounds are near the best; fewer lose accuracy, and more divide the budget"
 	case in.SplitPrior:
-		return "one round, in which a client works with its share of the prior: a product of posteriors, which more rounds would mend where clients differ"
+		return "one round, in which each client uses its share of the prior: the result is a product of posteriors, which more rounds would improve if clients differ"
 	case stepwise && in.Factors == study.Tied:
-		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition; a damping of 0.5 or less keeps tied factors steady"
+		return "one step a round: ten to forty rounds converge to a fit of the pooled records, on any partition; a damping of 0.5 or less keeps tied factors stable"
 	case stepwise:
-		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition"
+		return "one step a round: ten to forty rounds converge to a fit of the pooled records, on any partition"
 	case in.Solver == study.SVI && in.Factors == study.Tied:
-		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
+		return "tied factors and a solver that converges in every round: the result depends on the partition, but not with solver = \"natural-gradient\""
 	case sumsMoveQ(p):
 		return "private steps on all records, one a round: a hundred rounds are near the best on any partition, twenty lose a point of accuracy"
 	case in.Solver == study.DPSEP:
-		return "an average over noisy sums of sites: noise does not grow with the number of steps, and some twenty passes settle; more rounds bring together clients that differ"
+		return "an average over noisy sums of sites: noise does not grow with the number of steps, and some twenty passes converge; more rounds help if clients differ"
 	case in.Solver == study.DPSVI:
-		return "private gradient steps: twenty to fifty rounds of some two hundred steps in all are near the best; more rounds bring together clients that differ"
+		return "private gradient steps: twenty to fifty rounds of some two hundred steps in all are near the best; more rounds help if clients differ"
 	case in.Solver == study.SVI:
-		return "a stochastic solver: rounds settle near a fit of the pooled records, and draws leave noise"
+		return "a stochastic solver: rounds converge to a fit of the pooled records, up to the noise of the draws"
 	case p.Family().Name() != "full":
-		return "a diagonal posterior of correlated columns settles slowly: synchronous rounds need a damping well below 1"
+		return "a diagonal posterior of correlated columns converges slowly: synchronous rounds need a damping well below 1"
 	case st.Privacy.Unit == study.Client:
-		return "conjugate model: without noise one round with damping 1 would do; more rounds average the noise and undo clipping"
+		return "conjugate model: without noise one round with damping 1 would be enough; more rounds average the noise and undo clipping"
 	case st.Inference.Damping.Alpha == 1 && !st.Inference.Damping.Harmonic:
 		return "conjugate model: one round is enough"
 	default:

@@ -74,7 +74,7 @@ func calibrationAxes(st *study.Study) (predicted, observed string) {
 	case study.Binary:
 		return "predicted probability of " + words.Positive(st), "observed share"
 	case study.Class:
-		return "probability of the likeliest level", "share that was right"
+		return "probability of the likeliest level", "share of right predictions"
 	}
 	return "predicted " + st.Model.Outcome, "observed mean"
 }

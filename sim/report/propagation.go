@@ -17,20 +17,20 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	if in.Descent.Sampling == study.PublishedSampling {
 		return [][]string{
 			{"", fmt.Sprintf("%s of %s, each with the noisy site of one record", plural(in.Rounds, "round"), plural(d.Round, "step"))},
-			{"batches", fmt.Sprintf("AS PUBLISHED: one record a step, every one once a pass in random order, for which independent draws are claimed; %s passes", number(passes))},
+			{"batches", fmt.Sprintf("AS PUBLISHED: one record a step, each record once a pass in random order, but with the claimed cost of independent draws; %s passes", number(passes))},
 			{"step", fmt.Sprintf("AS PUBLISHED: γ = %s, by which a pass moves the factor %s of the way to the sum of the records' sites", number(how.StepSize), number(how.StepSize*d.Rate))},
 		}
 	}
 	rows := [][]string{
 		{"", fmt.Sprintf("%s of %s, each a noisy sum of sites", plural(in.Rounds, "round"), plural(d.Round, "step"))},
 		{"batches", batchesInWords(p)},
-		{"step", fmt.Sprintf("a pass moves the factor by %s at most; of %s passes each weighs as its number to the power %s", number(how.StepSize), number(passes), number(how.Recency))},
+		{"step", fmt.Sprintf("a pass moves the factor by %s at most; the weight of each of %s passes is its number to the power %s", number(how.StepSize), number(passes), number(how.Recency))},
 	}
 	rows = append(rows, meanRows(p)...)
 	rows = append(rows, [][]string{
 		{"sites", sitesInWords(how, p)},
 		{"where improper", map[study.Improper]string{
-			study.Project: "the nearest factor that a likelihood could have, found after the noise",
+			study.Project: "the nearest factor that a likelihood could have, computed after the noise",
 			study.Reject:  "the last proper factor stays, while the step is paid for and averaged",
 		}[how.Improper]},
 	}...)
@@ -48,7 +48,7 @@ func meanRows(p *pvi.Protocol) [][]string {
 	}
 	rows := [][]string{{"mean", fmt.Sprintf("a record contributes to up to %s coefficients at once, and each moves by at most 1/%s of a pass", number(overlap), number(overlap))}}
 	if m.Glides() {
-		rows = append(rows, []string{"", fmt.Sprintf("with a momentum of up to %s, so that it glides; the proposal is an average of the means, in which mean number t has the weight t", number(1-1/overlap))})
+		rows = append(rows, []string{"", fmt.Sprintf("with a momentum of up to %s; the proposal is an average of the means, in which mean number t has the weight t", number(1-1/overlap))})
 	}
 	return rows
 }

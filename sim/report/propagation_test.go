@@ -23,7 +23,7 @@ func TestPropagationInWords(t *testing.T) {
 		{
 			source: descentStudy,
 			plan: []string{
-				"5 rounds of 4 steps, each a noisy sum of sites", "every record in every step", "of 20 passes each weighs as its number to the power 1",
+				"5 rounds of 4 steps, each a noisy sum of sites", "every record in every step", "the weight of each of 20 passes is its number to the power 1",
 				"around the mean of q, precisions times 0.5", "the nearest factor", "a record's site, 0.7 of", "precision times mean",
 			},
 			explained: []string{"each a sum of its records' sites", "counts all 20 of them"},
@@ -35,7 +35,7 @@ func TestPropagationInWords(t *testing.T) {
 		},
 		{
 			source: strings.NewReplacer("rounds = 5", "rounds = 1", "steps = 4", "steps = 20").Replace(descentStudy),
-			plan:   []string{"up to 2 coefficients at once, and each moves by at most 1/2 of a pass", "a momentum of up to 0.5, so that it glides"},
+			plan:   []string{"up to 2 coefficients at once, and each moves by at most 1/2 of a pass", "a momentum of up to 0.5; the proposal"},
 		},
 		{
 			source: mixture, inference: `, start = "draw"`,

@@ -13,6 +13,6 @@ func selectionStatement(s *sim.Selection) string {
 	if s == nil {
 		return ""
 	}
-	return wrap(fmt.Sprintf("Its settings were chosen by the records: that was done for each of %d candidates, %s of a client in all, and once each client released how well they predict records that it had set aside, each record's scores clipped to norm %s, with noise of %s times that. The costs below are of all of it together.",
+	return wrap(fmt.Sprintf("Private records chose the settings of this run. Each of %d candidates ran in this way, with %s of a client in all. Each client then released once how well the candidates predict records that it had set aside. The scores of each record were clipped to norm %s, with noise of %s times that. The costs below include all of this.",
 		len(s.Candidates), plural(s.Releases, "release"), number(s.ScoreClip), number(s.ScoreNoise)))
 }

@@ -108,5 +108,5 @@ func scaleStatement(p sim.Privacy) string {
 	if p.ScaleReleases == 0 {
 		return ""
 	}
-	return wrap(fmt.Sprintf("Before that it released where the values of its columns lie %s, under noise of their own, to find their scale. Every cost below includes that.", times(p.ScaleReleases)))
+	return wrap(fmt.Sprintf("Before that it released the location of the values of its columns %s, under noise of their own, to find their scale. Every cost below includes this.", times(p.ScaleReleases)))
 }

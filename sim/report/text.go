@@ -221,9 +221,9 @@ func Statement(w io.Writer, r *sim.Result) error {
 		if p.Scores {
 			mode := ""
 			if p.Modes {
-				mode = " with votes for the place of the mode of its records"
+				mode = " with votes for the location of the mode of its records"
 			}
-			b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released once the information of its records about each coefficient%s, and %s its gradient and its curvature, each time scaled to norm %s or less. Only sums over the study's minimum of clients or more can be opened; their noise has sd %s.",
+			b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released once how much information its records have about each coefficient%s, and %s its gradient and its curvature, each time scaled to norm %s or less. Only sums over the study's minimum of clients or more can be opened; their noise has sd %s.",
 				everyOne(r.Clients), mode, times(p.Releases-1), number(p.Clip), number(p.Clip*p.NoiseMultiplier))))
 			break
 		}

@@ -48,7 +48,7 @@ type Command struct {
 // reachable, the program's input is closed, which tells the program to end.
 func (c Command) New(of sim.Client) (solver.Solver, error) {
 	if len(c.Args) == 0 || c.Timeout <= 0 {
-		return nil, errors.New("a solver in another program needs a command and a time for its answers")
+		return nil, errors.New("a solver in another program needs a command and a time limit for its answers")
 	}
 	run := exec.Command(c.Args[0], c.Args[1:]...)
 	p := &process{command: c, run: run, notes: new(tail)}
@@ -163,7 +163,7 @@ func (p *process) exchange(line []byte, answer any) error {
 		Error string `json:"error"`
 	}
 	if err := json.Unmarshal(p.lines.Bytes(), &failed); err != nil {
-		return fmt.Errorf("its answer is no JSON object: %w", err)
+		return fmt.Errorf("its answer is not a JSON object: %w", err)
 	}
 	if failed.Error != "" {
 		return errors.New(failed.Error)
@@ -201,7 +201,7 @@ func (p *process) State() []byte { return nil }
 // Restore implements [solver.Solver].
 func (p *process) Restore(state []byte) error {
 	if state != nil {
-		return errors.New("a solver in another program has no state that could be restored")
+		return errors.New("a solver in another program has no state to restore")
 	}
 	return nil
 }

@@ -82,12 +82,12 @@ func TestAnswersAreRead(t *testing.T) {
 func TestHostileAnswersAreRefused(t *testing.T) {
 	for answers, want := range map[string]string{
 		`{}|{"factor": [1, 2]}`:                  "a factor of 2 numbers, not 5",
-		`{}|{"factor": [NaN, 2, 3, 4, 5]}`:       "no JSON object",
+		`{}|{"factor": [NaN, 2, 3, 4, 5]}`:       "not a JSON object",
 		`{}|{"factor": [1e999, 2, 3, 4, 5]}`:     "1e999",
 		`{}|{"error": "the matrix is singular"}`: "the matrix is singular\nIts standard error ends with:\na note",
-		`{}|nonsense`:                            "no JSON object",
+		`{}|nonsense`:                            "not a JSON object",
 		`{}`:                                     "without an answer",
-		`[1]`:                                    "no JSON object",
+		`[1]`:                                    "not a JSON object",
 	} {
 		s, err := started(t, answers, time.Minute)
 		if err == nil {

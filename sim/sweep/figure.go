@@ -96,7 +96,7 @@ func (s *Spec) readPlot(t *document.Table) Plot {
 	spread, _ := t.Choice("spread", "deciles", "sd")
 	p.Deviation = spread == "sd"
 	if p.Pooled, _ = t.Bool("pooled"); p.Pooled && !slices.Contains(testMetrics[:3], p.Y) {
-		t.Errorf("pooled", "the fit of the pooled records has a line where y is accuracy, log_likelihood or auc")
+		t.Errorf("pooled", "a line for the fit of the pooled records needs y = \"accuracy\", \"log_likelihood\" or \"auc\"")
 	}
 	return p
 }
@@ -132,12 +132,12 @@ func (s *Spec) checkCase(t *document.Table, axis, label string) {
 func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 	for _, l := range t.Tables("line") {
 		l.Require("label", "describe the line")
-		l.Require("y", "write where the line is")
+		l.Require("y", "write the position of the line")
 		var line Line
 		line.Label, _ = l.String("label")
 		line.Y, _ = l.Float("y")
 		if l.Has("y") && p.LogY && line.Y <= 0 {
-			l.Errorf("y", "has no place on a logarithmic axis")
+			l.Errorf("y", "must be positive on a logarithmic axis")
 		}
 		p.Lines = append(p.Lines, line)
 	}
@@ -147,8 +147,8 @@ func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 }
 
 func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
-	t.Require("label", "say whose points these are")
-	t.Require("x", "write where the points are, x = [1, 2]")
+	t.Require("label", "write the source of the points")
+	t.Require("x", "write the positions of the points, x = [1, 2]")
 	t.Require("y", "write the values of the points, y = [0.8, 0.9]")
 	var out Published
 	out.Label, _ = t.String("label")

@@ -219,12 +219,12 @@ func TestPlotErrors(t *testing.T) {
 		{"\"simulation.test\" = 0.33", "", "the plot of accuracy needs held-out records: write simulation.test"},
 		{"trace = 2", "trace = 0", "needs sweep.trace"},
 		{"trace = 2", "trace_predictions = true", "has no meaning without trace"},
-		{"y = \"accuracy\"", "y = \"kl\"", "where y is accuracy, log_likelihood or auc"},
+		{"y = \"accuracy\"", "y = \"kl\"", "needs y = \"accuracy\", \"log_likelihood\" or \"auc\""},
 		{"[0.6, 0.7]", "[0.6]", "has 1 values for 2 points"},
 		{"[1, 1.5]", "[1, \"two\"]", "must be numbers, or cases"},
 		{"[\"none\"]", "[\"nine\"]", "must be numbers, or cases"},
-		{"y = 0.5 }", "}", "write where the line is"},
-		{"line = [", "log_y = true\nline = [{ label = \"zero\", y = 0 }, ", "has no place on a logarithmic axis"},
+		{"y = 0.5 }", "}", "write the position of the line"},
+		{"line = [", "log_y = true\nline = [{ label = \"zero\", y = 0 }, ", "must be positive on a logarithmic axis"},
 		{"spread = \"sd\"", "spread = \"se\"", `"se" is unknown`},
 	} {
 		text := strings.Replace(predicted, c.old, c.new, 1)

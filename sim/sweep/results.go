@@ -157,7 +157,7 @@ func (r *Results) open(name string, header []string, read func(line int, fields 
 		}
 		fields, err := csv.NewReader(bytes.NewReader(rest[:end])).Read()
 		if err != nil {
-			return nil, fmt.Errorf("%s:%d: the row cannot be read (%v): remove it and all that follow, and the runs are made again", path, line+1, err)
+			return nil, fmt.Errorf("%s:%d: the row cannot be read (%v): remove it and all later rows, and the sweep repeats their runs", path, line+1, err)
 		}
 		if line == 0 {
 			if !slices.Equal(fields, header) {
@@ -193,17 +193,17 @@ func (r *Results) open(name string, header []string, read func(line int, fields 
 func (r *Results) readResult(line int, fields []string) (bool, error) {
 	index := line - 2
 	if index >= r.spec.Runs() {
-		return false, fmt.Errorf("the sweep has %d runs only", r.spec.Runs())
+		return false, fmt.Errorf("the sweep has only %d runs", r.spec.Runs())
 	}
 	key, metrics := r.key(index), r.spec.Metrics()
 	if len(fields) != len(key)+len(metrics) || !slices.Equal(fields[:len(key)], key) {
-		return false, fmt.Errorf("the row is not that of run %d: remove it and all that follow, and the runs are made again", index+1)
+		return false, fmt.Errorf("the row is not that of run %d: remove it and all later rows, and the sweep repeats their runs", index+1)
 	}
 	values := make([]float64, len(metrics))
 	for i, field := range fields[len(key):] {
 		var err error
 		if values[i], err = parseField(field); err != nil {
-			return false, fmt.Errorf("column %s is no number: remove the row and all that follow, and the runs are made again", metrics[i])
+			return false, fmt.Errorf("column %s is not a number: remove the row and all later rows, and the sweep repeats their runs", metrics[i])
 		}
 	}
 	r.values = append(r.values, values)
@@ -220,19 +220,19 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	}
 	run, err := strconv.Atoi(fields[0])
 	if err != nil || run < 1 || run > r.spec.Runs() {
-		return false, errors.New("the row is of no run")
+		return false, errors.New("the number of the run is not in the sweep")
 	}
 	if run > len(r.values) {
 		return false, nil
 	}
 	round, err := strconv.Atoi(fields[keys])
 	if err != nil {
-		return false, errors.New("the round is no number")
+		return false, errors.New("the round is not a number")
 	}
 	for i, field := range fields[keys+1:] {
 		x, err := parseField(field)
 		if err != nil {
-			return false, fmt.Errorf("column %s is no number", metrics[i])
+			return false, fmt.Errorf("column %s is not a number", metrics[i])
 		}
 		r.keepPoint(run-1, round, i, x)
 	}

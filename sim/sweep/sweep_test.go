@@ -264,7 +264,7 @@ func TestFolderErrors(t *testing.T) {
 		{"results.csv", "\n3,1,", "\n3,", "results.csv:4: the row is not that of run 3"},
 		{"results.csv", "run,clip", "run,clap", "results.csv:1: the columns are not those"},
 		{"results.csv", "\n3,1,", "\n\"3,1,", "results.csv:4: the row cannot be read"},
-		{"trace.csv", "\n3,1,", "\nthree,1,", "trace.csv:10: the row is of no run"},
+		{"trace.csv", "\n3,1,", "\nthree,1,", "trace.csv:10: the number of the run is not in the sweep"},
 		{"sweep.json", `"version": 2`, `"version": 1`, "was begun by another version of this program (its format is 1, this one's 2)"},
 		{"sweep.json", `"digest": "`, `"digest": "0`, "has changed since the folder was begun"},
 	} {

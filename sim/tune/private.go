@@ -79,11 +79,11 @@ func selectable(st *study.Study) error {
 	case st.Privacy.Unit != study.Record:
 		return errors.New(`choosing by private records is for unit = "record", whose clients hide a record by noise of their own: tune on made-up or public records`)
 	case st.Federation.Opens != study.OpenMessages:
-		return errors.New(`the scores of a choice by private records go out by themselves, and federation.opens = "sums" opens nothing but sums: tune on made-up or public records`)
+		return errors.New(`choosing by private records opens the scores of each client, but with federation.opens = "sums" only sums are opened: tune on made-up or public records`)
 	case st.Privacy.Epsilon == 0:
-		return errors.New("choosing by private records divides a target: write privacy.epsilon in place of noise_multiplier")
+		return errors.New("choosing by private records divides a privacy target: write privacy.epsilon in place of noise_multiplier")
 	case st.Standardisation != nil:
-		return errors.New(`choosing by private records would find the scale of columns once for every candidate: write model.standardise = "bounds", or tune on made-up or public records`)
+		return errors.New(`choosing by private records would compute the scale of columns again for every candidate: write model.standardise = "bounds", or tune on made-up or public records`)
 	}
 	return nil
 }

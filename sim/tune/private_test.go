@@ -271,14 +271,14 @@ func TestAccuracyIsNotClipped(t *testing.T) {
 func TestSelectionRefusals(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	for want, o := range map[string]SelectionOptions{
-		`for unit = "record"`:        {Settings: []string{`privacy={unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`, "inference.steps="}, Draw: 3},
-		"opens nothing but sums":     {Settings: []string{"federation.opens=sums", "inference.steps="}, Draw: 3},
-		"write privacy.epsilon":      {Settings: []string{"privacy.epsilon=", "privacy.noise_multiplier=2"}, Draw: 3},
-		"leave nothing to choose":    {Draw: 1},
-		`cannot set "prior.sd=3"`:    {Candidates: []string{"prior.sd=3"}},
-		"model.standardise":          {Settings: []string{"model.standardise=private"}, Draw: 3},
-		"inference.steps: ":          {Candidates: []string{"inference.steps=0.5"}},
-		"is of outcomes that are th": {Score: Accuracy, Draw: 2, Settings: []string{`model={family = "linear", outcome = "x", terms = ["z"], noise_sd = "learned"}`}},
+		`for unit = "record"`:      {Settings: []string{`privacy={unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`, "inference.steps="}, Draw: 3},
+		"only sums are opened":     {Settings: []string{"federation.opens=sums", "inference.steps="}, Draw: 3},
+		"write privacy.epsilon":    {Settings: []string{"privacy.epsilon=", "privacy.noise_multiplier=2"}, Draw: 3},
+		"leave nothing to choose":  {Draw: 1},
+		`cannot set "prior.sd=3"`:  {Candidates: []string{"prior.sd=3"}},
+		"model.standardise":        {Settings: []string{"model.standardise=private"}, Draw: 3},
+		"inference.steps: ":        {Candidates: []string{"inference.steps=0.5"}},
+		"needs an outcome that is": {Score: Accuracy, Draw: 2, Settings: []string{`model={family = "linear", outcome = "x", terms = ["z"], noise_sd = "learned"}`}},
 	} {
 		o.Study = path
 		if _, err := NewSelection(o); err == nil || !strings.Contains(err.Error(), want) {

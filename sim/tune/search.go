@@ -27,7 +27,7 @@ const (
 // fits returns an error if the score cannot be computed for the study's outcome.
 func (s Score) fits(st *study.Study) error {
 	if k := st.Model.Kind(); s == Accuracy && k != study.Binary && k != study.Class {
-		return fmt.Errorf("study %s: accuracy is of outcomes that are there or not, or one of several classes: score the log likelihood", st.Name)
+		return fmt.Errorf("study %s: accuracy needs an outcome that is binary or one of several classes: use the log likelihood as the score", st.Name)
 	}
 	return nil
 }

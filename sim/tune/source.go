@@ -56,7 +56,7 @@ func (s *source) makeUp(st *study.Study) error {
 	}
 	n := st.Federation.NominalRecords
 	if n == 0 {
-		return errors.New("how many records to make up is not known: write federation.nominal_records, a public guess of the records of a client, as in --set federation.nominal_records=500")
+		return errors.New("the number of records to make up is unknown: write federation.nominal_records, a public guess of the number of records of a client, as in --set federation.nominal_records=500")
 	}
 	s.settings = append(s.settings, fmt.Sprintf("simulation.synthetic={records_per_client = %d}", n))
 	s.words = fmt.Sprintf("records made up from the study's model and prior within its public bounds, %d of each client, which costs no privacy", n)

@@ -17,15 +17,15 @@ func (f *Found) Write(w io.Writer) error {
 		return err
 	}
 	if f.Failed > 0 {
-		fmt.Fprintf(w, "\n%d of %d candidates failed in a run, as steps that are too large may.\n", f.Failed, f.Tried)
+		fmt.Fprintf(w, "\n%d of %d candidates failed in a run. Steps that are too large can cause this.\n", f.Failed, f.Tried)
 	}
 	best := f.Rows[f.Best]
 	if best.Name == Rule && len(best.Settings) > 0 {
-		_, err := fmt.Fprintf(w, "\nNothing is better than the default rule by more than chance explains, with a clip above four fifths of the gradients of made-up records.%s", best.paste())
+		_, err := fmt.Fprintf(w, "\nNo candidate is better than the default rule by more than chance explains, with a clip above four fifths of the gradients of made-up records.%s", best.paste())
 		return err
 	}
 	if best.Name == Rule {
-		_, err := fmt.Fprintln(w, "\nNothing is better than the default rule by more than chance explains: leave these settings out of the study.")
+		_, err := fmt.Fprintln(w, "\nNo candidate is better than the default rule by more than chance explains: leave these settings out of the study.")
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nBetter than the default rule by %.2g ± %.1g.%s", *best.Gain, *best.GainError, best.paste())
@@ -60,7 +60,7 @@ func (f *Found) table() [][]string {
 // paste returns the recommended settings as flags and as TOML.
 func (c Candidate) paste() string {
 	if len(c.Settings) == 0 {
-		return " The study is that already.\n"
+		return " The study has these settings already.\n"
 	}
 	flags := make([]string, len(c.Settings))
 	tables := map[string][]string{}

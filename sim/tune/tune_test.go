@@ -127,7 +127,7 @@ func TestSearchRefusals(t *testing.T) {
 		"it has no privacy":          {Study: made, Budget: 20, Settings: []string{`privacy={unit = "none"}`, "inference.steps="}},
 		"give at least 16":           {Study: made, Budget: 15},
 		"federation.nominal_records": {Study: writeStudy(t, `data = "private.csv"`), Budget: 20, Settings: []string{"federation="}},
-		"score the log likelihood":   {Study: made, Budget: 20, Score: Accuracy, Settings: []string{`model={family = "linear", outcome = "x", terms = ["z"], noise_sd = "learned"}`}},
+		"use the log likelihood":     {Study: made, Budget: 20, Score: Accuracy, Settings: []string{`model={family = "linear", outcome = "x", terms = ["z"], noise_sd = "learned"}`}},
 	} {
 		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
