@@ -52,8 +52,8 @@ type Result struct {
 	// Reference describes how the posterior of the pooled records was computed.
 	Reference string `json:"reference"`
 
-	// Prior compares the posterior with the prior. It is nil in version 1, without a posterior, and
-	// for models whose prior is not normal.
+	// Prior compares the posterior with the prior. It is nil in version 1 of the study language, if
+	// there is no posterior, and for models whose prior is not normal.
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
 	// KL is the KL divergence of the posterior from the posterior of the pooled records without
@@ -61,9 +61,9 @@ type Result struct {
 	// for point estimates.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
-	// Apart is the root mean square, over coefficients, of the distances of the estimates from the
-	// means of the pooled posterior, in sds of the pooled posterior. Apart is nil unless the study
-	// reports only point estimates.
+	// Apart says how far the point estimates are from the means of the pooled posterior. It is the
+	// root mean square of the distances over coefficients, in sds of the pooled posterior. Apart is
+	// nil unless the study reports only point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
@@ -74,7 +74,8 @@ type Result struct {
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
 	// Influences has the influences of the clients on the pooled posterior, largest first. It is
-	// nil in version 1, and if only sums are opened.
+	// nil in version 1 of the study language, if only sums are opened, and if influences cannot be
+	// computed, for example because there is only one client or the model is not a regression.
 	Influences []Influence `json:"influences,omitempty"`
 
 	// Checks compares observed outcomes with outcomes that are drawn from the posterior. The
@@ -115,8 +116,8 @@ type Result struct {
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
-// A Q is the Gaussian approximation that the rounds update. A Q is not a posterior, because the
-// spread of q does not include the privacy noise.
+// A Q describes q, the Gaussian approximation that the rounds update. q need not be the reported
+// posterior, because the spread of q does not include the privacy noise.
 type Q struct {
 	Family string `json:"family"`
 	// precision times mean, then the precision (lower triangle by rows, or the diagonal)
@@ -159,7 +160,7 @@ type Promise struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"` // ε for the observer that the study names
 	Delta     float64              `json:"delta"`
-	// μ of Gaussian differential privacy; 0 if no μ describes the sequence of releases
+	// parameter μ of a Gaussian mechanism that costs as much as all releases; 0 if there is none
 	Mu              float64     `json:"mu,omitempty"`
 	NoiseMultiplier float64     `json:"noise_multiplier"`
 	Clip            float64     `json:"clip"`
@@ -191,10 +192,10 @@ type Promise struct {
 	// Sound is false if the releases may cost more than the claimed cost. An example is a study
 	// with published factors in which the coordinator opens only sums.
 	//
-	// Published names the setting that runs a method as its publication describes it (see
-	// [method.PublishedFactors]). It is empty if the study has no such setting. With such a
-	// setting, Claimed, True and Proven can be different costs to an outsider. Otherwise they are
-	// equal.
+	// Published names the setting with which the study runs a method exactly as a publication
+	// describes it (see [method.PublishedFactors]). It is empty if the study has no such setting.
+	// With such a setting, the publication's claim, the true cost and the proven bound against an
+	// outsider can differ. They are in Claimed, True and Proven. Otherwise the three are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -207,7 +208,8 @@ type Selection struct {
 	Candidates []string `json:"candidates"` // descriptions of the candidates' settings
 	Chosen     int      `json:"chosen"`     // index of the chosen candidate in Candidates
 	Score      string   `json:"score"`
-	// noisy sum of the scores of each candidate, minus the mean of these sums over candidates
+	// noisy sum of the scores of each candidate; the mean of these sums over the candidates is
+	// subtracted from each
 	Totals     []float64 `json:"scores"`
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
@@ -295,8 +297,9 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	return r, err
 }
 
-// compare adds the posterior of a study, or its point estimates, to the result, and compares them
-// with the reference.
+// compare adds the posterior of the federation f, or its point estimates, to the result, and
+// compares them with the reference. If reference is nil, the study has no model, and compare does
+// nothing.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
 	if reference == nil {
@@ -351,8 +354,9 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	return err
 }
 
-// generate adds the quantities that are computed from the parameters. family is the family of the
-// posterior, and mean is its mean.
+// generate adds the quantities that a study or program computes from the parameters, under the
+// posterior and under the pooled posterior. family and mean belong to the posterior. pooled and
+// pooledCov are the mean and covariance of the pooled posterior.
 func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
 	r.Generator = m.Generator()
 	full := gaussian.Full(len(pooled))
@@ -376,7 +380,8 @@ func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []f
 	return nil
 }
 
-// rmsInSDs returns the root mean square of the elements of a − b in sds of cov.
+// rmsInSDs returns the root mean square of the elements of a − b, each divided by the standard
+// deviation of its coordinate according to cov.
 func rmsInSDs(a, b []float64, cov mat.Symmetric) float64 {
 	var sum float64
 	for i := range a {

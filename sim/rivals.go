@@ -7,11 +7,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Rivals prepares runs of a study with different settings on the same records. Each client sets
-// some records aside, and the runs are compared on these records.
+// Rivals is for comparing several settings of a study on the same records. Each client sets some
+// records aside. Runs with different settings use the other records, and are compared by their
+// predictions of those set aside.
 type Rivals struct {
-	// Aside holds the records that each client has set aside. An independent random draw for each
-	// record decides this, so adding or removing a record does not affect any other record.
+	// Aside holds the records that each client has set aside. Each record has its own random draw,
+	// so adding a record at the end does not change which of the others are set aside.
 	Aside []*shard.Records
 
 	cast    *cast
@@ -46,8 +47,9 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 // trials differ from all seeds that users choose in practice.
 const trialStride = 1 << 40
 
-// NewPlay sets up a run of st, which is the original study, perhaps with different settings. trial
-// determines the noise: two runs of one study with the same trial are identical.
+// NewPlay sets up a run of st, which is the original study or a copy with different settings. The
+// number trial selects the seed of the run: two runs of one study with the same trial are
+// identical.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
 	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Secure describes the secure sums of a simulation. Bytes and times are averages over plans and,
-// for clients, also over clients.
+// Secure reports how much data and computing time the secure sums of a simulation needed. All
+// numbers except Plans are averages over plans. Those for a client are also averages over clients.
 type Secure struct {
 	Plans int     `json:"plans"`
 	Up    float64 `json:"bytes_up"` // bytes of the envelopes and bodies that a client sends
@@ -38,10 +38,11 @@ type Adder struct {
 	clients     []*secureClient // client m (counted from 1) has the index m − 1
 	asked       uint64
 
-	clock      func() float64 // seconds since a fixed time
-	plans      int
-	up, down   int
-	work, hubs float64 // computing time in seconds, of all clients (work) and of the coordinator (hubs)
+	clock    func() float64 // seconds since a fixed time
+	plans    int
+	up, down int
+	// work is the computing time of all clients, and hubs that of the coordinator, in seconds
+	work, hubs float64
 }
 
 type secureClient struct {
@@ -51,9 +52,9 @@ type secureClient struct {
 	deal   []byte // body of the client's last deal
 }
 
-// NewAdder returns an adder whose clients have exchanged their keys. fewest is the number of
-// clients that must answer before a sum is opened, and length is the maximum number of elements of
-// a vector. clock returns a time in seconds.
+// NewAdder returns an adder whose clients have exchanged their keys. A sum is opened only if at
+// least fewest clients answer. length is the maximum number of elements of a vector. The function
+// clock returns the time in seconds since a fixed moment.
 func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error) {
 	s := &Adder{clock: clock}
 	of := sha256.Sum256([]byte("a simulated study"))
@@ -133,8 +134,8 @@ func (s *Adder) exchange(names []identity.Name) (err error) {
 	return nil
 }
 
-// Add returns the opened sum of the clients' vectors. The sum has as many elements as the longest
-// vector that the adder allows.
+// Add returns the opened sum of the clients' vectors. The sum always has the maximum length (see
+// [NewAdder]). Add returns an error if a client has opened a different sum than the coordinator.
 func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	s.asked++
 	s.plans++
@@ -184,7 +185,9 @@ func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	return nil
 }
 
-// publish signs an entry of the transcript and passes it to the coordinator and to all clients.
+// publish makes the coordinator sign the next entry of the transcript, and passes the entry to the
+// coordinator and to all clients. ok and err tell whether the body could be made. If not, publish
+// returns an error.
 func (s *Adder) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("no %s can be made: this is a fault in the program", kind))
@@ -283,8 +286,8 @@ func (f *Federation) Secure() *Secure {
 	return f.adder.describe()
 }
 
-// collectSecurely returns the outcome of a plan that all clients have answered, or nil if no plan
-// is open.
+// collectSecurely adds up the answers of all clients to the open plan with secure sums, and returns
+// the outcome. It returns nil if no answer has arrived, because no plan is open.
 func (f *Federation) collectSecurely() (*pvi.Outcome, error) {
 	vectors, number := make([][]int64, len(f.Sites)), 0
 	for {

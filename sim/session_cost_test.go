@@ -81,7 +81,8 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 	}
 }
 
-// increments returns the composition of all charges of a client in a study, release by release.
+// increments returns the events that a client's ledger is charged in a study, composed: first the
+// scale phase, then each release of the rounds, and then the last round.
 func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
 	for _, s := range p.Before() {
@@ -109,8 +110,8 @@ func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacenc
 	return sum, nil
 }
 
-// compareEvents compares two events by their Rényi divergence of order 6. This divergence is
-// additive, fast to compute, and different for any two different events in this test.
+// compareEvents fails the test unless two events have the same Rényi divergence of order 6. This
+// divergence is additive and fast to compute. Any two different events of these tests differ in it.
 func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	t.Helper()
 	const order = 6
@@ -127,8 +128,9 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged compares the sum of a client's charges in a run with the cost of the whole study, by
-// their Rényi divergence and their ε.
+// charged checks the charges of a client in the run of h. Composed, they must have the same Rényi
+// divergence as the cost of the whole study, for every observer and adjacency. For the first
+// observer and adjacency, they must also have the same ε.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()

@@ -185,8 +185,8 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same runs a study with a Federation and with a byteHouse, and fails the test if their transcripts
-// differ.
+// same runs a study twice: with a Federation, and with a byteHouse. It fails the test unless both
+// runs write the same transcript.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5
@@ -269,7 +269,8 @@ func TestSessionMatchesFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
-	// If the multiplier is given, a restored machine need not calibrate the noise again.
+	// With a given noise multiplier, a restored machine does not calibrate the noise again, which
+	// would take time.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
 	simulated := []string{"simulation.clients=3", "simulation.synthetic.records_per_client=400", "privacy.epsilon=", "privacy.noise_multiplier=2"}

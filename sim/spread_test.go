@@ -10,10 +10,10 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Each client adds enough noise to protect a sum of only U_min answers. If all M clients answer,
-// the sd of the noise in the sum is therefore √((M − t)/(U_min − t)) times the smallest sd that
-// protects M answers against t colluders. The test measures this ratio with a standard error of at
-// most .005, and allows 4 standard errors.
+// The test measures the noise in an opened sum. Each client adds enough noise to protect a sum of
+// only U_min answers against t colluders. If all M clients answer, the sum therefore has more noise
+// than M answers need. The ratio of the two sds is √((M − t)/(U_min − t)). Its estimate has a
+// standard error of at most .005, and the test allows 4 standard errors.
 func TestSpreadOfOpenedSums(t *testing.T) {
 	cases := []struct{ clients, fewest, colluders, rounds int }{{10, 8, 2, 20}}
 	if os.Getenv("FEDPVI_LONG") != "" {
@@ -29,8 +29,9 @@ func TestSpreadOfOpenedSums(t *testing.T) {
 	}
 }
 
-// spreadOfSums returns the sd of the noise in 1,000 elements of sums, divided by the smallest
-// sufficient sd. All clients answer with a vector of zeros plus a noise share.
+// spreadOfSums returns the sd of the noise in opened sums, divided by the smallest sd that protects
+// the answers of all clients against the colluders. Every client answers with a noise share added
+// to a vector of 1,000 zeros.
 func spreadOfSums(t *testing.T, clients, fewest, colluders, rounds int) float64 {
 	t.Helper()
 	const d, sigma = 1000, 5.0

@@ -13,9 +13,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The bounds in this study are a hundred times too wide, so noise hides the posterior. A
-// standardisation that uses a tenth of the same budget must bring the posterior nearly as close to
-// the pooled posterior as privacy allows. The test compares medians over the seeds 1 to 7.
+// The test checks that a standardisation repairs poor bounds. The bounds in this study are a
+// hundred times too wide, so that without a standardisation the noise hides the posterior. A
+// standardisation for a tenth of the same budget must bring the posterior to within 8 nats of the
+// pooled posterior. The test compares medians over the seeds 1 to 7.
 func TestPoorBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -45,10 +46,11 @@ func TestPoorBounds(t *testing.T) {
 	}
 }
 
-// The test compares the scale that a study estimates with the moments of the records, clamped to
-// the bounds of the last pass. The differences must be within the noise of that pass. The bound for
-// each of twelve numbers is 6 sds. With a random seed, a correct program exceeds any of the bounds
-// with probability 2·10⁻⁸. The cost to every observer must include the scale phase.
+// The test compares the mean and sd that the scale phase estimates for each column with those of
+// the records, clamped to the bounds of the last pass. The difference must be within the noise of
+// that pass. The bound for each of twelve numbers is 6 sds. With a random seed, a correct program
+// exceeds any of the bounds with probability 2·10⁻⁸. The cost to every observer must include the
+// scale phase.
 func TestStandardisedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -102,8 +104,9 @@ func TestStandardisedRun(t *testing.T) {
 	}
 }
 
-// lastPass repeats the passes of a standardisation. It returns the bounds of the columns in the
-// last pass, and the clients with their records.
+// lastPass repeats the scale phase of a run, and fails the test unless the passes have the outcomes
+// in found. It returns the bounds of the columns in the last pass, and the clients with their
+// records.
 func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation) ([]study.Bounds, []Holder) {
 	t.Helper()
 	c, err := newCast(st, path, "", st.Simulation.Seed)
@@ -150,9 +153,9 @@ func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	return values
 }
 
-// checkFound compares the estimated mean and sd of a column with the mean and sd of its values,
-// clamped to the bounds of the last pass and mapped to [-1, 1]. If the privacy unit is the record,
-// the moments are over all records. Otherwise they are means over clients.
+// checkFound compares the estimated mean and sd of a column with those of its values. The values of
+// each client are clamped to b, the column's bounds in the last pass, and mapped to [-1, 1]. If the
+// privacy unit is the client, every client has the same weight, and otherwise every record.
 func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bounds, values [][]float64) {
 	t.Helper()
 	middle, half := (b.Low+b.High)/2, (b.High-b.Low)/2

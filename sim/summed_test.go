@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test runs studies with the client as the privacy unit and natural-gradient steps. At a large
-// ε, the posterior must be near the pooled fit without privacy. The cost must equal its closed
-// form.
+// The test runs a study whose privacy unit is the client and whose solver takes natural-gradient
+// steps. At a large ε, the posterior must be near the pooled fit without privacy. The cost to every
+// observer must equal its closed form.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
 	st := regression(t, "logistic", 20, clients)

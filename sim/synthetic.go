@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// synthesise generates clients' records from the model. The true coefficients come from the study,
-// or from the prior if the study does not give them. It draws regressors as the study declares
-// them, and outcomes from the likelihood.
+// synthesise generates the records of a study's clients. True coefficients that the study does not
+// give are drawn from the prior. The regressors are drawn as the study declares them, and the
+// outcomes from the likelihood.
 func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	m, err := fit.New(st)
 	if err != nil {
@@ -126,9 +126,10 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 	}
 }
 
-// drawValue draws a value of a column from a uniform distribution, or from a normal distribution if
-// the study declares one. It repeats a normal draw until the value is within the bounds. It rounds
-// a date to a whole day, because record files contain days.
+// drawValue draws a value of a column. A level is drawn with equal probabilities. A number is
+// uniform within the bounds or, if the study declares a normal distribution, normal, with new draws
+// while the value is outside the bounds. If too many draws are outside, the value is the nearest
+// bound. A date is rounded to a whole day, because record files contain days.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	x := drawNumber(c, syn, r)
 	if c.Dated {

@@ -45,7 +45,8 @@ func adultRows(t *testing.T, path string, files []string) (rows []map[string]str
 	return rows
 }
 
-// An adultTruth is a number computed from the records, and a function that returns its estimate.
+// An adultTruth is a number that was computed from the records. The function get finds the estimate
+// of this number in the tables.
 type adultTruth struct {
 	of  float64
 	get func(*describe.Summary) describe.Value

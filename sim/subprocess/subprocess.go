@@ -44,8 +44,9 @@ type Command struct {
 	Timeout time.Duration // maximum time for an answer
 }
 
-// New is a [sim.NewSolver]. It starts the program for one client. When the solver is no longer
-// reachable, the program's input is closed, which tells the program to end.
+// New starts the program for the client of and returns a solver that asks it for factors. Its type
+// is [sim.NewSolver]. When the garbage collector finds the solver unreachable, the input of the
+// program is closed, which tells the program to end.
 func (c Command) New(of sim.Client) (solver.Solver, error) {
 	if len(c.Args) == 0 || c.Timeout <= 0 {
 		return nil, errors.New("a solver in another program needs a command and a time limit for its answers")
@@ -74,8 +75,8 @@ func (c Command) New(of sim.Client) (solver.Solver, error) {
 	return p, nil
 }
 
-// An ending holds the resources of a process. They are released when no simulation uses the solver
-// any more.
+// An ending holds the resources of a process that must be released after the solver has become
+// unreachable. It must not refer to the solver itself.
 type ending struct {
 	input io.Closer
 	run   *exec.Cmd

@@ -12,9 +12,9 @@ import (
 type Plot struct {
 	File  string
 	Title string
-	X     string // the horizontal axis: the name of an axis of the grid or of a metric, or "round" for the trace
+	X     string // name of an axis of the grid or of a metric, shown on the horizontal axis; "round" shows the trace
 	Y     string // the vertical axis: the name of a metric
-	By    string // axis of the grid whose cases are the series of the plot; may be empty
+	By    string // name of an axis of the grid; the plot has a series for each of its points; may be empty
 	Where map[string]string
 	LogX  bool
 	LogY  bool
@@ -173,9 +173,9 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the horizontal positions of the cases (points) of an axis: numbers if all labels
-// are numbers, and otherwise the labels as names. If the sweep has no such axis, both results are
-// nil.
+// places returns the positions of the points of an axis on the horizontal axis of a plot. If all
+// labels of the points are numbers, numbers maps each label to its value. Otherwise names has the
+// labels in order. If the sweep has no such axis, numbers is empty and names is nil.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}

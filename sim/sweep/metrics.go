@@ -12,8 +12,9 @@ import (
 // posteriorMetrics are the names of the metrics of every run.
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
-// testMetrics are the names of the metrics of runs with held-out records. A gap is the metric of
-// the pooled fit without privacy minus the metric of the run, on the same held-out records.
+// testMetrics are the names of the metrics of runs with held-out records. The suffix _gap means
+// that the metric is a difference: the result of the pooled fit without privacy minus the result of
+// the run, on the same held-out records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
 // traceMetrics are the metrics in every row of a trace. testTraceMetrics need held-out records.
@@ -77,8 +78,9 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The loop adds up squared errors of the means, divided by the squared sd of the reference, and
-	// squared ratios of the sds. The metrics are root mean squares over coefficients.
+	// The metrics compare the posterior with the reference, as root mean squares over coefficients.
+	// apart adds up the squared errors of the means, in sds of the reference. ratio and wider add
+	// up squared ratios of the sds.
 	aware, err := p.NoiseAware()
 	if err != nil {
 		return nil, err
@@ -128,8 +130,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the ε that the rounds so far cost against an outsider. If a publication claims an ε
-// for its method that is too low, truth returns the true ε. Without privacy it returns NaN.
+// truth returns the ε that the given number of rounds costs against an outsider. If the study runs
+// a published method that claims too low an ε, this is the actual ε. Without privacy it is NaN.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil

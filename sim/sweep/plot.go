@@ -101,8 +101,8 @@ func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.keys++
 }
 
-// addSpread draws the spread of a series, as a band if the series has many points, and otherwise as
-// whiskers.
+// addSpread draws the range of values around the middle of a series. A series with many points on a
+// numeric axis gets a band. Any other series gets whiskers, unless all ranges are empty.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -135,8 +135,8 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the median or mean of series i at each point of the horizontal axis. If the axis
-// is ordered, a line joins the points.
+// addMiddle draws the median or mean of series i at each point of the horizontal axis. On a numeric
+// axis a line joins the points, and a series with many points has only the line.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {

@@ -20,9 +20,9 @@ const (
 	markFile    = "sweep.json"
 )
 
-// Results is the folder of a sweep. results.csv has a row for every run. trace.csv exists if the
-// sweep requests a trace, and has rows for the rounds of every run. sweep.json identifies the
-// sweep.
+// Results is the folder of a sweep, with its files open for more rows. results.csv has a row for
+// every finished run. trace.csv exists if the sweep requests a trace, and has rows for rounds of
+// every run. sweep.json identifies the sweep.
 type Results struct {
 	Folder string
 	Notice string // how an interrupted folder was repaired; empty if nothing was repaired
@@ -141,8 +141,10 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a CSV file of the folder and passes every complete row to read. If read returns false,
-// open truncates the file before this row. If the file is new, open writes the header.
+// open opens a CSV file of the folder for appending. It passes every complete row to read. If read
+// returns false, or if the last row is incomplete, open removes the rest of the file and notes this
+// in r.Notice. It writes the header to a new file, and returns an error if the header of an
+// existing file differs.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)

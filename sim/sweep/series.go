@@ -10,18 +10,19 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// A series is the part of a plot for one case (one point) of the axis By. It contains the middle
-// (median or mean) of a metric at each x, and the spread around it.
+// A series is the part of a plot for one point of the axis [Plot.By], in one colour. For each x it
+// contains the middle (median or mean) of a metric, and the range around the middle.
 type series struct {
 	label         string
 	x             []float64
 	low, mid, top []float64
 
-	aside func(x float64) float64 // returns x with a small shift, so that the marks of several series do not overlap
+	// aside returns x with a small shift, so that the marks of several series do not overlap.
+	aside func(x float64) float64
 }
 
-// collect returns the series of a plot. If x is a number, names is nil. Otherwise names holds the
-// labels of the points on the horizontal axis.
+// collect returns the series of a plot. If positions on the horizontal axis are numbers, names is
+// nil. Otherwise a position is an index into names, which holds the labels.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {
@@ -60,10 +61,11 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of values and the two ends of the range that a plot shows. By default
-// the middle is the median, and the ends are the first and the last decile. With Deviation the
-// middle is the mean, and the ends are one standard deviation away. If the metric is a share, the
-// middle is the mean, and the ends are the limits of the 95 % confidence interval of the mean.
+// spread summarises the values of a metric for a plot: it returns their middle and the two ends of
+// the range around it. By default the middle is the median, and the ends are the first and the last
+// decile. If p.Deviation is true, the middle is the mean, and the ends are one standard deviation
+// away. If the metric is a share, the middle is the mean, and the ends are the limits of the 95 %
+// confidence interval of the mean.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64
@@ -91,7 +93,9 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns the position on the horizontal axis of the runs of a cell (a point of the grid).
+// place returns the horizontal position of a cell, which is a point of the grid. x is the axis of
+// the grid or the metric that the plot shows there. For a metric, the position is the mean over the
+// runs.
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:

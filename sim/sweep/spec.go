@@ -299,8 +299,8 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the case on every axis for a cell. Cells are numbered with the last axis varying
-// fastest.
+// cases returns the settings of a cell: one Case for each axis. The number of the cell counts the
+// points of the grid, with the last axis varying fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
 	for i := len(s.Axes) - 1; i >= 0; i-- {

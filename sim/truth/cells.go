@@ -31,10 +31,10 @@ type Cell struct {
 	Scale   string     `json:"scale"`
 
 	Groups int `json:"groups,omitempty"` // number of groups with separate effects; 0 for none
-	// "intercepts" if only intercepts vary between groups; "slopes" if the slopes of the first
-	// column also vary between groups
+	// "intercepts" if only the intercept differs between groups; "slopes" if the slope of the first
+	// column differs too
 	Varies string `json:"varies,omitempty"`
-	// "prior" if the sd of the effects is drawn from the prior; "none" if the sd is 0
+	// "prior" if the sd of the group effects is drawn from the prior; "none" if all effects are 0
 	Spread string `json:"spread,omitempty"`
 }
 
@@ -253,10 +253,10 @@ var bank = sync.OnceValue(func() []Cell {
 	return cells
 })
 
-// design returns a covering design, which it builds cell by cell. It generates many random cells,
-// and chooses the cell with the most pairs of levels that occur in no earlier cell. Once every
-// possible pair occurs, design counts triples of levels instead of pairs. The first cells of a
-// design are therefore a smaller covering design.
+// design chooses cells so that few of them contain every pair of levels that can occur. It chooses
+// them one by one. From some random valid cells it takes the one with the most pairs that occur in
+// no earlier cell, and among equals the one with the most new triples of levels. Once every pair
+// occurs, only triples count. The first cells of a design are therefore a smaller covering design.
 func design(factors []factor, size int) []Cell {
 	var rows []row
 	open := map[string]bool{} // pairs of levels that can occur, but do not yet occur in any chosen cell
@@ -290,10 +290,12 @@ func design(factors []factor, size int) []Cell {
 	return cells
 }
 
-// candidates is the number of random cells from which the next cell is usually chosen.
+// candidates is the number of random cells from which design chooses the next cell. It looks at
+// more cells if none of these has a new pair.
 const candidates = 100
 
-// each calls do with every possible combination of levels that begins with r.
+// each calls do with every combination of levels, one for each factor, that is a possible cell and
+// begins with the levels in r.
 func each(factors []factor, r row, do func(row)) {
 	if len(r) == len(factors) {
 		if c := r.cell(factors); c.possible() {
@@ -306,8 +308,8 @@ func each(factors []factor, r row, do func(row)) {
 	}
 }
 
-// combinations calls do for every choice of n of the levels in r. key is a string that identifies
-// the choice.
+// combinations calls do for every choice of n of the factors. key identifies the choice and the
+// levels that r has for these factors.
 func (r row) combinations(n int, do func(key string)) {
 	key := make([]byte, 0, 2*n)
 	var from func(first, n int)

@@ -52,8 +52,8 @@ func newScore(m *study.Model, all []fit.Prediction) (s Score) {
 	return s
 }
 
-// playGrid sets r.Grid. For each setting of the grid, it simulates the cell of replication r once,
-// always with the same records.
+// playGrid runs private gradient steps with every setting of the grid on the records of the
+// replication r, and appends the scores to r.Grid.
 func (c *Cell) playGrid(ctx context.Context, r *Replication) error {
 	steps := []study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "inference.intervals", Value: `"none"`}, {Key: "inference.rounds", Value: gridRounds}}
 	rule, err := c.federation(r.Seed, steps)
@@ -88,7 +88,8 @@ type federation struct {
 	*world
 }
 
-// federation returns the federation of a cell. Overrides change settings of the study.
+// federation returns a federation that is ready to run the study of the cell. overrides change
+// settings of the study. seed determines the records and the noise.
 func (c *Cell) federation(seed uint64, overrides []study.Override) (*federation, error) {
 	w, err := c.world(seed, overrides...)
 	if err != nil {
@@ -119,19 +120,20 @@ func (f *federation) score(ctx context.Context) (s Score) {
 	return s
 }
 
-// A loss compares predictions with the default settings to the best predictions of the grid.
+// A loss tells how much worse the default settings of a cell predict than the best settings that
+// the grid tried.
 type loss struct {
 	Cell
 	log, accuracy         float64 // mean log density and accuracy of the default method; accuracy is NaN if the outcome is a number
 	rule, best            float64 // mean log densities of private gradient steps with their default setting (the rule) and with the best setting
 	ruleRight, mostRight  float64 // accuracies of the rule and of the most accurate setting
-	clip, size            float64 // clip and step size of the setting with the best log density, as multiples of the rule's
+	clip, size            float64 // clip and step size with the best log density, as multiples of the defaults
 	replications, settled int     // number of replications, and number of settings that failed in no replication
 }
 
-// lossOf averages the scores of a cell over its replications. It leaves out settings that failed in
-// any replication. ok is false if the cell was simulated without the grid, or if the default method
-// failed.
+// lossOf averages the scores of one cell over its replications. It leaves out settings that failed
+// in any replication. ok is false if a replication has no scores for the grid, if the default
+// method failed in a replication, or if every setting of the grid failed.
 func lossOf(outcomes []Outcome) (l loss, ok bool) {
 	l = loss{Cell: outcomes[0].Cell, best: math.Inf(-1), rule: math.NaN(), ruleRight: math.NaN(), mostRight: math.Inf(-1)}
 	var replications []*Replication

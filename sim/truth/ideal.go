@@ -93,9 +93,9 @@ func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) err
 	return nil
 }
 
-// afterRelease returns the posterior variances after one release of the vector L⁻¹·score, where L =
-// lower is the Cholesky root of the pooled precision. Each element of the release has noise of the
-// given sd, and the vector has the given bias.
+// afterRelease returns the posterior variances after one release of the sum of the vectors
+// L⁻¹·score. Here L is the argument lower, the Cholesky root of the pooled precision. Each element
+// of the release has noise of the given sd. bias is the part of the sum that clipping has removed.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R
@@ -156,8 +156,9 @@ func diagonalOfInverse(precision *mat.SymDense) ([]float64, error) {
 	return variance, nil
 }
 
-// averaged returns the posterior variances of the coordinates, averaged over the posterior of the
-// spreads of groups. seen is the information that a release contains about the coordinates.
+// averaged returns the posterior variances of the coordinates of a model with groups, averaged over
+// the posterior of the spreads of the groups. seen is the information about the coordinates that a
+// release contains.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

@@ -87,8 +87,8 @@ type contributor struct {
 	score       *mat.VecDense
 	information *mat.SymDense
 	white       *mat.VecDense // the score in units of the precision
-	// root mean square norm of the score in units of the precision, at a draw from the posterior
-	// without noise
+	// root mean square norm of score, in units of the precision, if the score is evaluated at a
+	// draw from the posterior without noise
 	norm float64
 }
 

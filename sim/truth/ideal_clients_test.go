@@ -60,8 +60,9 @@ func TestIdealOfClients(t *testing.T) {
 	}
 }
 
-// The test checks the variance for one clipped client. With d = 2, C = 1 and n = 2, the slope ρ of
-// the clip is 1/4, so clipping multiplies the variance from the noise by 16.
+// The test checks the posterior variance after the release of one clipped client. There are two
+// coordinates, the clip is 1, and the norm of the score is 2. The slope ρ of the clip is therefore
+// 1/4 (see [pooled.idealOfClients]), and clipping multiplies the variance from the noise by 16.
 func TestIdealOfClippedClient(t *testing.T) {
 	const h, sd, clip = 50, 3, 1
 	unit := math.Sqrt(h)

@@ -31,8 +31,8 @@ type Measures struct {
 	// median over coordinates of the posterior sd divided by the pooled posterior's sd
 	WidthPooled float64 `json:"width_to_pooled"`
 	Ideal       float64 `json:"ideal_to_prior"` // median over coordinates of the ideal sd divided by the prior's sd
-	// distance of the posterior mean from the pooled mode: the difference in each coordinate is
-	// divided by the pooled sd, and RMS is the root mean square of the results
+	// distance of the posterior mean from the pooled mode: the root mean square, over coordinates,
+	// of the differences in pooled sds
 	RMS float64 `json:"rms"`
 }
 
@@ -169,8 +169,8 @@ func kindOf(m *fit.Model, i int) string {
 	return Kinds[0]
 }
 
-// A played holds the marginals of a posterior, and the numbers with which the posterior is
-// compared.
+// A played holds the results of a run that are measured: the marginals of the posterior, and the
+// numbers with which they are compared.
 type played struct {
 	own, prior []study.Normal
 	fit        *pooled
@@ -193,8 +193,9 @@ func (p *played) measures(coordinates []int) (m Measures) {
 	return m
 }
 
-// totalNoise returns the sd of the noise in a sum of all clients' vectors, for one release with
-// clip 1 that spends the whole budget.
+// totalNoise returns the sd of the noise that an ideal method would add to a sum of all clients'
+// vectors. The ideal method makes one release, with clip 1, for the same cost as all releases of
+// the study.
 func totalNoise(p *pvi.Protocol) (float64, error) {
 	view := p.Views()[0]
 	cost, err := p.Cost(view, p.Study().Privacy.Adjacency, p.Releases())
@@ -234,8 +235,8 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	return err
 }
 
-// hold returns the share of the pooled posterior's probability within the 90 % intervals of the
-// given marginals.
+// hold returns the mean probability of the 90 % intervals of the given marginals under the pooled
+// posterior. The mean is over the given coordinates.
 func (p *played) hold(marginals []study.Normal, coordinates []int) (share float64) {
 	for _, i := range coordinates {
 		q, sd := marginals[i], math.Sqrt(p.fit.cov.At(i, i))

@@ -33,7 +33,8 @@ type Options struct {
 	Progress func(done, of int, c *Cell) // called after every cell
 }
 
-// Run simulates cells. After each cell it adds a line to the results file.
+// Run simulates the cells of o and adds a line for each to the results file. It skips cells that
+// the file has already with the same seed, so a run that was stopped can continue.
 func Run(ctx context.Context, o Options) (err error) {
 	before, err := Read(o.Out)
 	if err != nil {

@@ -15,9 +15,8 @@ var files embed.FS
 var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
 
 // open returns the study of a public data set, the clients with their records, and the held-out
-// records. The record files are in the folder that the environment variable FEDPVI_DATA names. seed
-// determines which records are held out, and which client has each of the other records. overrides
-// change settings of the study.
+// records. [sim.FindData] finds the record files. seed determines which records are held out, and
+// which client has each of the other records. overrides change settings of the study.
 func (c *Cell) open(seed uint64, overrides ...study.Override) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)

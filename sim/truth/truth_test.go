@@ -283,8 +283,8 @@ func TestIdeal(t *testing.T) {
 	}
 }
 
-// The test checks that a run that was stopped can continue, that a cell with a cut-off line is
-// simulated again, and that the number of jobs does not affect the results.
+// The test checks that a stopped run can continue. A cell whose line was cut off must be simulated
+// again. The number of jobs must not affect the results.
 func TestRunContinues(t *testing.T) {
 	cells, err := Select(Cells(), "records=400,coefficients=3,unit=record,epsilon<=1")
 	if err != nil {
@@ -400,9 +400,9 @@ func TestBank(t *testing.T) {
 	}
 }
 
-// The test checks that the bank measures each kind of coordinate of a model with groups. With
-// almost no noise, the release is nearly ideal: the sds must be those of the ideal release, and the
-// mean must be the pooled mean.
+// The test checks that the bank measures coefficients, effects and spreads of a model with groups.
+// With almost no noise, the study is nearly ideal. The sds must be those of the ideal release, and
+// the posterior mean must be the pooled mean, up to the errors of the approximations.
 func TestBankOfGroups(t *testing.T) {
 	cell := find(t, "groups=5,epsilon=off,family=linear")
 	cell.Records = 2000

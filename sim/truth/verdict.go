@@ -78,7 +78,8 @@ func Summarise(outcomes []Outcome) []Summary {
 	return all
 }
 
-// summarise combines the outcomes of a cell. measures selects the measures of each replication.
+// summarise combines all replications of one cell. The function measures selects which measures of
+// a replication to combine, for example those of one kind of coordinates.
 func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summary {
 	s := Summary{Cell: outcomes[0].Cell}
 	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds, spread []float64
@@ -282,8 +283,8 @@ All:
 }
 
 // spreads writes a table for models with groups: the coverage for each kind of coordinate, over the
-// cells whose records are informative about this kind. Below the table, it writes the posterior
-// spreads of cells whose groups do not differ.
+// cells whose records are informative about this kind (see [Summary.Signal]). Below the table, it
+// writes how large the posterior spread is in cells whose groups do not differ.
 func spreads(w io.Writer, all []Summary) error {
 	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
 	if len(grouped) == 0 {
@@ -316,7 +317,8 @@ func spreads(w io.Writer, all []Summary) error {
 	return nil
 }
 
-// fails reports whether the coverage of a cell is so low that chance cannot explain it.
+// fails reports whether the coverage of a cell is below tooLittle with a confidence of 99.5 %, so
+// that chance is an unlikely explanation.
 func fails(s *Summary) bool { return s.Upper < tooLittle }
 
 // failures writes the cells whose coverage is too low (see fails), and the cells with failed runs.

@@ -219,12 +219,12 @@ type world struct {
 	test    *shard.Records // held out
 	half    float64        // length in the predictor's unit that equals 1 on the model's scale
 
-	// truth has the coordinates of θ from which all records were drawn, and NaN for a coordinate
-	// without a true value. It is nil if different records were drawn from different θ.
+	// truth has the coordinates of the θ from which all records were drawn. A coordinate without a
+	// true value is NaN. truth is nil if the records were drawn from several values of θ.
 	truth []float64
 
-	// between has the variance of each coordinate of θ between clients. It is nil if the records of
-	// all clients are drawn from the same θ.
+	// between has, for each coordinate of θ, its variance between clients. It is nil if the records
+	// of all clients are drawn from the same θ.
 	between []float64
 }
 
@@ -308,9 +308,9 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	return w, w.takeTruth(c, truth)
 }
 
-// takeTruth sets the true values of the fitted model's coordinates. Coordinates for which truth has
-// no element have none. If clients have different coefficients, the true values depend on the
-// privacy unit:
+// takeTruth sets w.truth, the true values of the coordinates of the fitted model. truth has the
+// values from which records were drawn; a coordinate beyond its end has no true value. If clients
+// have different coefficients, the true values depend on the privacy unit:
 //
 //   - If the unit is the record, there are none, because the pooled records have no common coefficients.
 //   - If the unit is the client, they are the coefficients of the population of clients.
@@ -350,8 +350,8 @@ func (c *Cell) sizes() []int {
 	return sizes
 }
 
-// sortHalf sorts the records at every second position of order by outcome, so that neighbours have
-// similar outcomes. The records at the other positions stay in random order.
+// sortHalf makes neighbours similar: it sorts the records at every second position of order by
+// outcome. The records at the other positions stay in random order.
 func sortHalf(records *shard.Records, order []int) {
 	var half []int
 	for i := 0; i < len(order); i += 2 {

@@ -74,12 +74,12 @@ func (c Candidate) String() string {
 	return strings.Join(words, ", ")
 }
 
-// A space is the search space. Each coordinate is a multiple of a setting's default value, on a
-// logarithmic scale.
+// A space is the set of settings that a search tries. A point of the space has one coordinate for
+// each key, which multiplies the default value of the setting on a logarithmic scale.
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol
-	start []string // settings in the form key=, which remove the searched keys from the study
+	start []string // settings in the form key=, which remove the searched keys from the study, so that defaults apply
 	clip  float64  // clip measured on generated records; 0 if the clip has a default rule
 	named bool     // whether the study sets a searched key
 }
@@ -123,9 +123,10 @@ func newSpace(load loader) (*space, error) {
 // A loader reads the study, with settings that replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// If a model has no default clip, the clip is the quantile clipQuantile of the norms of gradients
-// of generated records, computed at clipDraws random points θ. One gradient in five is then longer
-// than the clip, about as many as with the default clip for log odds.
+// If a model has no default clip, the search measures one. It computes gradients of generated
+// records at clipDraws random values of θ, and takes the quantile clipQuantile of their norms. One
+// gradient in five is then longer than the clip, about as many as with the default clip for log
+// odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
@@ -178,8 +179,8 @@ func searched(p *pvi.Protocol) []string {
 // candidates have the default rate.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
-// candidate returns the candidate at a point u of the unit cube, with one coordinate for each
-// key.
+// candidate returns the settings at a point of the search space. u has a number in [0, 1] for each
+// key of the space.
 func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
 	c.overrides = slices.Clone(s.start)
@@ -196,7 +197,7 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// The search varies the product of the number of steps and the step size. This product
+			// The coordinate multiplies the product of the number of steps and the step size, which
 			// is the distance that all steps together can move.
 			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:
