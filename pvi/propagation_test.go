@@ -52,8 +52,8 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 	}
 }
 
-// If batches are drawn for a whole epoch at once, the first step of an epoch is charged for the
-// whole epoch.
+// With random allocation, the batches of a whole epoch are drawn at once. The first step of an
+// epoch is therefore charged for the whole epoch.
 func TestPropagationPaysForEpochs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -158,8 +158,9 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A site that is killed between rounds and restored releases the same bytes as a site that is never
-// restored. Restore refuses a state whose charges do not equal its solver's steps.
+// The test kills a site between rounds and restores it from its saved state. It releases the same
+// bytes as a site that was never killed. Restore refuses a state in which the number of charged
+// releases differs from the solver's number of steps.
 func TestPropagationSiteRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -289,10 +290,11 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	}
 }
 
-// The noise in a factor is the noise of an average of sums. The clients of this test have no
-// records, so their precisions are normal numbers around zero. A precision below the sd of the
-// noise is raised to the sd, so 15.9 % of the precisions stay above it. In 800 draws a correct
-// program is 5 standard errors off in 6 of 10^7 cases.
+// The test checks the size of the noise in a client's factor, which is the noise in an average of
+// sums. The clients have no records, so their precisions are normal numbers with mean 0 before they
+// are raised. A precision below the sd of the noise is raised to the sd. A share of 15.9 % of the
+// precisions is therefore above it. In 800 draws a correct program is 5 standard errors off in 6 of
+// 10^7 cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065

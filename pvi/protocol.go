@@ -30,9 +30,9 @@ type Protocol struct {
 	method   method.Method // method of the rounds
 	messages method.Messages
 
-	// The lists before and after contain the phases before and after the rounds. Each list has one
-	// element, or none if the study has no such phase. The releases of these phases use part of the
-	// study's privacy budget.
+	// before and after hold the phases before and after the rounds: a scale phase and a last round.
+	// Each list has one element, or none if the study has no such phase. The releases of these
+	// phases use part of the study's privacy budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
 

@@ -21,8 +21,9 @@ func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	return st
 }
 
-// falsified runs the first round of a study. Before the last answer arrives, it calls lie to change
-// the server's open round. The server then computes the outcome from the changed round.
+// falsified runs the first round of a study with a coordinator that cheats. Before the last answer
+// arrives, it calls lie, which may change the open round of the server. The server then computes
+// the outcome from the changed round.
 func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	t.Helper()
 	h := newHouse(t, publishedStudy(t), 3, 1)
@@ -99,8 +100,8 @@ func exchange(a, b []int64) {
 	}
 }
 
-// Releases are still checked if the server and the sites are restored between any two messages of a
-// round.
+// The test restores the server and the sites between any two messages of a round. The sites still
+// check the releases in the outcome, and accept an honest outcome.
 func TestReleasesAreKept(t *testing.T) {
 	h := newHouse(t, publishedStudy(t), 3, 1)
 	h.runRestarting()

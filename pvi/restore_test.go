@@ -70,7 +70,8 @@ func TestRestoreErrors(t *testing.T) {
 			}
 		})
 	}
-	// With more clients in the roster, a client's noise share in the same study is different.
+	// A client's noise share depends on the number of clients in the roster. A state that was saved
+	// with another roster is therefore refused.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	state, err := many.sites[0].MarshalBinary()

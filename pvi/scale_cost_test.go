@@ -40,9 +40,9 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The cost of the passes is their share of the target's μ². It agrees with the cost of the
-// accountant's event. The noise of the rounds is calibrated to the remaining budget. The cost of
-// the whole study is at most its target and close to it.
+// The test checks the budget of the scale phase. The passes together cost their share of the
+// target's μ², by a formula and by the accountant. The noise of the rounds is calibrated to the
+// remaining budget, so that the cost of the whole study is at most its target and close to it.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{scalestudy.Record, ""},

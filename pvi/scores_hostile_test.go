@@ -24,8 +24,9 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// neighbours returns two data sets of one client that differ by one privacy unit: one record, or
-// all records.
+// neighbours returns two data sets of one client that differ in one privacy unit. If the unit is
+// the record, one record is added or replaced. If the unit is the client, all records are replaced,
+// under zero-out by zeros. Some numbers are extreme or not finite.
 func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [2]*shard.Records {
 	number := func(most float64) float64 {
 		switch r.IntN(5) {
@@ -66,10 +67,10 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 	return [2]*shard.Records{with, without}
 }
 
-// The releases for two neighbouring data sets differ by at most the sensitivity in the accounting,
-// exact to one lattice step. This holds in rounds after any opened sums, and when rounds are
-// missed or void. The releases never cost more than the charges, and both data sets give the same
-// errors.
+// The test runs two sites with neighbouring records and the same noise. In every round, up to one
+// lattice step, the releases differ by at most the sensitivity in the accounting. This holds
+// whatever sums were opened before, and if rounds are missed or void. The releases never cost more
+// than the charges, and both sites return the same errors.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
 func TestScoresOfNeighbours(t *testing.T) {
@@ -186,8 +187,8 @@ func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int
 	}
 }
 
-// settleHostile ends a round with a void outcome, or with an arbitrary sum that does not come
-// from answers.
+// settleHostile ends a round with an outcome that the answers did not lead to: a void outcome, or
+// an arbitrary sum.
 func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered bool, sites [2]*Site) {
 	t.Helper()
 	o := &Outcome{Protocol: p.digest, Sequence: round, Number: round, Verdict: Void}

@@ -54,7 +54,8 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded returns out with the constant that results from applying op to the constants a and b.
+// folded computes an operation on constants at compile time. It returns out with the constant that
+// is the result of applying op to a and b.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())
@@ -90,8 +91,8 @@ func aboveTwo(op ir.Op, a, b bool) bool {
 	return false
 }
 
-// binary returns the result of an elementwise operation with two arguments. A scalar is combined
-// with each element of a container.
+// binary returns the result of applying the elementwise operation op to a and b. If one of them is
+// a scalar, it is combined with each element of the other.
 func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	out := value{role: s.roleOf(a, b, at), shape: a.shape, known: true, above: aboveTwo(op, a.above, b.above), in: real}
@@ -113,9 +114,9 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	return out
 }
 
-// roleOf returns the role of the result of an operation on a and b. If one operand has one value
-// for each record, the result also has one value for each record. The other operand must then be a
-// single number that is the same for all records.
+// roleOf returns the role of the result of an elementwise operation on a and b. If a or b has one
+// value for each record, so has the result. The other operand must then also have one value for
+// each record, or be a single number that is the same for all records.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {
@@ -228,8 +229,8 @@ func (s *stager) row(a value, r int) value {
 	return out
 }
 
-// mostFactors is the largest absolute value of an integer exponent for which a power is computed as
-// a product.
+// mostFactors is the largest exponent, in absolute value, for which [stager.power] computes a power
+// as a product.
 const mostFactors = 16
 
 // power returns the value of a^b. If a may be negative or 0, it refuses the power unless b is 2, ½

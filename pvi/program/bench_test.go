@@ -46,8 +46,8 @@ func compiled(t testing.TB, text string, data program.Data) *model.Model {
 	return c.Model
 }
 
-// For a regression with six coordinates that is written with scalars, the clipped gradient takes at
-// most 1.1 times as long as for the same regression written as one matrix product.
+// BenchmarkRegression measures the clipped gradient of a regression with six coordinates in two
+// forms. Written with scalars, it takes at most 1.1 times as long as written as one matrix product.
 func BenchmarkRegression(b *testing.B) {
 	const rows, n = 8192, 5
 	r := rand.New(rand.NewPCG(1, 2))
@@ -108,9 +108,10 @@ func BenchmarkCompile(b *testing.B) {
 	b.ReportMetric(float64(strings.Count(text, "\n")), "lines")
 }
 
-// BenchmarkLatent measures the clipped gradient of a Poisson regression with a normal latent of the
-// record, and the clipped gradient of the same density at a given value of the latent. The former
-// takes at most 20 times as long with one covariate, and less with more covariates.
+// BenchmarkLatent compares two programs: a Poisson regression in which every record has a normal
+// latent, and the same density at a given value of the latent. With one covariate, the clipped
+// gradient of the first program takes at most 20 times as long as that of the second. With more
+// covariates the ratio is smaller.
 func BenchmarkLatent(b *testing.B) {
 	const rows = 8192
 	for _, width := range []int{1, 60} {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// cumulative is the distribution function F of a density. args is the number of arguments of the
-// density. below computes log F, and above computes log(1 − F).
+// cumulative computes the distribution function F of a density with args arguments: the function
+// below returns log F(y), and the function above returns log(1 − F(y)).
 type cumulative struct {
 	args         int
 	below, above func(p pen, y value, a []value) value
@@ -27,9 +27,9 @@ var cumulatives = map[string]cumulative{
 	"gumbel":  {2, pen.gumbelBelow, func(p pen, y value, a []value) value { return p.logRest(p.gumbelBelow(y, a)) }},
 }
 
-// symmetric returns the distribution function F(z(y)) of a density with args arguments. F must be
-// symmetric: F(−z) = 1 − F(z). The operation log computes log F(z), and z standardises the variate
-// y.
+// symmetric returns the [cumulative] of a density with args arguments whose distribution function
+// is F(z), where z is the standardised variate and F(−z) = 1 − F(z). The operation log computes log
+// F(z). The function z standardises the variate y.
 func symmetric(args int, log ir.Op, z func(p pen, y value, a []value) value) cumulative {
 	return cumulative{
 		args,
@@ -57,9 +57,10 @@ func (p pen) logBeta(a, b value) value {
 	return p.sub(p.add(p.is(ir.Lgamma, a), p.is(ir.Lgamma, b)), p.is(ir.Lgamma, p.add(a, b)))
 }
 
-// cumulativeName returns the name of the density to which a function such as normal_lccdf belongs.
-// above is true if the function computes the log of 1 minus the distribution function. ok is false
-// if no such function has the given name.
+// cumulativeName splits the name of a distribution function, such as normal_lccdf, into the name of
+// the density and the suffix. above is true if the function computes the log of 1 minus the
+// distribution function. ok is false if the name has none of the suffixes of distribution
+// functions.
 func cumulativeName(name string) (density string, above, ok bool) {
 	if density, ok = strings.CutSuffix(name, "_lccdf"); ok {
 		return density, true, true
@@ -100,8 +101,8 @@ func (s *stager) cumulativeOf(name string, at syntax.Span) cumulative {
 	return c
 }
 
-// probability returns minus the log of the probability that the variate of a record lies between
-// the bounds of a truncation.
+// probability returns the term of a truncated density: minus the log of the probability that the
+// variate lies between the bounds of the truncation.
 func (s *stager) probability(t *syntax.Statement) value {
 	p := pen{s, *t.Truncated}
 	c := s.cumulativeOf(t.Name, p.at)

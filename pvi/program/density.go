@@ -21,8 +21,8 @@ func densityName(e *syntax.Expr) (string, bool) {
 	return densityIn(e.Text)
 }
 
-// densityIn returns the name of the density that a function such as normal_lpdf computes, given the
-// function's name.
+// densityIn removes the suffix from the name of a function such as normal_lpdf, and returns the
+// name of the density. It returns false if the name has no suffix of a log density.
 func densityIn(function string) (string, bool) {
 	for _, suffix := range suffixes {
 		if name, ok := strings.CutSuffix(function, suffix); ok {
@@ -32,18 +32,19 @@ func densityIn(function string) (string, bool) {
 	return "", false
 }
 
-// A terms function returns log densities: one for each element of y, given the arguments a.
+// terms is the type of functions that compute log densities from simpler operations. The result has
+// one log density for each element of y, given the arguments a.
 type terms func(s *stager, y value, a []value, at syntax.Span) value
 
 // A density is a probability density of the Stan language. args is the number of its arguments.
 type density struct {
 	args  int
 	write terms
-	// fused is the operation of a record program that computes the density if the variate depends
-	// only on the row. The field is NoDensity if there is no such operation.
+	// fused is the density operation of record programs that computes this density in one step. The
+	// variate must then depend only on the row. fused is NoDensity if there is no such operation.
 	fused ir.Density
-	// prior is the density of record programs for a variate that is a parameter. The field is
-	// NoDensity if record programs have no such prior.
+	// prior is the density that a record program states for a parameter whose prior is this
+	// density. It is NoDensity if record programs have no such prior.
 	prior ir.Density
 	// change converts the variate and the arguments, as they are written in the program, to the
 	// variate and arguments of fused, prior and write. It is nil if no conversion is necessary.
@@ -54,8 +55,8 @@ type density struct {
 	// mean returns the mean of the density. The field is nil if the compiler cannot compute the
 	// mean.
 	mean func(p pen, a []value) value
-	// vector is true if an argument of a single variate is a vector, such as the log odds of
-	// classes.
+	// vector is true if the density of a single variate has a vector as an argument, such as the
+	// log odds of the classes of a categorical density.
 	vector bool
 	// whole is true if the variate is a count or a class. In that case the variate must be an
 	// integer that is not less than least.
@@ -127,8 +128,9 @@ func (s *stager) truncated(t *syntax.Statement) {
 	}
 }
 
-// density adds a density to the log density: as the prior of a parameter if possible, otherwise as
-// a term.
+// density adds the log density of a variate to the program. If the variate consists of elements of
+// a parameter, the density becomes their prior where possible. Otherwise it becomes a term of the
+// log density.
 func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	if name == "lkj_corr_cholesky" {
 		s.correlation(variate, arguments, at)
@@ -177,9 +179,9 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 	return y, args
 }
 
-// isPrior reports whether a density can be the prior of a parameter. The variate must consist of
-// elements of one parameter. The arguments must be constants or functions of parameters. The
-// statement must not depend on records.
+// isPrior reports whether a density statement has the form of a prior: the variate y must consist
+// of elements of one parameter, the arguments must be constants or functions of parameters, and the
+// statement must be outside the loop over the records and under no condition.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop != nil || s.mask.known {
 		return false
@@ -195,7 +197,8 @@ func (s *stager) isPrior(y value, args []value) bool {
 	return true
 }
 
-// termOf returns a log density as a value, summed over the elements of the variate.
+// termOf returns the sum of the log densities of the elements of y. It refuses a variate that can
+// have values for which the density is not defined.
 func (s *stager) termOf(d density, name string, y value, args []value, at syntax.Span) value {
 	if d.whole && (!y.in.Whole || !(y.in.Low >= d.least)) {
 		s.fail("E402", at, "%s is a density of whole numbers from %g on: declare the variate int<lower=%g>, with such bounds of the column.", name, d.least, d.least)
@@ -219,7 +222,7 @@ func (s *stager) markDensity(variate, out value) {
 	}
 }
 
-// fused returns a log density as one operation of a record program. It returns false if there is no
+// fused returns the log density of y as a single density operation. It returns false if there is no
 // such operation for these arguments.
 func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value, bool) {
 	if d.fused == ir.NoDensity || s.phase(y) != ir.Data {
@@ -306,8 +309,8 @@ func chiSquare(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	return y, []value{s.scaled(a[0], .5, at), constant(.5)}
 }
 
-// proportion converts a mean μ and a precision κ to the two shapes of a beta density, μκ and (1 −
-// μ)κ.
+// proportion is the function change of the beta density that is parametrised by a mean μ and a
+// precision κ. It converts these arguments to the two shapes μκ and (1 − μ)κ.
 func proportion(s *stager, y value, a []value, at syntax.Span) (value, []value) {
 	first := s.binary(ir.Mul, a[0], a[1], at)
 	second := s.binary(ir.Sub, a[1], first, at)

@@ -12,7 +12,8 @@ import (
 
 var real = ir.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// said describes a value with the given role and shape, for a message.
+// said returns words for a value with the given role and shape, such as "a vector for each record".
+// Messages contain these words.
 func said(r role, sh shape) string {
 	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[sh.base]
 	if len(sh.dims) > inner[sh.base] {
@@ -147,7 +148,8 @@ func (s *stager) scalars(v value, at syntax.Span) []value {
 	return out
 }
 
-// pickAt returns element k, counted from 0, of a value that is one node or a list of constants.
+// pickAt returns element k of v, counted from 0. v must be stored as one node or as a list of
+// constants.
 func (s *stager) pickAt(v value, k int) value {
 	out := value{shape: shape{}, known: true, whole: v.whole, above: v.above, in: v.in, from: v.from, first: v.first + k}
 	if v.mixed {
@@ -166,7 +168,8 @@ func (s *stager) pickAt(v value, k int) value {
 	return out
 }
 
-// phase returns the phase of a value: the kinds of inputs on which the value depends.
+// phase returns the phase of a value: whether the value depends on parameters, on the row, on both
+// or on neither.
 func (s *stager) phase(v value) ir.Phase {
 	if v.fixed() {
 		return ir.Fixed
@@ -204,7 +207,9 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	return v
 }
 
-// logical returns v for use as a condition. It refuses v if v is not allowed as a condition.
+// logical checks that v may be used as a condition, and returns v with its separate elements
+// joined. A condition must not depend on the number of a record or on a sum over records. Outside
+// generated quantities it must not depend on parameters.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
 		s.fail("E201", at, "a comparison with the number of a record makes the density depend on the order of the records.")
@@ -243,7 +248,8 @@ func counted(v value) value {
 	return v
 }
 
-// operator returns the result of the operator op for the operands a and b.
+// operator returns the value of the expression a op b, where op is an operator of the language such
+// as "+" or "==".
 func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	switch op {
 	case "==", "!=", "<", "<=", ">", ">=", "&&", "||":
@@ -276,7 +282,8 @@ func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	return s.wholeDivision(op, a, b, at)
 }
 
-// arithmetic returns the result of an elementwise operation that gives an integer for two integers.
+// arithmetic does the same as binary, and marks the result as an integer if both operands are
+// integers.
 func (s *stager) arithmetic(op ir.Op, a, b value, at syntax.Span) value {
 	out := s.binary(op, a, b, at)
 	out.whole = a.whole && b.whole

@@ -31,13 +31,14 @@ func (r record) is(column string, level float64) float64 {
 // given maps the names of parameters to their values, on the parameters' own scale.
 type given map[string]float64
 
-// level returns the value of a parameter for the level of a group.
+// level returns the value that a parameter has for the given level of a group. Levels are counted
+// from 0.
 func (p given) level(name string, level float64) float64 {
 	return p[name+"["+string(rune('1'+int(level)))+"]"]
 }
 
-// age returns the linear predictor of most cases: an intercept and the effect of age. Age is
-// centred at 59, the middle of its bounds.
+// age returns the linear predictor that most formulas in this file share: an intercept plus the
+// effect of age. Age is centred at 59, the middle of its bounds.
 func (p given) age(r record) float64 { return p["Intercept"] + p["b_age"]*(r["age"]-59) }
 
 func (p given) smoking(r record) float64 { return p.age(r) + p["b_smoking_yes"]*r["smoking"] }
@@ -74,7 +75,7 @@ func betaLog(y, mean, phi float64) float64 {
 	return (a-1)*math.Log(y) + (b-1)*math.Log1p(-y) - betaFunction(a, b)
 }
 
-// gammaLog returns the log density of the gamma distribution with the given mean and shape.
+// gammaLog returns the log density of y under the gamma distribution with the given mean and shape.
 func gammaLog(y, mean, shape float64) float64 {
 	rate := shape / mean
 	return shape*math.Log(rate) - special.Lgamma(shape) + (shape-1)*math.Log(y) - rate*y
@@ -91,8 +92,8 @@ func mixed(y, share, zero, other float64) float64 {
 	return math.Log1p(-share) + other
 }
 
-// past returns the log density of an outcome that is 0 with probability share, and otherwise is a
-// positive number with log density other.
+// past returns the log density of y in a hurdle model. The outcome is 0 with probability share, and
+// otherwise a positive number with log density other.
 func past(y, share, other float64) float64 {
 	if y == 0 {
 		return math.Log(share)
@@ -364,7 +365,8 @@ func formulas(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// translated is a formula that was translated and compiled, with columns of made-up records.
+// translated is a formula that was translated into a program and compiled, with made-up records to
+// test it on.
 type translated struct {
 	*loaded
 	rows []record
@@ -445,7 +447,8 @@ func compileFormula(w *formula.Written, columns []formula.Column) (*program.Comp
 	return program.Compile(tree, data)
 }
 
-// valueOf returns the value of v in the data block for a record whose column has the value x.
+// valueOf returns the value of the program's variable v for a record. x is the record's value in
+// the column from which v is made.
 func valueOf(columns []formula.Column, v formula.Variable, x float64) float64 {
 	for _, c := range columns {
 		switch {

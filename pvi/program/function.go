@@ -4,8 +4,9 @@ import "fedpvi/pvi/program/syntax"
 
 const mostCalls = 12
 
-// returned holds the value of a return statement. mask is the condition on the record under which
-// the statement is reached. If there is no condition, mask.known is false.
+// returned is the effect of a return statement: value is the returned value, and mask is the
+// condition on the record under which the statement is reached. If there is no condition,
+// mask.known is false.
 type returned struct{ mask, value value }
 
 // ended reports whether the function that is being evaluated has returned without a condition.

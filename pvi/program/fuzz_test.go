@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// perByte is roughly the number of machine words that the tree needs for each byte of a program.
+// perByte is roughly the number of machine words of the syntax tree for each byte of a program.
 const perByte = 8
 
 // The parser and the compiler do not panic, and the memory that they allocate is bounded. They

@@ -45,8 +45,8 @@ func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quant
 	return out
 }
 
-// quantity returns the value of a declared quantity. record is true if each record has a value of
-// its own.
+// quantity returns the generated quantity that statement d declares. record is true if every record
+// has a value of its own.
 func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	v := s.variables[d.Name]
 	if v == nil || v.bad {

@@ -49,8 +49,8 @@ var cumulative = map[string]func(x float64) float64{
 	"ordered_probit_rng(a, [-1, c]')":   cuts(distuv.UnitNormal.CDF, -1.7, .9),
 }
 
-// sums returns the distribution function of a count that is at least first, given its
-// probabilities.
+// sums returns the distribution function of a count from the probabilities of its values. first is
+// the smallest value.
 func sums(first float64, probability func(k float64) float64) func(x float64) float64 {
 	return func(x float64) (sum float64) {
 		for k := first; k <= x; k++ {
@@ -104,8 +104,8 @@ func generated(t testing.TB, quantities string) *program.Compiled {
 // point holds the coordinates of a = 0.7 and c = 1.6.
 var point = []float64{.7, math.Log(1.6)}
 
-// Random functions draw from the distributions that their names give. The test compares draws with
-// distribution functions by the test of Kolmogorov and Smirnov.
+// The test checks that each random function draws from the distribution in its name. It compares
+// 4000 draws with the distribution function by the Kolmogorov–Smirnov test.
 func TestRandomNumbers(t *testing.T) {
 	const n = 4000
 	for call, cdf := range cumulative {
@@ -136,7 +136,8 @@ func TestRandomNumbers(t *testing.T) {
 	}
 }
 
-// Draws of containers are independent, even if an argument is a single number.
+// The elements of a random container are independent, even if all of them have the same argument,
+// as c in normal_rng([a, a]', c).
 func TestRandomContainers(t *testing.T) {
 	for _, call := range []string{"normal_rng([a, a]', c)", "student_t_rng(5, [0, 0]', c)", "neg_binomial_2_rng([2, 2]', c)", "bernoulli_rng([.4, .4]')"} {
 		g := generated(t, fmt.Sprintf("vector[2] x = to_vector(%s);", call)).Quantities.Generator([32]byte{2})
@@ -198,8 +199,9 @@ func TestQuantities(t *testing.T) {
 	}
 }
 
-// If a program generates no quantities of records, the compiler adds the log density, the mean and
-// a new outcome. The mean agrees with the mean of the outcomes.
+// The test checks the quantities that the compiler adds to a program without generated quantities:
+// the log density of a record, the mean of its outcome and a new outcome. The stated mean agrees
+// with the mean of many new outcomes.
 func TestPredictionsOfDensities(t *testing.T) {
 	for density, outcomes := range map[string][]string{
 		"z ~ normal(a, c)":                                   {"z"},

@@ -13,7 +13,8 @@ import (
 // mostLatents is the largest number of latents of a record.
 const mostLatents = 2
 
-// A closeness states how close the density of a latent of unit scale is to the normal density.
+// A closeness states how similar the density of a latent is to a normal density, if the latent is
+// scaled to have roughly unit scale.
 type closeness int
 
 const (
@@ -121,9 +122,9 @@ func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value 
 	return constant(0)
 }
 
-// addLaw sets the density of y, which consists of elements of a parameter of latents. It returns
-// false if one of the elements already has a density. The caller must then add the density to the
-// log density as a further factor.
+// addLaw makes d the density of latents. y consists of elements of a parameter whose elements are
+// latents. It returns false if one of the elements already has a density. The caller must then add
+// the density to the log density as a further factor.
 func (s *stager) addLaw(d density, name string, y value, args []value, at syntax.Span) bool {
 	elements := y.from.latents[y.first : y.first+y.shape.size()]
 	if slices.ContainsFunc(elements, func(l *latent) bool { return l.law != "" }) {
@@ -153,9 +154,10 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 	return true
 }
 
-// A frame returns the center and the scale of the density of a latent, measured on the
-// unconstrained scale. a holds the arguments of the density. whole is true if (latent −
-// center)/scale has the same density with location 0 and scale 1.
+// A frame computes the location and the scale of a latent's density on the unconstrained scale,
+// from the arguments a of the density. With them, the latent is rewritten as center + scale·z with
+// a new latent z of roughly unit scale. whole is true if z has the same density as the latent, with
+// location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
 // frames holds the frame of each density that a latent may have.
@@ -189,7 +191,9 @@ func located(p pen, c ir.Constraint, a []value) (center, scale value, whole bool
 	return p.positive(c, a[1])
 }
 
-// positive returns the frame of a latent whose density is concentrated near a positive number.
+// positive returns the frame of a latent whose density is concentrated near the positive number
+// near. If the latent is bounded by 0 from below, the location is the log of this number, and
+// otherwise 0. The scale is 1.
 func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole bool) {
 	if c.Kind == ir.Lower && c.Lower == 0 {
 		return p.log(near), constant(1), false
@@ -197,8 +201,9 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 	return constant(0), constant(1), false
 }
 
-// framed returns the unconstrained value of a latent as a function of z, a latent with roughly unit
-// scale. It also returns the log density of z.
+// framed rewrites the latent l as a function of a new latent z with roughly unit scale. free is the
+// unconstrained value of l, log is the log density of z, and like states how similar this density
+// is to a normal density.
 func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, like closeness) {
 	p := pen{s, at}
 	center, scale, whole := frames[l.density.prior](p, c, l.args)
@@ -305,7 +310,7 @@ func (s *stager) integrated(v value) model.Expr {
 }
 
 // markIntegral declares to the builder that an integrated log density is the log density of the
-// record's outcomes, if all its terms are densities of data.
+// record's outcomes. It does so only if all terms of the log density are densities of data.
 func (s *stager) markIntegral(record model.Expr) {
 	if s.terms != len(s.variates) {
 		return

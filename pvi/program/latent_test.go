@@ -98,7 +98,8 @@ model { mu ~ normal(0, 1); phi ~ gamma(2, 1); u ~ gamma(phi, phi); y ~ poisson(e
 	},
 }
 
-// The log density of a record is the logarithm of the integral over its latents.
+// The test compares the log density of a record with the logarithm of the integral over the
+// record's latents, which is known in closed form for these programs.
 func TestLatentsWithClosedForms(t *testing.T) {
 	for name, c := range closedForms {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +157,9 @@ func TestLatentInWords(t *testing.T) {
 	}
 }
 
-// The quantity log_lik is integrated over the latents, as the log density of the record is.
+// The quantity log_lik of a record with a latent is an integral over the latent. The test checks
+// that it equals the log density of the record, whether the program or the compiler defines the
+// quantity.
 func TestLogLikelihoodOfLatents(t *testing.T) {
 	text := overdispersed + "generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = poisson_log_lpmf(k[n] | a + b * x[n] + e[n]); }"
 	for predict, text := range map[bool]string{false: text, true: overdispersed} {
@@ -239,8 +242,8 @@ func integral(low, high float64, f func(u float64) float64) (sum float64) {
 	return sum
 }
 
-// laws lists densities of a latent. low, high and log are the range and the log density for an
-// integral on a grid.
+// laws lists densities that a latent may have. To check a compiled program, the test integrates on
+// a grid from low to high, with log as the log density of the latent.
 var laws = map[string]struct {
 	declared  string
 	low, high float64

@@ -28,7 +28,8 @@ type product struct {
 // results are correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
-// formOf returns the stored form of a number, or a form that has the number as its only summand.
+// formOf returns the stored form of v if there is one. If v is an unconstrained element of a
+// parameter, its form is 1·v. Otherwise the form has v as its only summand.
 func (s *stager) formOf(v value) form {
 	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
 		return f
@@ -87,11 +88,12 @@ func (s *stager) times(f form, x value, at syntax.Span) form {
 	return out
 }
 
-// mostTerms is the largest number of terms of a sum that is written as a dot product.
+// mostTerms limits the number of terms of a form. Longer sums are not written as dot products.
 const mostTerms = ir.MaxRecordVector
 
-// asProduct returns v computed from its form, if the form has at least two products. Products with
-// consecutive coordinates of θ become one dot product of data and parameters.
+// asProduct returns v computed in a faster way, if the form of v has at least two products.
+// Products whose parameters have consecutive coordinates of θ are combined into one dot product of
+// data and parameters.
 func (s *stager) asProduct(v value, at syntax.Span) value {
 	f, ok := s.forms[v.node]
 	if !ok || v.fixed() || v.parts != nil || len(f.terms) < 2 || len(f.terms) > mostTerms {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// An outcome is the variate y of a density of the record. args holds the arguments of this density,
-// after the density's function change has converted them.
+// An outcome describes a density statement about data: y is the variate, and args holds the
+// arguments of the density, after the density's function change has converted them.
 type outcome struct {
 	name    string
 	density density

@@ -29,8 +29,8 @@ type parameter struct {
 	latents []*latent
 }
 
-// A prior is the prior of consecutive elements of a parameter. first is the index of the first of
-// these elements.
+// A prior is a density that is the prior of consecutive elements of a parameter. first is the index
+// of the first of these elements.
 type prior struct {
 	density ir.Density
 	args    []value // arguments of the density; each is a number, or has one element for each element that has this prior
@@ -66,8 +66,9 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 	return true
 }
 
-// checkPrior refuses a density that cannot be the density of y, which consists of elements of a
-// parameter.
+// checkPrior refuses a density that cannot be the prior of y, which consists of elements of a
+// parameter. The sizes of the arguments must fit y, arguments that must be positive must be known
+// to be positive, and the bounds of y must lie within the support of the density.
 func (s *stager) checkPrior(d density, name string, y value, args []value, at syntax.Span) {
 	info, _ := d.prior.Info()
 	for k, a := range args {
@@ -83,8 +84,7 @@ func (s *stager) checkPrior(d density, name string, y value, args []value, at sy
 	}
 }
 
-// inside reports whether a density with the given support is positive at all values that a
-// constraint allows.
+// inside reports whether all values that the constraint c allows lie in the support of a density.
 func inside(support ir.Support, c ir.Constraint) bool {
 	switch support {
 	case ir.OnPositive:

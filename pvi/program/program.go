@@ -96,7 +96,8 @@ const (
 	partCost     = 8       // an element that is stored as a value of its own counts for this number of elements
 )
 
-// errStop is the panic value that ends the evaluation of a statement after an error was reported.
+// errStop is the value with which [stager.fail] panics. It ends the evaluation of a refused
+// statement, and [stager.attempt] recovers from it.
 var errStop = errors.New("a statement was refused")
 
 // report adds a message. It leaves out a message whose code and place were reported before, and all
@@ -121,7 +122,7 @@ func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
 	}
 }
 
-// attempt calls do. It returns false if do reported an error and stopped.
+// attempt calls do, and recovers if do refuses a statement. It returns false in that case.
 func (s *stager) attempt(do func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != error(errStop) {
@@ -147,12 +148,12 @@ type stager struct {
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
 	latents    []*latent    // the latents in hidden
-	units      []model.Expr // for each element of latents, a latent with roughly unit scale from which the element is computed
-	freed      []placed     // value of each element of latents, as a function of the same element of units
+	units      []model.Expr // for each element of latents, the new latent with roughly unit scale that replaces it
+	freed      []placed     // for each element of latents, its value as a function of the new latent in units
 	dim        int          // number of coordinates of all parameters that have been declared
 	likelihood value        // sum of the terms of one record's log density
 	terms      int          // number of terms in likelihood
-	variates   []value      // variates of the added log densities that are densities of data and are under no condition
+	variates   []value      // variates of the terms of the log density that are data and that no condition applies to
 	outcome    outcome
 	loop       *loop // the current loop over the records; nil outside such a loop
 	mask       value // condition on the record for the current statement; mask.known is false if there is none
@@ -195,8 +196,8 @@ type variable struct {
 	bad   bool // whether a statement that declares or assigns the variable was refused
 }
 
-// spend counts a step and the n elements of a new value. If a limit is exceeded, spend refuses the
-// program.
+// spend counts one step of the compiler and the n elements of a new value. It refuses the program
+// if it exceeds a limit.
 func (s *stager) spend(at syntax.Span, n int) {
 	s.steps++
 	s.numbers += n
@@ -317,8 +318,8 @@ func (s *stager) declared(d *syntax.Statement) {
 	}
 }
 
-// sizes returns the shape that a declaration gives. If the first size is the number of records,
-// each is true, and the shape does not include this size.
+// sizes evaluates the type in a declaration and returns its shape. each is true if the first size
+// is the number of records. The shape then does not include this size.
 func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
 	bases := map[string]base{

@@ -8,16 +8,16 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A pencil makes random numbers: its methods return random values. All values of a pencil have the
-// same shape.
+// A pencil is a [pen] for random numbers: its methods draw values from distributions. All values
+// that it draws have the same shape.
 type pencil struct {
 	pen
 	shape  shape
 	record bool // whether every record has its own random numbers
 }
 
-// random returns the value of a call such as normal_rng(mu, sigma). name is the name of the
-// density.
+// random returns the value of a call such as normal_rng(mu, sigma). name is the name of the density
+// without the suffix "_rng".
 func (s *stager) random(name string, e *syntax.Expr) value {
 	if !s.generating {
 		s.fail("E401", e.At, "%s draws a random number, which a log density does not have. Move it to the generated quantities.", e.Text)
@@ -174,8 +174,8 @@ func drawCategorical(p pencil, a []value) value {
 	return p.class(reached)
 }
 
-// class returns a random class, counted from 1. upTo[k] is the probability that the class is at
-// most k + 1.
+// class draws a class from 1 to len(upTo) + 1. upTo[k] is the probability that the class is at most
+// k + 1.
 func (p pencil) class(upTo []value) value {
 	u, out := p.uniform(), constant(1)
 	for _, probability := range upTo {
@@ -184,8 +184,9 @@ func (p pencil) class(upTo []value) value {
 	return out
 }
 
-// few refuses a random class if n, the number of classes, is above mostPicked. It also refuses the
-// class if vector is false, which means that the arguments are not those of a single record.
+// few checks the arguments of a random class. It refuses more than mostPicked classes. It also
+// refuses the call if vector is false, which means that the arguments are not those of a single
+// record.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "a random class needs the arguments of one record, with at most %d classes. Write a loop over the records.", mostPicked)

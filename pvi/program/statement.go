@@ -32,8 +32,8 @@ func (s *stager) statements(all []*syntax.Statement) {
 	}
 }
 
-// spoil marks the variable that a refused statement declares or assigns. Errors in later statements
-// that read this variable are then not reported.
+// spoil marks the variable that a refused statement declares or assigns, so that no errors are
+// reported for later statements that read this variable.
 func (s *stager) spoil(one *syntax.Statement) {
 	name := one.Name
 	if one.Kind == syntax.Assign {
@@ -143,9 +143,9 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	v.value = s.merge(v, got, at)
 }
 
-// merge returns the value of a variable after the value got is assigned to the variable. If the
-// assignment is under a condition on the record, the variable keeps its old value where the
-// condition does not hold.
+// merge returns the new value of variable v when got is assigned to it. If the assignment is under
+// a condition on the record, the variable keeps its old value for records that do not satisfy the
+// condition.
 func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	if !s.mask.known || v.masks == s.masks || !v.value.known {
 		return got
@@ -243,8 +243,8 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 	v.value = s.merge(v, got, at)
 }
 
-// replaced returns the value of a container after got is assigned to the elements that the
-// subscripts select.
+// replaced returns the value of the container v after an assignment: got replaces the elements that
+// the subscripts select.
 func (s *stager) replaced(v *variable, subscripts []subscript, got value, at syntax.Span) value {
 	positions, of := s.positions(v.shape, subscripts, at)
 	if len(positions) != got.shape.size() || !of.single() && got.shape.single() {
@@ -339,8 +339,8 @@ func (s *stager) branch(f *syntax.Statement) {
 	}
 }
 
-// under evaluates the statements in body under a condition on the record. The conditions around
-// these statements apply as well.
+// under evaluates the statements in body for records that satisfy a condition. The conditions
+// around these statements apply as well.
 func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span) {
 	before := s.mask
 	if s.mask = condition; before.known {

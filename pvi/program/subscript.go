@@ -7,10 +7,10 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A subscript selects elements along one axis. It selects elements at constant positions, or one
-// element whose index is a value of the record.
+// A subscript selects elements of a container along one axis. The positions of the elements are
+// constants, or the position of a single element is a value of the record.
 type subscript struct {
-	role   role // role of the index: index for the variable of the loop over the records, rows if each record has its own index, and otherwise plain
+	role   role // index if the index is the variable of the loop over the records, rows if each record has its own index, and otherwise plain
 	at     syntax.Span
 	all    bool // whether all elements are selected
 	single bool // whether one element is selected, so that the result does not have the axis
@@ -113,8 +113,8 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 	return s.select1(v, subscripts, e.At)
 }
 
-// select1 returns the elements that subscripts select from a plain value. If v has one value for
-// each record, the elements are from the value of the record at hand.
+// select1 returns the elements of v that subscripts select. If v has one value for each record, the
+// elements come from the value of the record at hand.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v
@@ -214,8 +214,9 @@ func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]
 	return positions, result
 }
 
-// chosen returns the positions, counted from 0, that subscript k selects along an axis of the given
-// size. Without a subscript k, chosen returns all positions.
+// chosen returns the positions that subscripts[k] selects along an axis of the given size.
+// Positions are counted from 0. If there are fewer than k + 1 subscripts, all positions are
+// selected.
 func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	var chosen []int
 	if k >= len(subscripts) {
@@ -286,8 +287,8 @@ func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	return out
 }
 
-// place returns the position, counted from 0, that a subscript selects on an axis of the given
-// size.
+// place returns the position of a single element, counted from 0, that the subscript sub selects
+// along an axis of the given size. It refuses a subscript that can lie outside the axis.
 func (s *stager) place(sub subscript, size int) value {
 	switch {
 	case sub.role == index:
@@ -306,7 +307,7 @@ func (s *stager) place(sub subscript, size int) value {
 	return s.binary(ir.Sub, sub.value, constant(1), sub.at)
 }
 
-// gatherRow returns the row of a matrix whose number is a value of the record.
+// gatherRow returns a row of the matrix v. The number of the row is a value of the record.
 func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	row := s.place(sub, v.shape.dims[0])
 	if p := s.phase(v); v.role == rows || p == ir.Data || p == ir.Record {
@@ -322,10 +323,12 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 }
 
 // mostPicked is the largest number of elements of a record's own vector that can be indexed by
-// another value of the record.
+// another value of the record. It also limits the number of classes of an outcome and the number of
+// rows of a correlation matrix.
 const mostPicked = 64
 
-// pick returns the element of v whose index is place. Both are values of the record at hand.
+// pick returns the element of v at position place. Both v and place are values of the record at
+// hand.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

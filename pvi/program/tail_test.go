@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/program"
 )
 
-// The log of a probability p is accurate even if p or 1 − p is rounded to 0.
+// Programs compute the log of a probability p as log(p) or log(1 − p). The test checks that the
+// result is accurate even if p or 1 − p would round to 0.
 func TestProbabilitiesNearZeroAndOne(t *testing.T) {
 	const logPhi40 = -804.608442 // log Φ(−40), by its asymptotic series
 	for _, c := range []struct {

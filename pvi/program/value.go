@@ -26,8 +26,8 @@ const (
 	matrix
 )
 
-// A shape has the kind and sizes of a value. dims lists the sizes of the arrays, followed by the
-// sizes of the innermost containers.
+// A shape is the kind of a container together with its sizes. dims lists the sizes of the arrays,
+// followed by the sizes of the innermost containers.
 type shape struct {
 	base base
 	dims []int
@@ -57,7 +57,8 @@ func (s shape) equal(t shape) bool {
 	return true
 }
 
-// table returns the numbers of rows and columns of the node that holds a value of this shape.
+// table returns the numbers of rows and columns of the node that stores a value of this shape.
+// Containers with more than two axes are stored with all axes but the last as rows.
 func (s shape) table() (rows, cols int) {
 	switch k := len(s.dims); k {
 	case 0:

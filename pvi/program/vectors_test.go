@@ -106,8 +106,8 @@ type loaded struct {
 	records gpu.Evaluator
 	made    *program.Compiled
 	columns [][]float64
-	order   []int     // order[i] is the index in Stan's order of coordinate i of the record program
-	scale   []float64 // scale[i] is the value of coordinate i of the record program where Stan's coordinate is 1
+	order   []int     // order[i] is the index of coordinate i of the record program among Stan's coordinates
+	scale   []float64 // scale[i] is the factor that converts Stan's coordinate to coordinate i of the record program
 }
 
 func load(t *testing.T, file string, data map[string]any) *loaded {
@@ -194,8 +194,9 @@ func flatten(v any) (dims []int, values []float64) {
 	return append([]int{len(list)}, dims...), values
 }
 
-// stanOrder returns, for each coordinate of the record program, its index in Stan's order:
-// parameters as they are declared, and matrices column by column.
+// stanOrder returns, for each coordinate of the record program, the index of the same coordinate in
+// Stan. Stan orders the coordinates by the declarations of the parameters, and matrices column by
+// column.
 func stanOrder(tree *syntax.Program, m *model.Model) []int {
 	parameters := map[string]ir.Parameter{}
 	for _, q := range m.Verified().Program().Parameters {

@@ -23,8 +23,8 @@ func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// In a study without a privacy guarantee, the means and sds of the scale equal those of the values
-// after clamping to the bounds.
+// In a study without a privacy guarantee no noise is added. The test checks that the means and sds
+// of the scale equal those of the clamped values.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
 	h := newScaleHouse(t, scalestudy.Parse(t, `unit = "none"`, "", ""), 1, a, b)
@@ -96,9 +96,9 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	}
 }
 
-// If there are too few records or clients, or if the share of the budget for the scale phase is too
-// small, noise could decide how much the bounds are narrowed. In that case the bounds do not
-// change, and the Finding gives the reason.
+// The noise could decide how much the bounds are narrowed if there are too few records or clients,
+// or if the scale phase has too small a share of the budget. The test checks that the bounds then
+// stay wide, and that no column is reported as Found.
 func TestScaleHidden(t *testing.T) {
 	tiny := scalestudy.Parse(t, scalestudy.Record, "budget_share = 0.0001", "")
 	few := scalestudy.Parse(t, scalestudy.Record, "", "")
@@ -120,9 +120,10 @@ func TestScaleHidden(t *testing.T) {
 }
 
 // If the privacy unit is the client, a thousand clients find a scale. Each client has the same
-// weight for any number of records. Mean and mean square agree with the averages of the clients'
-// means of clamped values, up to the noise of the last pass. The test allows 6 sds for each of four
-// numbers. A correct program exceeds them for 8 of 10^9 seeds.
+// weight for any number of records. The released mean agrees, up to the noise of the last pass,
+// with the average over clients of each client's mean of clamped values. The same holds for the
+// mean square. The test allows 6 sds for each of four numbers. A correct program exceeds them for 8
+// of 10^9 seeds.
 func TestScaleOfClients(t *testing.T) {
 	clients := make([]*shard.Records, 1000)
 	for m := range clients {

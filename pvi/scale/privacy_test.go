@@ -14,10 +14,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Two sites with the same noise and neighbouring records release sums that differ only by the
-// contribution of the different record or client. With the clip C in lattice steps, the
-// difference is at most C if a record is added, and 2C if a record or client is replaced. The
-// test covers every pass and arbitrary bounds.
+// The test runs two sites with the same noise, whose records differ in one record or in all records
+// of the client. The released sums differ only by the contribution of this record or client. With
+// the clip C in lattice steps, the difference is at most C if a record is added, and 2C if a record
+// or client is replaced. The test covers every pass and arbitrary bounds.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
 		"record": scalestudy.Parse(t, scalestudy.Record, "rounds = 3", ""),
@@ -140,8 +140,8 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 	}
 }
 
-// The noise in real messages has the sd of the event that is charged, in every pass and element.
-// It is independent between passes and clients.
+// The test checks the noise in the messages of all passes. Its sd is the sd that the accountant
+// charges, and the noise is independent between passes and between clients.
 func TestScaleNoise(t *testing.T) {
 	for _, c := range []struct {
 		privacy, federation string

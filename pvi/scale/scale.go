@@ -24,7 +24,7 @@ const (
 type Column struct {
 	Column  string       `json:"column"`
 	Mean    float64      `json:"mean"`   // mean, in the column's unit, of the values clamped to the bounds of the last pass
-	SD      float64      `json:"sd"`     // sd of the clamped values; 0 if the sum is consistent with noise alone
+	SD      float64      `json:"sd"`     // estimated sd of the clamped values; 0 if noise made the estimate of their variance negative
 	Bounds  study.Bounds `json:"bounds"` // bounds that are mapped to [-1, 1]
 	Finding Finding      `json:"finding"`
 }
@@ -43,9 +43,9 @@ const (
 	surest = 0.48
 )
 
-// A scale is the state of the search for the bounds of the columns. The server and every site have
-// equal copies, which they compute from opened sums. Every machine rounds the operations in the
-// same way: additions, products, quotients and roots, each rounded by itself.
+// A scale holds the bounds of the columns that the passes have found so far. The server and every
+// site have equal copies, which they compute from opened sums. Every machine rounds the operations
+// in the same way: additions, products, quotients and roots, each rounded by itself.
 type scale struct {
 	scaling *Scaling
 	passes  int // number of passes that have an outcome
@@ -144,9 +144,10 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 	}
 }
 
-// measure sets the bounds of column k to its mean plus and minus the study's number of standard
-// deviations. It widens these bounds by the possible error due to noise, but not beyond the present
-// bounds.
+// measure computes the final bounds of column k from the sums of the last pass. The bounds are the
+// column's mean plus and minus the study's number of sds, widened by the possible error due to
+// noise, but not beyond the present bounds. The bounds do not change if noise hides the number of
+// records (Hidden), or if the column hardly varies (Constant).
 func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column, now := &c.columns[k], c.columns[k].Bounds
 	if !(count > 4*noise) {

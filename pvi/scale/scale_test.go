@@ -114,9 +114,9 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// For any public bounds, the errors of means and sds can be explained by the noise of the last
-// pass and the sampling error. With seed 1, the error of a mean is at most five of its sds, and
-// the error of a variance is at most five of its sds plus the effect of clamping.
+// The test checks the means and sds that the last pass finds. The error of a mean is at most five
+// sds of noise and sampling error, plus 2 % of the sd of the column because values are clamped. The
+// same holds for a variance, with 5 % of the column's variance.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
 		for _, n := range []int{3000, 8000} {
@@ -187,8 +187,8 @@ func TestScaleOfNoNumber(t *testing.T) {
 	}
 }
 
-// The sd of noise that a Scaling assumes grows with the number of clients that add noise.
-// Otherwise many clients with few records would find a scale in noise alone.
+// The noise in a sum grows with the number of clients that add noise, and a Scaling must count the
+// noise of all clients. Otherwise many clients with few records would find a scale in noise alone.
 func TestScaleKnowsItsNoise(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	for seed := range uint64(20) {

@@ -82,7 +82,8 @@ func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
 	return s, nil
 }
 
-// Derive returns the scaling of a study with a private standardisation, for a roster.
+// Derive does the same as [New] for a roster that was already checked. The study must have a
+// private standardisation.
 func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/scaling/v1")

@@ -105,8 +105,9 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns the vector that record i adds to the sum. The caller must not add a vector
-// that is not finite. The slice is valid until the next call.
+// contribution returns the vector that record i adds to the sum. If a value of the record is not
+// finite, or if computing the vector panics, an element of the vector is NaN. The caller must not
+// add such a vector. The slice is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	if guard.Run(func() { s.contribute(i, step) }) != nil {
 		s.row[0] = math.NaN()
@@ -157,8 +158,9 @@ func (s *Site) total(step *step) []float64 {
 	return sum
 }
 
-// saturated returns the total, with each element clamped to the range of a message. An element of a
-// contribution is at most 1, so the range has room for federation.max_records contributions.
+// saturated returns the sum of the contributions of all records, with each element clamped to the
+// range that a message allows. An element of one contribution is at most 1, so
+// federation.max_records contributions fit.
 func (s *Site) saturated(step *step) []float64 {
 	sum, most := s.total(step), float64(s.scaling.study.Federation.MaxRecords)
 	for j, x := range sum {

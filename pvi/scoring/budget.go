@@ -25,7 +25,7 @@ const (
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
-	residualShare          = 0.03 // share of squared residuals in a round's budget for scores, in later rounds of Poisson regressions
+	residualShare          = 0.03 // share of the squared residuals in a round's budget for scores; for later rounds of Poisson regressions only
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
@@ -39,7 +39,7 @@ const tablesRound = 1
 // A budget has the share of every block in every round.
 type budget struct {
 	shares  [][blocks]float64 // shares by round; the shares of all rounds add up to 1
-	largest float64           // largest share of a round in the budget, summed over the blocks of the round
+	largest float64           // largest of the rounds' shares; the share of a round is the sum over its blocks
 }
 
 // SetNoise divides the budget among the rounds. multiplier is the sd of the noise divided by the

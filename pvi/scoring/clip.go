@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The clip is a quantile of the norms of the scores of made-up records. clipQuantiles lists the
-// possible probabilities of this quantile.
+// clipQuantiles lists the candidates for the clip of scores. Each candidate is a quantile of the
+// norms of the scores of made-up records, and clipQuantiles holds the probability of this quantile.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
 // unsureShare limits the covariance of θ from which outcomes of made-up records are drawn in a
@@ -54,7 +54,7 @@ func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shru
 	return plus(term{unsureShare / unsure, cov}), unsure
 }
 
-// trace returns the trace of A·B. If B is nil, trace returns the trace of A.
+// trace returns the trace of the product of a and b. If b is nil, it returns the trace of a.
 func trace(a, b *mat.SymDense) (sum float64) {
 	if b == nil {
 		return mat.Trace(a)
@@ -67,8 +67,8 @@ func trace(a, b *mat.SymDense) (sum float64) {
 	return sum
 }
 
-// lengthEdges are the bounds of the intervals in which norms of scores are counted, in units of the
-// clip.
+// lengthEdges divides the norms of scores into intervals, in which records are counted. The edges
+// are in units of the clip.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 
 // lengths is the number of intervals that lengthEdges defines. One interval lies below the first
@@ -98,14 +98,14 @@ const (
 	// stretchMemory is the factor by which each round multiplies the weight of the counts of
 	// earlier rounds, because those rounds had other clips.
 	stretchMemory = 0.5
-	// stretchSlack is the share of the records by which the counts of made-up records may differ
-	// from the counts of real records.
+	// stretchSlack is the sd of the error in the counts that is due to differences between made-up
+	// and real records, as a share of the records.
 	stretchSlack = 0.01
 )
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns the likelihood after a release of counts. counts holds, for each interval, the
+// learned returns s updated with released counts of norms. counts holds, for each interval, the
 // number of records whose score has its norm in the interval. norms holds the sorted norms of
 // made-up records, and sd is the sd of the noise in a count. slack is the sd of a further error,
 // which is due to the difference between real and made-up records.

@@ -56,8 +56,9 @@ func (s *State) predictive() predictive {
 // scoredTogether is the number of held-out records that are scored together.
 const scoredTogether = 256
 
-// logDensities returns the log predictive density of each held-out record, by the index of the
-// record. Records for which the computation panics, or returns an error, are absent.
+// logDensities returns the log predictive density of each held-out record, keyed by the index of
+// the record. If computing the density of a record panics or returns an error, the record is left
+// out of the map.
 func (q *Query) logDensities(of described) map[int]float64 {
 	all := map[int]float64{}
 	var rows []int

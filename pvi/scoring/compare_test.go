@@ -158,8 +158,8 @@ func scoreVector(log, low, high float64) []float64 {
 	return out
 }
 
-// A record whose density cannot be computed adds zero to the scores, and does not change the
-// vectors of others.
+// The test replaces records by hostile ones. If the density of a held-out record cannot be
+// computed, its vector is zero, and the vectors of the other records do not change.
 func TestHeldOutThatIsNotFinite(t *testing.T) {
 	s := programs["linear"].comparing("clip = [-6, 3]")
 	w := s.world(t, 200, 3, 1)
@@ -247,9 +247,9 @@ func TestHeldOutInOtherOrder(t *testing.T) {
 	}
 }
 
-// Over families, sizes and seeds, about 95 % of the 95 % intervals contain the exact number that
-// was computed from the held-out records. Standard errors are right for the mean log density of
-// other records from the same distribution.
+// The test plays studies of different families and sizes. About 95 % of the reported 95 % intervals
+// contain the exact value, which the test computes from the held-out records. The standard errors
+// are right for the mean log density of other records from the same distribution.
 func TestHeldOutIntervalsHold(t *testing.T) {
 	seeds := 3
 	if os.Getenv("FEDPVI_LONG") != "" {

@@ -33,12 +33,14 @@ const (
 	leastVariance = 0.01
 )
 
-// between returns the variance of G that is assumed for the curvature between two points.
+// between returns the variance of the relative error G that is assumed for the curvature along the
+// step between two points: the estimated variance, but at least leastVariance.
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
-// guess returns a function that computes A(θ), the lower Cholesky root that [curvature] defines. If
-// random is not nil, a regression draws the margins as [margins.moments] does. A program ignores
-// random.
+// guess returns a function that computes A(θ), the lower Cholesky root in the definition of
+// [curvature]. In a regression, the margins of the columns are known only up to noise. If random is
+// not nil, it holds the random numbers from which the function draws them (see [margins.moments]).
+// A program ignores random.
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -153,8 +155,9 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose sets the eigenvalues and eigenvectors of one of the two blocks of guess: the
-// coordinates that are effects of groups if effect is true, and otherwise all other coordinates.
+// decompose computes the eigenvalues and eigenvectors of one of the two blocks of guess, and stores
+// them in u. If effect is true, the block belongs to the coordinates that are effects of groups,
+// and otherwise to all other coordinates.
 func (u *update) decompose(guess *mat.SymDense, effect bool) {
 	var block []int
 	for i, e := range u.effect {
@@ -241,8 +244,9 @@ func (u *update) spread(class int, q float64) float64 {
 //
 //	b + U(gain ∘ UᵀDU)Uᵀ.
 //
-// D is surprise, and ∘ multiplies element by element. U and the gain are defined at [update]. For
-// the posterior mean, b is the guess and D is the release minus the guess.
+// D is the parameter surprise, and ∘ multiplies element by element. U and the gain are defined at
+// [update]. If b is the guess and D is the released curvature minus the guess, the result is the
+// posterior mean of the curvature.
 func (u *update) corrected(b, surprise *mat.SymDense) *mat.SymDense {
 	d := u.rotated(surprise)
 	u.attenuate(d, nil)
@@ -269,9 +273,9 @@ func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	}
 }
 
-// left returns the variance of the relative error G ([curvature]) that remains after the release.
-// The result is averaged over the elements of class 0, those for which both coordinates are
-// coefficients.
+// left returns the variance of the relative error G (see [curvature]) that remains after the
+// release. It is the average over the elements for which both coordinates are coefficients, which
+// are those of class 0.
 func (u *update) left() (mean float64) {
 	v, n := u.spread(0, 0.5), 0.0
 	for i, li := range u.values {
@@ -285,10 +289,10 @@ func (u *update) left() (mean float64) {
 	return mean / max(n, 1)
 }
 
-// bend estimates the largest eigenvalue of the error that the curvature has after the release,
-// divided by the largest eigenvalue of the guess. The result is at most 0.3. An eigenvalue below
-// this estimate may be due to noise. The estimate of the eigenvalue is the square root of the
-// largest sum of posterior variances in one row.
+// bend estimates how large the error of the curvature still is after the release: the largest
+// eigenvalue of the error, divided by the largest eigenvalue of the guess. The result is at most
+// 0.3. A smaller eigenvalue of the curvature may be due to noise. The eigenvalue of the error is
+// estimated by the square root of the largest sum of posterior variances in one row.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
 	var left [classes]float64 // posterior variance of an element of the curvature
@@ -307,7 +311,8 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the largest ratio between the values that [positive] can draw for one eigenvalue.
+// hiddenRange is the largest factor between two values that [positive] can draw for the same
+// eigenvalue.
 const hiddenRange = 10
 
 // positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below bend
@@ -341,7 +346,8 @@ func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) 
 	return congruent(times(a, vectors.T()), nil)
 }
 
-// learnCurvature returns the estimate of the curvature after the noisy curvature r was released.
+// learnCurvature returns the estimate of the curvature of all records after r, a noisy sum of the
+// records' information matrices, was released.
 func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))

@@ -28,7 +28,8 @@ const (
 	dispersionSlack = 0.03
 )
 
-// frailtyAt returns the variance a of [dispersion] at a point of the grid.
+// frailtyAt returns point i of the grid of overdispersions, which are values of the variance a (see
+// [dispersion]). Point 0 is a = 0.
 func frailtyAt(i int) float64 {
 	if i == 0 {
 		return 0
@@ -47,8 +48,8 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned returns the likelihood after the sum of the squared residuals of all records at θ was
-// released. cov is the covariance of θ, and sd is the sd of the noise in the sum.
+// learned returns b updated with a released sum of squared residuals. The sum is over all records
+// at θ, and sd is the sd of its noise. cov is the covariance of θ.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
@@ -110,7 +111,7 @@ func clippedSquare(mean, variance float64) float64 {
 	return inner + (1-inside)*dispersionClip
 }
 
-// quantile returns a quantile of a, the variance of the random factor (see [dispersion]).
+// quantile returns the q-quantile of the posterior of the overdispersion a (see [dispersion]).
 func (b *dispersion) quantile(q float64) float64 {
 	var weights [dispersionPoints]float64
 	largest, total := math.Inf(-1), 0.0

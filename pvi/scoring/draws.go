@@ -14,8 +14,8 @@ import (
 // draws.
 const curvatureDraws = 150
 
-// sharedMargins is the number of successive draws of the curvature that are made with the same draw
-// of the margins. See [mixture.widen].
+// sharedMargins is the number of successive draws of the curvature that share one draw of the
+// margins. See [mixture.widen].
 const sharedMargins = 5
 
 // A curvatureDrawer draws curvatures at the point of a released curvature K. The matrix L defines
@@ -32,7 +32,8 @@ type curvatureDrawer struct {
 	bend   float64
 }
 
-// drawCurvatures returns draws of the curvature at the point of the last released curvature r.
+// drawCurvatures draws the curvature of all records at the point of r, the last released curvature,
+// from its posterior. It returns curvatureDraws draws.
 func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	u := s.newUpdate(r)
 	across := full(u.basis.T())
@@ -46,8 +47,7 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	return draws
 }
 
-// drawSome returns the draws of the curvature that share one draw of the margins. number is the
-// number of this draw.
+// drawSome returns the draws of the curvature that share draw number number of the margins.
 func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 	margins := c.normals(2*len(c.columns), "margins", number)
 	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S

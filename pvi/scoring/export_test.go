@@ -46,13 +46,13 @@ func (q *Query) Single() *Single {
 	return s
 }
 
-// Vector writes the vector of a record with the given regressors and outcome to dst.
+// Vector writes to dst the vector that a record with regressors x and outcome y contributes.
 func (s *Single) Vector(dst, x []float64, y float64) {
 	s.x, s.y = x, y
 	s.Contributor.Vector(dst, 0)
 }
 
-// Row writes the regressors of record i of a shard to x, and returns its outcome.
+// Row writes the regressors of record i of shard s to x, and returns the outcome of the record.
 func (p *Problem) Row(x []float64, s *shard.Shard, i int) (y float64) {
 	p.model.(*regression).row(x, s, i)
 	_, y = s.Record(i)
@@ -71,8 +71,8 @@ func (r panicking) Eval(y float64, eta, g, h []float64) float64 {
 	return r.Described.Eval(y, eta, g, h)
 }
 
-// ScoresWithout returns the scores of records of a program, computed by an engine that cannot
-// compute the given row. The score of a record whose computation panics is nil.
+// ScoresWithout returns the score of each record of a program. The engine behaves as if it could
+// not compute the given row, whose score is then nil.
 func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	e := records.at(p.mean).(*programEvaluator)
 	e.engine = omitting{e.engine, row}
@@ -107,8 +107,8 @@ func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
 	return o.Evaluator.Each(&left, sink)
 }
 
-// Redraw returns the outcomes of the records of a program, before and after they are drawn anew at
-// θ. Both results have one slice for each outcome.
+// Redraw draws new outcomes for the records of a program at θ. It returns the outcomes before and
+// after, with one slice for each outcome.
 func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]float64) {
 	r := p.model.(*program)
 	opened, err := r.open(s)

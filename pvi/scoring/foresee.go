@@ -31,8 +31,8 @@ func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]f
 	return medians, nil
 }
 
-// foreseenStep is the lattice step of the sums of made-up federations. It is far smaller than
-// the noise.
+// foreseenStep is the lattice step to which the sums of made-up federations are rounded. It is far
+// smaller than the noise.
 const foreseenStep = 0x1p-20
 
 // playMadeUp simulates all rounds with made-up records, and multiplies their vectors by the number

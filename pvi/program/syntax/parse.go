@@ -42,8 +42,8 @@ func ParseCall(text string) (*Expr, error) {
 	return nil, fmt.Errorf(`%q is not a density with its arguments, such as "normal(0, 10)"`, text)
 }
 
-// A parser records the first error only. After an error it only reads the token that marks the end
-// of the text, so all loops end.
+// A parser turns tokens into a syntax tree. It records only the first error. After an error it
+// reads only the token that marks the end of the text, so all loops end.
 type parser struct {
 	tokens     []token
 	at         int
@@ -175,9 +175,9 @@ func (p *parser) functions() {
 	p.need("}")
 }
 
-// function parses a function. It discards the types, because a function is evaluated with the
-// values of its arguments, and these values have types. If the function is only declared, its Body
-// is nil.
+// function parses a function. It discards the types in the signature: when a function is called,
+// its arguments are values that already have types. If the function is only declared, its Body is
+// nil.
 func (p *parser) function() *Function {
 	p.unsized()
 	f := &Function{At: p.token().at, Name: p.newName()}
