@@ -209,15 +209,15 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string]func(v *siteState){
-		"nothing was charged":          func(v *siteState) { v.Spent.Statistics = 0 },
-		"more than the study pays for": func(v *siteState) { v.Spent.Statistics = 3 },
-		"λ does not follow":            func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
-		"no list of opened sums":       func(v *siteState) { v.Descent = v.Descent[1:] },
-		"are no list":                  func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
-		"a saved sum is of no round":   func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
+		"nothing was charged":             func(v *siteState) { v.Spent.Statistics = 0 },
+		"more than the study pays for":    func(v *siteState) { v.Spent.Statistics = 3 },
+		"λ does not follow":               func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
+		"not a list of opened sums":       func(v *siteState) { v.Descent = v.Descent[1:] },
+		"are not a list":                  func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 4) },
+		"a saved sum belongs to no round": func(v *siteState) { v.Descent = slices.Repeat(v.Descent, 2) },
 		// Descent[8] is a number of answers. The value 3 is impossible because the study has two
 		// clients.
-		"is of no round of the study":              func(v *siteState) { v.Descent[8] = 3 },
+		"belongs to no round of the study":         func(v *siteState) { v.Descent[8] = 3 },
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	} {
 		var v siteState

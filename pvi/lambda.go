@@ -117,7 +117,7 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 		return err
 	}
 	if !q.take(moves) {
-		return errors.New("λ is no proper distribution")
+		return errors.New("λ is not a proper distribution")
 	}
 	if !q.same(saved) {
 		return errors.New("λ does not follow from the saved state: the state is damaged, or a build with another version of the method wrote it, and then that build must read it")

@@ -272,8 +272,8 @@ func TestRefusals(t *testing.T) {
 		do   func(h *house, plan *Plan) error
 	}{
 		{"plan of another study", "this is", func(h *house, p *Plan) error { p.Protocol[0]++; return h.answer(0, p) }},
-		{"plan beyond the study", "none of the study's 6", func(h *house, p *Plan) error { p.Number = 7; return h.answer(0, p) }},
-		{"plan number zero", "none of the study's 6", func(h *house, p *Plan) error { p.Number = 0; return h.answer(0, p) }},
+		{"plan beyond the study", "not among the study's 6", func(h *house, p *Plan) error { p.Number = 7; return h.answer(0, p) }},
+		{"plan number zero", "not among the study's 6", func(h *house, p *Plan) error { p.Number = 0; return h.answer(0, p) }},
 		{"plan answered before", "has answered plan 1", func(h *house, p *Plan) error { h.propose(0, p); return h.answer(0, p) }},
 		{"plan before the outcome", "still waits for the outcome of plan 1", func(h *house, p *Plan) error { h.propose(0, p); p.Number = 2; return h.answer(0, p) }},
 		{"plan for others", "is not among those of", func(h *house, p *Plan) error { p.Participants = p.Participants[1:]; return h.answer(0, p) }},

@@ -427,7 +427,7 @@ func TestPartsRestoreRefuses(t *testing.T) {
 		return site(t, p, descentShard(p, 10)).Restore(state)
 	}
 	for name, spoil := range map[string]func(v *partsMemory){
-		"another number of records than the client has": func(v *partsMemory) { v.Of = v.Of[2:] },
+		"a different number of records than the client has": func(v *partsMemory) { v.Of = v.Of[2:] },
 		"beyond the 4":         func(v *partsMemory) { v.Of[1] = 1 },
 		"factors and":          func(v *partsMemory) { v.Factors = v.Factors[1:] },
 		"3 elements, want":     func(v *partsMemory) { v.Proposed[2] = make([]int64, 3) },

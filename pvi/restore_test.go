@@ -19,7 +19,7 @@ func TestRestoreErrors(t *testing.T) {
 		want                     string
 	}{
 		{"released and not charged", recordPrivacy, "", edits{"Spent": method.Spent{}}, "nothing was charged"},
-		{"charged and lost", recordPrivacy, "", edits{"Solver": nil}, "statistics were charged and are not there"},
+		{"charged and lost", recordPrivacy, "", edits{"Solver": nil}, "statistics were charged but are missing"},
 		{"charged too often", recordPrivacy, "", edits{"Spent": method.Spent{Statistics: 2}}, "more than the study pays for"},
 		{"changes not charged", clientPrivacy, "", edits{"Spent": method.Spent{}}, "nothing was charged"},
 		{"more changes than answers", clientPrivacy, "", edits{"Answered": 1}, "more than the study pays for"},
@@ -29,7 +29,7 @@ func TestRestoreErrors(t *testing.T) {
 		{"another version", clientPrivacy, "", edits{"Version": 9}, "has version 9"},
 		{"another client", clientPrivacy, "", edits{"Client": "c01"}, `the state is of client "c01"`},
 		{"short λ", clientPrivacy, "", edits{"Lambda": []Wide{}}, "λ has 0 elements, want 5"},
-		{"improper λ", clientPrivacy, "", edits{"Lambda": slices.Repeat([]Wide{{Hi: -1}}, 5)}, "λ is no proper distribution"},
+		{"improper λ", clientPrivacy, "", edits{"Lambda": slices.Repeat([]Wide{{Hi: -1}}, 5)}, "λ is not a proper distribution"},
 		{"no factor", clientPrivacy, "factors = \"exact\"\ndamping = 0.1", edits{"Factor": nil}, "elements of the factor"},
 		{"open plan not answered", clientPrivacy, "", edits{"Open": 3}, "open plan"},
 		{"unknown field", clientPrivacy, "", edits{"Extra": 1}, "unknown field"},
@@ -98,7 +98,7 @@ func TestNewProtocolErrors(t *testing.T) {
 		}
 	}
 	all := planeStudy(t, clientPrivacy, "", "colluders = 2")
-	if _, err := NewProtocol(all, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), "leaves no noise share") {
+	if _, err := NewProtocol(all, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), "would know every noise share") {
 		t.Errorf("two colluders among two clients: %v", err)
 	}
 }

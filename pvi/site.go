@@ -119,7 +119,7 @@ func (s *Site) check(plan *Plan) error {
 		return refuse("the plan is for protocol %.16s, this is %.16s", plan.Protocol, p.digest)
 	}
 	if plan.Number < 1 || plan.Number > p.Plans() {
-		return refuse("plan %d is none of the study's %d", plan.Number, p.Plans())
+		return refuse("plan %d is not among the study's %d plans", plan.Number, p.Plans())
 	}
 	if plan.Number <= s.answered {
 		return refuse("client %q has answered plan %d, and this is plan %d", s.id, s.answered, plan.Number)

@@ -473,7 +473,7 @@ func TestSummedRestoreErrors(t *testing.T) {
 		"more than the study pays for":             func(v *siteState) { v.Spent.Statistics = 2 },
 		"λ does not follow":                        func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
 		"λ has 1 elements":                         func(v *siteState) { v.Lambda = v.Lambda[:1] },
-		"no state of a descent":                    func(v *siteState) { v.Descent = v.Descent[1:] },
+		"not the state of a descent":               func(v *siteState) { v.Descent = v.Descent[1:] },
 		"a state of":                               func(v *siteState) { v.Descent = v.Descent[:40] },
 		"numbers of steps are impossible":          func(v *siteState) { v.Descent[7] = 0x7f },
 		"a number that is not finite":              func(v *siteState) { copy(v.Descent[16:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}) },

@@ -3,7 +3,7 @@ package cuda
 import "errors"
 
 // ErrSlower says why the CPU takes the steps if [Work.Faster] returns false.
-var ErrSlower = errors.New("the steps of a round are too few or too small for a GPU to be faster; --device cuda:0 uses it all the same")
+var ErrSlower = errors.New("the steps of a round are too few or too small for a GPU to be faster; --device cuda:0 uses it anyway")
 
 // A Work describes the private steps of a round, for the choice between a device and the CPU.
 type Work struct {

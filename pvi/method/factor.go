@@ -155,7 +155,7 @@ func (r *Refiner) change(err error) ([]float64, error) {
 // returns an error if the change does not fit into a message.
 func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	if err := m.Lattice.Truncate(dst, change, m.Limit()); err != nil {
-		return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
+		return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from diverging): %w", err)
 	}
 	copy(r.Proposed, dst)
 	return nil

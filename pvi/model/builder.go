@@ -126,7 +126,7 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	args := make([]int, len(prior.Args))
 	for i, a := range prior.Args {
 		if !b.has(a) {
-			return b.fail("prior of %q: argument %d is no expression of this program", q.Name, i+1)
+			return b.fail("prior of %q: argument %d is not an expression of this program", q.Name, i+1)
 		}
 		args[i] = a.node
 	}
@@ -159,7 +159,7 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 		return nil, b.err
 	}
 	if !b.has(likelihood) {
-		return nil, errors.New("building " + b.program.Name + ": the likelihood is no expression of this program")
+		return nil, errors.New("building " + b.program.Name + ": the likelihood is not an expression of this program")
 	}
 	b.program.Likelihood = likelihood.node
 	if b.later {

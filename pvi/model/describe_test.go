@@ -125,7 +125,7 @@ func TestBuilderErrors(t *testing.T) {
 			phi := b.Scalar("phi", model.Positive, b.Of(ir.Gamma, b.Number(-1), b.Number(1)))
 			return b.Build(b.LogDensity(ir.NegBinomialLog, y, b.Number(0), phi))
 		}},
-		{"no expression", func() (*model.Model, error) {
+		{"not an expression", func() (*model.Model, error) {
 			b := model.NewBuilder("empty")
 			return b.Build(b.Apply(ir.Exp, model.Expr{}))
 		}},

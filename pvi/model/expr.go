@@ -102,7 +102,7 @@ func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bia
 // exactly and fast.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
-		return b.fail("gather: an argument is no expression of this program")
+		return b.fail("gather: an argument is not an expression of this program")
 	}
 	n := b.program.Nodes[table.node]
 	if b.phases[table.node] == ir.Shared && n.Op.Elementwise() {
@@ -145,7 +145,7 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
 	for k, a := range args {
 		if !b.has(a) {
-			return b.fail("%s: argument %d is no expression of this program", n.Op, k+1)
+			return b.fail("%s: argument %d is not an expression of this program", n.Op, k+1)
 		}
 		records = records || b.phases[a.node] == ir.Data || b.phases[a.node] == ir.Record
 	}
@@ -166,7 +166,7 @@ func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	n := ir.Node{Op: op}
 	for k, a := range args {
 		if !b.has(a) {
-			return b.fail("%s: argument %d is no expression of this program", op, k+1)
+			return b.fail("%s: argument %d is not an expression of this program", op, k+1)
 		}
 		n.Args = append(n.Args, a.node)
 	}

@@ -38,7 +38,7 @@ func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error)
 	}
 	for i, p := range prior {
 		if !(p.SD > 0) || math.IsInf(p.SD, 0) || math.IsNaN(p.Mean) || math.IsInf(p.Mean, 0) {
-			return nil, fmt.Errorf("linear model: the prior of %s is no proper normal distribution: mean %g, sd %g", names[i], p.Mean, p.SD)
+			return nil, fmt.Errorf("linear model: the prior of %s is not a proper normal distribution: mean %g, sd %g", names[i], p.Mean, p.SD)
 		}
 	}
 	return &Linear{names: names, prior: prior, noise: noiseSD * noiseSD}, nil

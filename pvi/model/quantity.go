@@ -34,7 +34,7 @@ func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	}
 	for _, a := range args {
 		if !b.has(a) {
-			return b.fail("%s: an argument is no expression of this program", n.Op)
+			return b.fail("%s: an argument is not an expression of this program", n.Op)
 		}
 		if record {
 			a = b.ofRecord(a)

@@ -40,7 +40,7 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 		r.Colluders = min(1, r.Fewest-1)
 	}
 	if r.Colluders >= r.Fewest {
-		return r, fmt.Errorf("federation.colluders = %d leaves no noise share unknown to %d colluders among the %d clients of the smallest sum", r.Colluders, r.Colluders, r.Fewest)
+		return r, fmt.Errorf("with federation.colluders = %d, %d colluders would know every noise share of the %d clients in the smallest sum", r.Colluders, r.Colluders, r.Fewest)
 	}
 	if st.Federation.Aggregation == study.Secure {
 		if err := r.checkSecure(r.Colluders); err != nil {

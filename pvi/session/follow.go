@@ -11,7 +11,7 @@ func (s *Site) Follow(e Entry) error {
 		return err
 	}
 	if all := s.course.plans(); e.Plan < 1 || e.Plan > all {
-		return refuse("plan %d is none of the study's %d", e.Plan, all)
+		return refuse("plan %d is not among the study's %d plans", e.Plan, all)
 	}
 	place, number := s.course.at(e.Plan)
 	switch plan, outcome := s.course.phases[place].kinds(); e.Kind {

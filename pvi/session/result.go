@@ -220,9 +220,9 @@ func (r *Result) note(st *study.Study) {
 	case st.Inference.Solver == study.Scoring:
 		r.Notes = slices.Insert(r.Notes, 0, "The sds include the privacy noise and the possible bias of clipping.")
 	case r.NoiseAware != nil:
-		r.Notes = slices.Insert(r.Notes, 0, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
+		r.Notes = slices.Insert(r.Notes, 0, "The sds are the uncertainty that the records leave. The noise-aware sds also contain the privacy noise.")
 	case st.Privacy.Unit != study.None:
-		r.Notes = slices.Insert(r.Notes, 0, "The sds are those that the records leave; what the privacy noise adds is not in them.")
+		r.Notes = slices.Insert(r.Notes, 0, "The sds are the uncertainty that the records leave. They do not contain the privacy noise.")
 	}
 }
 

@@ -44,7 +44,7 @@ const (
 
 // ErrUnsettled is returned for a pooled fit whose steps did not settle. The result of such a fit is
 // the last q that it reached.
-var ErrUnsettled = errors.New("the fit of the pooled records has not settled")
+var ErrUnsettled = errors.New("the fit of the pooled records has not converged")
 
 // Pooled maximises the free energy of the given likelihoods together, and writes the natural
 // parameters of q to dst. A study without privacy whose clients have these likelihoods converges to

@@ -111,7 +111,7 @@ type Outcome struct {
 func (o Outcome) Response() Response {
 	base, ok := regressions[o.Family]
 	if !ok {
-		panic(fmt.Sprintf("solver: %q is no regression", o.Family))
+		panic(fmt.Sprintf("solver: %q is not a regression", o.Family))
 	}
 	if o.Effects > 0 {
 		return newVarying(base(&o), o.Effects)

@@ -58,13 +58,13 @@ func readFormula(s *Study, t, prior *document.Table) {
 	f.Priors, f.Varying = written.Priors, written.Varying
 	tree, err := syntax.Parse(written.Text)
 	if err != nil {
-		t.Errorf("formula", "its program cannot be read, which is a bug of this build: %v", err)
+		t.Errorf("formula", "its program cannot be read, which is a bug in this build: %v", err)
 		return
 	}
 	p.Tree = tree
 	if written.Effects != "" {
 		if f.Effects, err = syntax.Parse(written.Effects); err != nil {
-			t.Errorf("formula", "its program with effects cannot be read, which is a bug of this build: %v", err)
+			t.Errorf("formula", "its program with effects cannot be read, which is a bug in this build: %v", err)
 			return
 		}
 	}

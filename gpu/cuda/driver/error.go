@@ -61,7 +61,7 @@ func advice(err error) string {
 	case code(cu.EccUncorrectable), code(cu.HardwareStackError), code(cu.NvlinkUncorrectable):
 		return "the GPU is defective: run nvidia-smi -q, and use another one or --device cpu"
 	case code(cu.IllegalAddress), code(cu.LaunchFailed), code(cu.MisalignedAddress), code(cu.IllegalInstruction), code(cu.InvalidPc), code(cu.InvalidAddressSpace):
-		return "a kernel failed, which is a mistake of this program: use --device cpu, and report it"
+		return "a kernel failed, which is a bug in this program: use --device cpu, and report it"
 	case code(cu.SystemDriverMismatch):
 		return "the driver was updated while the machine was running: restart it"
 	case code(cu.SystemNotReady):

@@ -43,7 +43,7 @@ func (w *walk) Remarks() *method.Remarks {
 	}
 	out = append(out, text)
 	if names := w.unlearned(); len(names) > 0 {
-		out = append(out, "Of these the posterior says no more than the prior: "+strings.Join(names, ", ")+".")
+		out = append(out, "For these the posterior says no more than the prior: "+strings.Join(names, ", ")+".")
 	}
 	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }

@@ -72,7 +72,7 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	size := m.Messages().Size
 	each := 8 * (2 + size)
 	if len(saved)%each != 0 || len(saved) > each*m.Releases() {
-		return nil, fmt.Errorf("%d bytes are no list of opened sums", len(saved))
+		return nil, fmt.Errorf("%d bytes are not a list of opened sums", len(saved))
 	}
 	last := &step{state: m.start(), lambda: make([]lambda.Wide, m.Family.Size())}
 	var all []opened
@@ -81,7 +81,7 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 		number := func(i int) int64 { return int64(binary.LittleEndian.Uint64(saved[8*i:])) }
 		o := opened{int(number(0)), int(number(1)), make([]int64, size)}
 		if o.number <= before || o.number > m.Releases() || o.answers < 1 || o.answers > m.Clients {
-			return nil, errors.New("a saved sum is of no round of the study")
+			return nil, errors.New("a saved sum belongs to no round of the study")
 		}
 		before = o.number
 		for i := range o.sum {

@@ -81,7 +81,7 @@ func (w *walk) Save() []byte {
 // Restore implements [method.Walk].
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move, error) {
 	if len(saved)%8 != 0 {
-		return nil, fmt.Errorf("%d bytes are no state of a descent", len(saved))
+		return nil, fmt.Errorf("%d bytes are not the state of a descent", len(saved))
 	}
 	state := make([]float64, len(saved)/8)
 	for i := range state {

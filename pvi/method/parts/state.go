@@ -67,7 +67,7 @@ func (c *client) restoreParts(saved []byte) error {
 		return fmt.Errorf("the parts cannot be read: %w", err)
 	}
 	if len(v.Of) != 2*c.shard.Units() {
-		return errors.New("the parts are of another number of records than the client has: its records must stay the same for the whole study")
+		return errors.New("the parts are for a different number of records than the client has: its records must stay the same for the whole study")
 	}
 	if len(v.Factors) != len(c.factors) || len(v.Proposed) != len(c.proposed) {
 		return fmt.Errorf("%d factors and %d proposals of parts, want %d of each", len(v.Factors), len(v.Proposed), len(c.factors))

@@ -133,7 +133,7 @@ func (h *holding) Restore(m *method.Memory) error {
 			return fmt.Errorf("the choice of held-out records cannot be read: %w", err)
 		}
 		if c.Units != h.shard.Units() || len(c.HeldOut) != (c.Units+7)/8 {
-			return errors.New("the choice of held-out records is for another number of records than the client has: its records must stay the same for the whole study")
+			return errors.New("the choice of held-out records is for a different number of records than the client has: its records must stay the same for the whole study")
 		}
 		out := make([]bool, c.Units)
 		for i := range out {

@@ -161,11 +161,11 @@ func TestCoinsAreRestored(t *testing.T) {
 	var saved method.Memory
 	h.Save(&saved)
 	for says, spoil := range map[string]func(m *method.Memory){
-		"missing":                   func(m *method.Memory) { m.Parts = nil },
-		"was made before":           func(m *method.Memory) { m.Spent = method.Spent{} },
-		"cannot be read":            func(m *method.Memory) { m.Parts = json.RawMessage(`{"More":1}`) },
-		"another number of records": func(m *method.Memory) { m.Parts = json.RawMessage(`{"Units":19,"HeldOut":"AAAA"}`) },
-		"records must stay":         func(m *method.Memory) { m.Parts = json.RawMessage(`{"Units":20,"HeldOut":"AAA="}`) },
+		"missing":                       func(m *method.Memory) { m.Parts = nil },
+		"was made before":               func(m *method.Memory) { m.Spent = method.Spent{} },
+		"cannot be read":                func(m *method.Memory) { m.Parts = json.RawMessage(`{"More":1}`) },
+		"a different number of records": func(m *method.Memory) { m.Parts = json.RawMessage(`{"Units":19,"HeldOut":"AAAA"}`) },
+		"records must stay":             func(m *method.Memory) { m.Parts = json.RawMessage(`{"Units":20,"HeldOut":"AAA="}`) },
 	} {
 		spoilt := saved
 		spoil(&spoilt)

@@ -24,19 +24,19 @@ func (w *walk) Remarks() *method.Remarks {
 		low, high, w.state.Records)}
 	arrived := w.state.Arrived()
 	if !arrived {
-		out = append(out, "The last sum of scores is not what this posterior lets expect: intervals may miss. More rounds, a model that fits the records better, or wider bounds may help.")
+		out = append(out, "The last sum of scores is not as expected under this posterior: intervals may miss the truth. More rounds, a model that fits the records better, or wider bounds may help.")
 	}
 	if median, low, high, ok := w.state.Dispersion(); ok {
 		out = append(out, dispersion(median, low, high))
 	}
 	if len(w.method.Model.Effects()) > 0 {
-		out = append(out, "Where groups differ and records are few, the spread of effects comes out too small, and intervals of effects and spreads are too narrow (docs/prove/bank.md).")
+		out = append(out, "Where groups differ and records are few, the estimated spread of effects is too small, and intervals of effects and spreads are too narrow (docs/prove/bank.md).")
 	}
 	if w.method.Model.Multiplies() {
 		out = append(out, "The program multiplies parameters, and intervals of such factors can be too narrow. This is so for effects of groups that are written as tau * z[site[n]]: give them a prior of their own, alpha ~ normal(mu, tau), and use alpha[site[n]].")
 	}
 	if names := w.silent(); len(names) > 0 {
-		out = append(out, "The records say next to nothing about: "+strings.Join(names, ", ")+".")
+		out = append(out, "The records have almost no information about: "+strings.Join(names, ", ")+".")
 	}
 	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables(), HeldOut: w.state.Scored()}
 }

@@ -209,7 +209,7 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 			answers, rest, err = uvarint(rest)
 		}
 		if err != nil || round <= uint64(last) || round > uint64(w.method.Releases()) || answers == 0 || answers > uint64(w.method.Clients) {
-			return nil, errors.New("the saved sums are no sums of this study")
+			return nil, errors.New("the saved sums are not sums of this study")
 		}
 		last = int(round)
 		mechanism := w.method.Mechanism(last)

@@ -93,7 +93,7 @@ func derive(s *method.Setting) (*method.Steps, error) {
 		d.Round = (d.Round + d.Epoch - 1) / d.Epoch * d.Epoch
 	}
 	if d.Round%d.Epoch != 0 {
-		return nil, fmt.Errorf("inference.steps = %d is no whole number of epochs of %d steps, which match every record once: write a multiple", d.Round, d.Epoch)
+		return nil, fmt.Errorf("inference.steps = %d is not a whole number of epochs of %d steps, in which every record is used once: write a multiple", d.Round, d.Epoch)
 	}
 	d.Total = d.Round * in.Rounds
 	if err := steps.CheckTotal(d, in.Rounds); err != nil {
@@ -110,7 +110,7 @@ func derive(s *method.Setting) (*method.Steps, error) {
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
-			return fmt.Errorf("privacy.clip = %g is no norm that a site could have: write one from %g to %g", d.Clip, steps.LeastClip, steps.MostClip)
+			return fmt.Errorf("privacy.clip = %g is outside the possible norms of a site: write a clip from %g to %g", d.Clip, steps.LeastClip, steps.MostClip)
 		}
 		return nil
 	}
@@ -331,7 +331,7 @@ func (p published) Adjacencies() []accountant.Adjacency {
 // CheckShard implements [method.Method].
 func (p published) CheckShard(s *shard.Shard) error {
 	if nominal := p.Study.Federation.NominalRecords; s.Len() != nominal {
-		return fmt.Errorf("the shard has not federation.nominal_records = %d records, one for each step of a pass of the published form", nominal)
+		return fmt.Errorf("the shard must have federation.nominal_records = %d records, one for each step of a pass of the published form", nominal)
 	}
 	return nil
 }

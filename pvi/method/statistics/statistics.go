@@ -109,7 +109,7 @@ func (c *client) Reuses() bool { return !c.method.anew }
 func (c *client) Check(m *method.Memory, answered int) error {
 	err := method.CheckSpent(m.Spent, 0, c.method.Releases(), answered > 0)
 	if err == nil && !c.method.anew && (len(m.Solver) > 0) != (m.Spent.Statistics > 0) {
-		err = errors.New("statistics were charged and are not there, or are there and were not charged")
+		err = errors.New("statistics were charged but are missing, or are present but were not charged")
 	}
 	return c.CheckRefined(m, err)
 }

@@ -82,7 +82,7 @@ func (c *Client) Check(m *method.Memory, answered int) error {
 	most := c.of.ReleasesAfter(c.base.Round(answered))
 	err := method.CheckSpent(m.Spent, 0, most, answered > 0)
 	if err == nil && (len(m.Solver) > 0) != (m.Spent.Statistics > 0) {
-		err = errors.New("steps were charged and are not there, or are there and were not charged")
+		err = errors.New("steps were charged but are missing, or are present but were not charged")
 	}
 	return c.CheckRefined(m, err)
 }

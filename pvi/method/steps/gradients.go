@@ -215,7 +215,7 @@ func (g *Gradients) deriveClip() error {
 	d := g.Steps
 	if d.Clip = g.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < LeastClip || d.Clip > MostClip {
-			return fmt.Errorf("privacy.clip = %g is no norm that a gradient could have: write one from %g to %g", d.Clip, LeastClip, MostClip)
+			return fmt.Errorf("privacy.clip = %g is outside the possible norms of a gradient: write a clip from %g to %g", d.Clip, LeastClip, MostClip)
 		}
 		return nil
 	}

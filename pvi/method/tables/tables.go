@@ -134,7 +134,7 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	}
 	answers, n := binary.Uvarint(saved)
 	if n <= 0 || answers == 0 || answers > uint64(w.method.Clients) {
-		return nil, errors.New("the saved sum is no sum of this study")
+		return nil, errors.New("the saved sum is not a sum of this study")
 	}
 	sum := make([]int64, w.method.layout.Size())
 	for i := range sum {

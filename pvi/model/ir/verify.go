@@ -159,7 +159,7 @@ func (v *Verified) node(n *Node) (typed, error) {
 	case rescale:
 		t.positive = n.Op == Softmax
 		if !t.shape.vector() {
-			err = fmt.Errorf("the argument is no vector")
+			err = fmt.Errorf("the argument is not a vector")
 		}
 	case shape:
 		t.shape, t.positive, err = v.reshape(n)
@@ -203,7 +203,7 @@ func (v *Verified) bridge(n *Node) (typed, error) {
 		return typed{out, size, positive}, nil
 	case Gather:
 		if !size.vector() {
-			return typed{}, fmt.Errorf("the table is no vector")
+			return typed{}, fmt.Errorf("the table is not a vector")
 		}
 		return typed{out, Shape{1, 1}, positive}, v.index(n.Args[1], size.Rows)
 	case GatherRow:

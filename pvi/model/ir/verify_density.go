@@ -53,7 +53,7 @@ func (v *Verified) outcome(d Density, n *Node) error {
 	case OnClasses:
 		s := v.shapes[n.Args[1]]
 		if !s.vector() {
-			return fmt.Errorf("the logits are no vector")
+			return fmt.Errorf("the logits are not a vector")
 		}
 		top = float64(s.Rows - 1)
 	}

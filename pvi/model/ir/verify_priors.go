@@ -61,7 +61,7 @@ func (v *Verified) prior(prior Prior, q *Parameter) error {
 		case v.latest[a] >= prior.Parameter:
 			return fmt.Errorf("argument %d depends on %q, which is not declared before it", k+1, v.program.Parameters[v.latest[a]].Name)
 		case !v.shapes[a].scalar() && v.shapes[a] != Shape{q.Rows, q.Cols}:
-			return fmt.Errorf("argument %d has another shape than the parameter", k+1)
+			return fmt.Errorf("argument %d has a different shape than the parameter", k+1)
 		case info.Positive[k] && !v.positive[a]:
 			return fmt.Errorf("argument %d of %s is not known to be positive", k+1, prior.Density)
 		}

@@ -146,7 +146,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"a prior that refers to a later parameter", "not declared before", func(p *Program) { p.Priors[0].Args[1] = 5 }},
 		{"a prior without spread", "not known to be positive", func(p *Program) { p.Priors[0].Args[1] = 12 }},
 		{"a prior on part of the line only", "leave the support", func(p *Program) { p.Priors[0].Density = Gamma; p.Priors[0].Args = []int{13, 13} }},
-		{"a prior of another shape", "another shape", func(p *Program) { p.Priors[2].Args[0] = 3 }},
+		{"a prior of another shape", "a different shape", func(p *Program) { p.Priors[2].Args[0] = 3 }},
 		// These programs have wrong declarations.
 		{"no name", "needs a name", func(p *Program) { p.Name = "" }},
 		{"a name that hides something", "does not print", func(p *Program) { p.Columns[0].Name = "y\x1b[2J" }},
