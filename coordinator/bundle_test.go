@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// played runs a study to its end. It returns the coordinator and the clients.
+// played runs a study of two clients to its end, and returns the coordinator and the clients.
 func played(t *testing.T, document []byte) (*house, []*party) {
 	h := newHouse(t, Options{})
 	h.found(document)
@@ -91,9 +91,9 @@ func TestChangedBundleIsRefused(t *testing.T) {
 	}
 }
 
-// retold returns a bundle in which change has altered the bodies of entries. The coordinator has
-// signed the altered entries. retold also changes entries of the kind other, so that they name a
-// wrong model.
+// retold returns the bundle of a coordinator that lies. The function change alters the bodies of
+// its entries, except for the roster, and entries of the kind other name a wrong model. The
+// coordinator signs all of these entries.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -6,8 +6,9 @@ import (
 	"fedpvi/transport"
 )
 
-// These are limits of a cache. The two newest entries do not count and are always kept, because an
-// outcome and the next plan are published together, and all clients request both.
+// cacheBytes limits the total size of a cache, and cacheEntries limits the number of its entries
+// before the newest one. The two newest entries are always kept and do not count for cacheBytes,
+// because an outcome and the next plan are published together, and all clients request both.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
@@ -39,11 +40,12 @@ func (c *cache) put(number uint64, i transport.Item) {
 	}
 }
 
-// newest returns the total size in bytes of two entries: the entry with the given number and the
+// newest returns the total size in memory, in bytes, of the entry with the given number and the
 // entry before it.
 func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
-// size returns the number of bytes of an entry that are in memory.
+// size returns the number of bytes that an entry takes in memory. A long body is on disk and does
+// not count.
 func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) }
 
 func (c *cache) get(number uint64) (transport.Item, bool) {

@@ -43,7 +43,8 @@ func newCertifier(s *Study) (*certifier, error) {
 	return c, err
 }
 
-// at returns the authority with a certificate that is valid at the time now.
+// at returns the authority with a certificate that is valid at the time now. It renews the
+// certificate first if two thirds of its validity period have passed.
 func (c *certifier) at(now time.Time) (*channel.Authority, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +70,8 @@ func (c *certifier) use(a *channel.Authority) {
 	c.authority, c.config = a, nil
 }
 
-// tls returns the TLS configuration for connections of clients. It contains the coordinator's
-// present keys.
+// tls returns the TLS configuration for connections of clients. own is the coordinator's present
+// roster entry, whose keys the configuration contains.
 func (c *certifier) tls(own roster.Entry, now time.Time) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

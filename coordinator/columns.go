@@ -21,8 +21,8 @@ type columns struct {
 	cut        []sums.Dealt
 
 	once sync.Once
-	// deals, keyed by the dealer's place in the roster; nil if the deals are too long to be kept
-	// in memory
+	// deals, keyed by the dealer's place in the roster; nil before load, and if the deals are too
+	// long to be kept in memory
 	bodies map[int][]byte
 	err    error
 }
@@ -35,9 +35,9 @@ func newColumns(s *Study, f *sums.Federation, ask uint64, cut []sums.Dealt) *col
 	return &columns{study: s, federation: f, ask: ask, cut: slices.Clone(cut)}
 }
 
-// load reads the deals into memory, unless the store keeps them in files or their total size
-// exceeds maxColumns. Without this copy, reading many small columns for each client from the store
-// would be slow.
+// load reads the deals into memory once, unless the store keeps them in files or their total size
+// exceeds maxColumns. Otherwise many small columns would have to be read from the store for each
+// client, which would be slow.
 func (c *columns) load() error {
 	c.once.Do(func() {
 		size := c.federation.DealSize()
@@ -130,8 +130,8 @@ func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	return err
 }
 
-// read fills b with the bytes that begin at the position from. The part with the number i contains
-// this position.
+// read fills b with the bytes that begin at the position from of the sequence. This position is in
+// the part with the number i. kept is the study in the store, or nil if all parts are in memory.
 func (p *pieces) read(b []byte, from uint64, i int, kept *store.Study) error {
 	for ; len(b) > 0; i++ {
 		x := p.parts[i]
@@ -184,8 +184,8 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	return out, nil
 }
 
-// keysOf returns the key messages of other clients for the named client, as parts (ranges of bytes)
-// of stored messages. places contains the places of the other clients.
+// keysOf gives access to the key messages of the clients at the given places. The result contains
+// only the parts that are meant for the client name.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
 	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {

@@ -95,7 +95,7 @@ func TestLostKeys(t *testing.T) {
 	}
 }
 
-// inDatabase returns a value that is kept in the database and not in a file.
+// inDatabase returns b as a value of the store that is kept in the database and not in a file.
 func inDatabase(b []byte) *store.Value {
 	return &store.Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// A finder finds rows at any offset in bytes, with words in either byte order. If it finds two
-// successive words of a row, it takes the whole row as found.
+// A finder searches bytes for rows of numbers, at any offset and with the words of a row in either
+// byte order. If it finds two successive words of a row, it takes the whole row as found.
 type finder struct {
 	rows  [][]uint64
 	at    map[uint64]spot
@@ -50,8 +50,8 @@ func (f *finder) find(b []byte) (rows [][]uint64) {
 	return rows
 }
 
-// dumpOf returns all numbers and bytes that can be reached from a value. A byte takes one byte of
-// the result, and any other number takes eight.
+// dumpOf collects all integers, strings and bytes that can be reached from a value through types of
+// this module. A byte takes one byte of the result, and any other integer takes eight.
 func dumpOf(value any) []byte {
 	w := walker{seen: map[uintptr]bool{}}
 	w.walk(reflect.ValueOf(value))
@@ -77,7 +77,7 @@ func (w *walker) walk(v reflect.Value) {
 		w.walk(v.Elem())
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[Study]() || v.Type() == reflect.TypeFor[Hub]() {
-			return // do not follow the references from the state back to its study and hub
+			return // the references from the state back to its study and hub are not followed
 		}
 		for i := range v.NumField() {
 			w.walk(v.Field(i))

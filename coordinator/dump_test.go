@@ -69,7 +69,8 @@ func newVault(t *testing.T) *vault {
 	}
 }
 
-// must reports an error of a search. It does not end the test, because it runs in the study's loop.
+// must reports an unexpected error of the vault. It does not end the test, because it runs in the
+// study's loop.
 func (v *vault) must(err error) {
 	if err != nil {
 		v.t.Error(err)
@@ -251,8 +252,8 @@ func (d dealt) derive(pair [32]byte, use string, dealer, holder int) cipher.Bloc
 	return block
 }
 
-// columns adds those columns of a deal that are unencrypted, and those that a key of the vault
-// decrypts.
+// columns reads the columns in a deal: those that are unencrypted, and those that a key of the
+// vault decrypts. It adds them to the rows that the vault knows.
 func (v *vault) columns(dealer int, d dealt) {
 	for holder := 1; holder <= v.f.Clients(); holder++ {
 		at, size := v.f.Column(dealer, holder)
@@ -272,7 +273,8 @@ func (v *vault) columns(dealer int, d dealt) {
 // words returns the number of words in a column.
 func (v *vault) words() int { return v.f.ShareSize() / 8 }
 
-// inTheClear adds b as a column if it has the right length and all words are valid.
+// inTheClear treats b as an unencrypted column. It adds b to the known rows if b has the length of
+// a column and all words are valid.
 func (v *vault) inTheClear(b []byte) {
 	if words := wordsOf(b); len(words) == v.words() && !slices.ContainsFunc(words, func(x uint64) bool { return !field.Valid(x) }) {
 		v.hold(words)
@@ -286,7 +288,7 @@ func wordsOf(b []byte) (words []uint64) {
 	return words
 }
 
-// read decrypts the column in a piece of a deal. It returns nil if the key is wrong.
+// read decrypts the column in piece, a part of a deal. It returns nil if the key is wrong.
 func (d dealt) read(piece []byte, key [32]byte, dealer, holder, words int) []uint64 {
 	use := "seal"
 	if len(piece) == 16 {
@@ -306,7 +308,8 @@ func (d dealt) read(piece []byte, key [32]byte, dealer, holder, words int) []uin
 	return wordsOf(plain)
 }
 
-// stream returns a column that both ends compute from a key, so that it is not sent.
+// stream computes a column that is not sent, because dealer and holder both compute it from their
+// key.
 func (d dealt) stream(key [32]byte, dealer, holder, words int) []uint64 {
 	b := make([]byte, 8*words)
 	cipher.NewCTR(d.derive(key, "column", dealer, holder), make([]byte, aes.BlockSize)).XORKeyStream(b, b)
@@ -317,9 +320,10 @@ func (d dealt) stream(key [32]byte, dealer, holder, words int) []uint64 {
 	return column
 }
 
-// know adds the rows of a deal. If the dealer is honest, the finder gets the rows of the dealer's
-// vector and columns, and can then find these rows in unencrypted data. If the dealer is corrupt,
-// the vault gets the rows of the dealer's vector.
+// know processes the rows of a deal, which the test knows but an adversary may not. If the dealer
+// is honest, the finder learns the rows of the dealer's vector and columns, so that it recognises
+// them in unencrypted data. If the dealer is corrupt, the vault itself knows the rows of the
+// dealer's vector.
 func (v *vault) know(ask uint64, place int, d dealt) {
 	for _, p := range v.corrupt {
 		if v.f.Place(p.peer.Name) == place {
@@ -335,8 +339,8 @@ func (v *vault) know(ask uint64, place int, d dealt) {
 		for _, row := range v.vector(p, ask) {
 			v.clear.know(row)
 		}
-		// The dealer's own column is not in the deal. With four clients of whom three open a sum,
-		// the sum of the columns with the factors 4, 3, 2 and 1 is 0.
+		// The dealer's own column is not in the deal. It follows from the other columns. If three of
+		// four clients open a sum, the columns with the factors 4, 3, 2 and 1 add up to 0.
 		own := make([]uint64, v.words())
 		for holder := 1; holder <= v.f.Clients(); holder++ {
 			at, size := v.f.Column(place, holder)
@@ -402,8 +406,8 @@ func (v *vault) learned() string {
 	return ""
 }
 
-// functions returns the targets, and a basis of the linear combinations of targets that the vault
-// can compute from its rows.
+// functions finds everything that the vault can compute: it returns the targets, and a basis of
+// those linear combinations of targets that are also linear combinations of the vault's rows.
 func (v *vault) functions() (targets []target, functions [][]uint64) {
 	n := v.words()
 	var rows [][]uint64
@@ -441,8 +445,8 @@ func (v *vault) functions() (targets []target, functions [][]uint64) {
 	return targets, functions
 }
 
-// vanishing returns a basis of those linear combinations of rows whose words are zero before
-// position first.
+// vanishing returns a basis of those linear combinations of the rows whose words before the index
+// first are all zero.
 func vanishing(rows [][]uint64, first int) [][]uint64 {
 	rank := 0
 	for col := 0; col < first && rank < len(rows); col++ {
@@ -487,8 +491,8 @@ func wideRecords(n, d int) *shard.Records {
 	return records
 }
 
-// playInVault runs two plans of a study of four clients, of whom three can open a sum. The last
-// client is corrupt.
+// playInVault runs two plans of a study of four clients, of whom three can open a sum. The keys and
+// the state of the last client are in the vault, too.
 func playInVault(t *testing.T) *vault {
 	t.Helper()
 	const d = 100 // number of coefficients, which determines the number of words in a row

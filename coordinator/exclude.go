@@ -42,7 +42,8 @@ func (s *Study) Exclude(ctx context.Context, name identity.Name, why string) err
 	})
 }
 
-// excludable returns an error if an exclusion would leave too few clients for the study.
+// excludable returns an error if the study opens no sum for as few clients as an exclusion would
+// leave.
 func (s *Study) excludable(st *state) error {
 	if len(st.staying()) <= s.fewest(st) {
 		return fmt.Errorf("%d clients are left, and the study opens no sum for fewer than %d: end the study with coordinator abort", len(st.staying()), s.fewest(st))

@@ -86,8 +86,7 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 }
 
 // create makes a study's keys, and writes the study with its invitations to the store. If an
-// interrupted attempt has left keys, create replaces them. Keys of an interrupted attempt have
-// never been used.
+// interrupted attempt has left keys, create replaces them, because they have never been used.
 func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.Duration) (invited []Invited, err error) {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ func (f files) gossipKey(h Hash) (secret.Secret, error) {
 	return orCreate(f, f.gossip(h), true, load, create)
 }
 
-// Gossip starts a gossip node for the study on a port. The node finds out which clients are
-// reachable. Only [Study.Status] uses the result. The caller must close the node.
+// Gossip starts a gossip node for the study on a port. Through the node the coordinator learns
+// which clients are reachable, and only [Study.Status] shows this. The caller must close the node.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := s.hub.files.gossipKey(s.hash)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Study) gossips() transport.Gossip {
 	return transport.Gossip{}
 }
 
-// newView returns an empty view, which is a gossip node's list of reachable clients. The view
-// accepts only the names of clients that joined the study.
+// newView returns an empty view for the study's gossip node, which lists reachable clients in it.
+// The view accepts only the names of clients that joined the study.
 func (s *Study) newView(now func() time.Time) *membership.View {
 	return membership.NewView(func(name identity.Name) bool {
 		_, ok := s.shown.Load().members[name]

@@ -12,7 +12,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// gossiping opens a gossip port for a study and returns the gossip settings for its clients.
+// gossiping starts the gossip node of the study, and returns the settings with which clients take
+// part in gossip.
 func (h *house) gossiping(t *testing.T) transport.Gossip {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)

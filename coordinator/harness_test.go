@@ -114,7 +114,7 @@ type link interface {
 	Submit(ctx context.Context, i transport.Item) error
 }
 
-// A direct is a link that calls the methods of a study in the same process.
+// direct is a client's connection that calls the methods of the study in the same process.
 type direct struct{ p *party }
 
 func (d direct) Standing(ctx context.Context) (transport.Standing, error) {
@@ -302,8 +302,8 @@ func sessionEntry(e transcript.Entry, body []byte) session.Entry {
 	return session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}
 }
 
-// answer computes the answer to a pending plan and stores it for sending. It reports whether
-// there is an answer to send.
+// answer computes the answer to a pending plan and puts it into the outbox. It reports whether the
+// outbox has an answer to send.
 func (p *party) answer() (bool, error) {
 	ask, ok := p.site.Pending()
 	if !ok {
@@ -334,8 +334,8 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// submit sends an answer in pieces of the given size. A body of at most one piece is sent with
-// the offer.
+// submit sends an answer in pieces of the given size. If one piece suffices, the body is sent
+// together with the offer.
 func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	var whole []byte
 	if len(i.Body) <= size {
@@ -394,7 +394,7 @@ func admit(t testing.TB, parties ...*party) {
 	}
 }
 
-// play lets the parties take steps in turn until none of them can continue.
+// play runs the parties in turn until none of them has anything to do.
 func play(t testing.TB, parties ...*party) {
 	t.Helper()
 	for moved := true; moved; {

@@ -43,8 +43,8 @@ func (h *house) content() map[string]string {
 	return out
 }
 
-// A stand is a study with an open first plan, and a valid answer of client north that was not
-// yet sent.
+// A stand is a study in which the first plan is open and client north has not answered it. The
+// field good is a valid answer of north.
 type stand struct {
 	*house
 	north, south *party
@@ -86,8 +86,8 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed returns an answer of north with a valid header. The body is the given payload,
-// encrypted for the recipient to.
+// resealed returns an answer of north with a valid header. Its body is payload, encrypted for the
+// recipient to, with the context that the function context returns.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
@@ -255,8 +255,8 @@ func approvalAsRelease(s *stand) (*party, transport.Item) {
 	return s.north, transport.Item{Envelope: e, Body: s.good.Body}
 }
 
-// foreignAnswer returns an answer that client south has computed, and that client north has
-// encrypted and signed.
+// foreignAnswer returns an answer that client south has computed, but client north has encrypted
+// and signed.
 func foreignAnswer(s *stand) (*party, transport.Item) {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
@@ -274,7 +274,7 @@ func elsewhere(h signed.Header) []byte {
 	return h.Bytes()
 }
 
-// sized returns an answer whose body is too long by the given number of bytes.
+// sized returns an answer whose body is longer than the right size by the given number of bytes.
 func (s *stand) sized(more int) transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := make([]byte, len(s.good.Body)+more)

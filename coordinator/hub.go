@@ -79,7 +79,7 @@ func (h *Hub) loadAll() error {
 	return nil
 }
 
-// load reads a study from the store and begins to run the study.
+// load reads a study from the store, makes it known to the hub, and begins to run it.
 func (h *Hub) load(hash Hash) error {
 	s, err := newStudy(h, hash)
 	if err != nil {
@@ -108,8 +108,8 @@ func (h *Hub) OnStudy(f func(*Study)) {
 	}
 }
 
-// Close stops all studies and unlocks the state directory. Changes that are not yet on disk are
-// lost. Replies to clients never depend on such changes.
+// Close stops all studies and unlocks the state directory. It drops changes that are not yet on
+// disk. No client has received a reply that depends on such a change.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {
@@ -151,8 +151,8 @@ func (h *Hub) Serving(serverName string) *Study {
 	return h.byName[serverName]
 }
 
-// Study returns a study. selector is the study's name, or the first digits of its digest. An empty
-// selector selects the only study.
+// Study returns a study. selector is the study's name, or at least the first four digits of its
+// digest. An empty selector selects the only study.
 func (h *Hub) Study(selector string) (*Study, error) {
 	var found []*Study
 	for _, s := range h.Studies() {
@@ -175,6 +175,6 @@ func (h *Hub) Study(selector string) (*Study, error) {
 	return nil, fmt.Errorf("there are several studies: give the name or digest of one: %s", strings.Join(names, ", "))
 }
 
-// short returns the first 12 hexadecimal digits of a hash. Messages for people name a study by
-// these digits.
+// short returns the first 12 hexadecimal digits of a hash, by which messages for people name a
+// study.
 func short(h Hash) string { return hex.EncodeToString(h[:6]) }

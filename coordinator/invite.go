@@ -13,7 +13,8 @@ import (
 )
 
 // Invite makes an invitation for each name. The invitations expire after the duration valid. A new
-// invitation replaces an earlier invitation of the same client that was not redeemed.
+// invitation replaces an earlier invitation of the same client that was not redeemed. Invite
+// returns an error if the study has begun, or if a name is not allowed.
 func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
 	var invited []Invited
 	err := s.call(ctx, func(b *batch) error {

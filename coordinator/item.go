@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem returns an entry as a transport.Item, which can be sent to clients. A long body is read
-// from the disk only when it is sent.
+// newItem converts an entry of the transcript to the form in which it is sent to clients. A long
+// body is read from the disk only when it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: s.derived(e)}
 	if body.Long() {
@@ -28,7 +28,7 @@ func (s *Study) derived(e transcript.Entry) bool {
 	return e.Kind.Plan() || e.Kind.Outcome() && s.secure()
 }
 
-// item returns an entry of the transcript, from the cache or the store.
+// item returns the entry of the transcript with the given number, from the cache or from the store.
 func (s *Study) item(number uint64) (i transport.Item, err error) {
 	if i, ok := s.cache.get(number); ok {
 		return i, nil
@@ -68,7 +68,7 @@ func (s *Study) look(f func(store.Study) error) error {
 	return err
 }
 
-// A storedBody is the body of an entry, which is read from the disk. The body never changes.
+// A storedBody gives access to the body of an entry on disk. The body never changes.
 type storedBody struct {
 	study  *Study
 	number uint64

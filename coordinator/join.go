@@ -21,7 +21,8 @@ import (
 // authority expires earlier, the client's certificate expires at the same time.
 const certified = 90 * 24 * time.Hour
 
-// Join redeems an invitation. It returns the study document and the certificate for the client.
+// Join redeems an invitation. It returns the study document, the client's certificate, the
+// certificate of the authority, and the coordinator's roster entry.
 func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission transport.Admission, err error) {
 	defer func() { err = s.count("join", err) }()
 	entry, err := roster.ParseEntry(r.Entry, s.hash)
@@ -122,7 +123,8 @@ func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.keysIn(e), func(key string) bool { return k[key] })
 }
 
-// asClient runs a command for a client that has joined. Every other caller gets the same refusal.
+// asClient runs the command do for a client that has joined. Every other caller gets the refusal
+// errPeer.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
 		return errPeer
@@ -146,8 +148,8 @@ func (s *Study) knows(peer channel.Party) bool {
 	return ok
 }
 
-// Standing returns the number of entries in the transcript, and the state of the calling client in
-// the coordinator's records.
+// Standing tells a client how many entries the transcript has, and which of the client's messages
+// the coordinator has.
 func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -176,8 +178,8 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	// the envelope may be the client's first consent, sent again after the client's keys were
-	// replaced
+	// The envelope may be the client's earlier consent, which the client sends again. It cannot be
+	// verified with the client's present keys if they have been replaced since.
 	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
 		if err := b.view(func(st store.Study) (err error) {

@@ -93,7 +93,8 @@ func (o *own) newest() (*identity.Identity, *channel.Key) {
 	return o.identities[len(o.identities)-1], o.tls[len(o.tls)-1]
 }
 
-// privateKeys returns the private keys that belong to a roster entry of the coordinator.
+// privateKeys finds the private keys that belong to a roster entry of the coordinator. It returns
+// an error if one of them is missing.
 func (o *own) privateKeys(e roster.Entry) (who *identity.Identity, key *channel.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,8 +137,8 @@ func next[K any](f files, path string, create func(*keyfile.Lock, string) (K, er
 	return create(f.lock, path)
 }
 
-// sealingOf returns the sealing key that belongs to a roster entry of the coordinator, and the path
-// of its file.
+// sealingOf finds the sealing key that belongs to a roster entry of the coordinator. It returns the
+// path of its file and the key, or an error if there is no such key.
 func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, err error) {
 	paths, err := keyfile.Versions(f.sealing(h))
 	if err != nil {
@@ -155,8 +156,8 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 	return "", nil, fmt.Errorf("key file %s: %w: the key that opens answers under the present roster is missing; restore the file, or its newer version, from a backup", f.sealing(h), keyfile.ErrDamaged)
 }
 
-// destroySealing removes the files of the key that decrypts answers, except for the file with the
-// path kept. The key has a file for each version.
+// destroySealing removes the key files that decrypt answers, one for each version of the key,
+// except for the file with the path kept.
 func (f files) destroySealing(h Hash, kept string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {

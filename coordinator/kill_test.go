@@ -48,7 +48,8 @@ func (g *guillotine) commit(commit func() error) error {
 	return errKilled
 }
 
-// Create counts as a change, like each write, sync, rename and removal of a file.
+// All changes of files go through commit: to create, append to, write, sync, rename or remove a
+// file, and to sync a directory.
 
 func (g *guillotine) Create(path string) (durable.NewFile, error) {
 	return g.open(path, g.system.Create)
@@ -94,13 +95,15 @@ func (f blade) Write(b []byte) (n int, err error) {
 
 func (f blade) Sync() error { return f.g.commit(f.NewFile.Sync) }
 
-// unavailable reports whether err is the error of a coordinator that was killed.
+// unavailable reports whether err is the refusal that a client gets from a coordinator whose write
+// failed or that is being stopped.
 func unavailable(err error) bool {
 	var r *transport.Refusal
 	return errors.As(err, &r) && r.Reason == transport.Unavailable
 }
 
-// survive calls do until it succeeds. It restarts the coordinator after each simulated kill.
+// survive calls do until the coordinator does not fail any more. After each simulated kill it
+// starts the coordinator again.
 func (h *house) survive(g *guillotine, do func() error) {
 	h.t.Helper()
 	for {
@@ -127,7 +130,7 @@ type playedStudy struct {
 
 var two = []identity.Name{"north", "south"}
 
-// playKilled runs a whole study and kills the coordinator at the point that g determines.
+// playKilled runs a whole study and kills the coordinator at the commit that g determines.
 func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int, long int64, g *guillotine) playedStudy {
 	at := g.at
 	g.at = 0 // commits before the first client joins do not count

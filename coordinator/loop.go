@@ -16,13 +16,15 @@ const maxBatch = 256
 
 // A command is a function that the study's loop runs for a caller. The caller receives the
 // function's error after the changes of the command's batch are on disk. A command that returns an
-// error must not have changed the state.
+// error must not have changed the state, unless it has called [batch.undo].
 type command struct {
 	do   func(*batch) error
 	done chan error
 }
 
-// call runs the function do in the loop and waits for the result.
+// call has the study's loop run the function do, and returns the error from do. It returns another
+// error if the changes could not be written, if ctx is done before the loop takes the command, or
+// if the study stops.
 func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	c := &command{do, make(chan error, 1)}
 	select {
@@ -80,8 +82,9 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut runs the commands, begins the rounds that are due, and ends the rounds that are over. It
-// writes all changes in one transaction.
+// carryOut is one pass of the loop. It runs the commands, begins the rounds that are due, and ends
+// the rounds that are over. It writes all changes in one transaction. If this fails, it reads the
+// state from the store again.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {
@@ -141,16 +144,17 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore reads the state from the store again. The loop calls restore after a failed write,
-// because the state in memory then differs from the state on disk.
+// restore reads the state from the store again. The loop calls restore after a failure, because the
+// state in memory then differs from the state on disk.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
 		s.log.Error("the state cannot be read", "error", err)
 	}
 }
 
-// publish makes new entries and the new state visible to waiting callers. The loop calls publish
-// when the transaction is on disk.
+// publish makes the new entries and the new state visible to callers. The loop calls publish when
+// the transaction is on disk. Once the study is over, publish also destroys the key that opens
+// answers.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -172,7 +176,8 @@ func (s *Study) publish(b *batch) {
 // retry is the time for which the loop waits after a failure.
 const retry = time.Second
 
-// untilNext returns the time for which the loop sleeps if no command arrives.
+// untilNext returns the time for which the loop sleeps if no command arrives: until the next
+// deadline, but at most an hour. After a failure it sleeps for the duration retry.
 func (s *Study) untilNext() time.Duration {
 	if s.broken || s.failed {
 		return retry
@@ -209,8 +214,8 @@ type numbered struct {
 	item   transport.Item
 }
 
-// undo makes the whole batch fail with err. A caller uses undo if a command has left an
-// inconsistent state in memory.
+// undo makes the whole batch fail with err, so that the state is read from the store again. A
+// command that has left an inconsistent state in memory calls undo.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -242,7 +247,7 @@ func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write fu
 	return nil
 }
 
-// append adds an entry to the transcript. chain is the state of the hash chain after this entry.
+// append appends an entry to the transcript. chain is the chain after this entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})

@@ -44,7 +44,7 @@ const noteMembers = "members"
 // renewal makes the transcript longer, and with secure aggregation all clients exchange new keys.
 const maxRenewals = 16
 
-// readMembers reads the key changes from the store, and finds the coordinator's own keys.
+// readMembers reads the stored key changes of the study, and finds the coordinator's own keys.
 func (s *Study) readMembers(st *state, kept store.Study) error {
 	st.changes = keyChanges{Waiting: map[identity.Name][]byte{}, Revoked: map[identity.Name]string{}, Made: map[identity.Name]int{}}
 	if err := kept.Note(noteMembers, &st.changes); err != nil {
@@ -65,7 +65,7 @@ func (s *Study) readMembers(st *state, kept store.Study) error {
 	return st.use(s, own)
 }
 
-// use sets the coordinator's own roster entry, and finds the private keys for this entry.
+// use makes own the coordinator's roster entry, and finds the private keys for it.
 func (st *state) use(s *Study, own roster.Entry) (err error) {
 	st.own = own
 	st.who, _, err = s.hub.keys.privateKeys(own)
@@ -143,7 +143,8 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.Renew
 	return out, err
 }
 
-// certify accepts the new keys in the request, if there are any, and returns a certificate.
+// certify answers a request for a certificate. It accepts the new keys in the request, if there are
+// any.
 func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r transport.RenewRequest) (out transport.Renewed, err error) {
 	s, st := b.study, b.state
 	entry, err := st.latest(s, party.Name, c)
@@ -184,7 +185,8 @@ func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r t
 	return out, nil
 }
 
-// latest returns the newest roster entry of a client that the coordinator has accepted.
+// latest returns the newest roster entry of a client that the coordinator has accepted. A version
+// of the roster may not contain it yet.
 func (st *state) latest(s *Study, name identity.Name, c *client) (roster.Entry, error) {
 	waiting := st.changes.Waiting[name]
 	if waiting == nil {
@@ -194,7 +196,8 @@ func (st *state) latest(s *Study, name identity.Name, c *client) (roster.Entry, 
 	return r.Entry, err
 }
 
-// renewable returns an error if the new keys of a client cannot be accepted.
+// renewable returns a refusal if the new keys of a client cannot be accepted, for example because
+// other new keys are waiting or a key was in use before.
 func (b *batch) renewable(name identity.Name, c *client, r roster.Renewal) error {
 	st := b.state
 	switch {
@@ -256,7 +259,8 @@ func (b *batch) consentAgain(name identity.Name, c *client) {
 
 // Rotate makes new keys for the coordinator in a study. These are the identity, the TLS key, the
 // key that decrypts answers, and the key of the authority. In a study that has begun, the new keys
-// are valid from the next version of the roster.
+// are valid from the next version of the roster. Before that, they are valid at once, and the
+// clients must consent again.
 func (s *Study) Rotate(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -392,8 +396,8 @@ func (b *batch) remove(name identity.Name, c *client) error {
 	return nil
 }
 
-// due returns the change that turns the present roster into the next version. The change is empty
-// if there are no new and no revoked keys.
+// due returns the changes of keys that the next version of the roster will contain. The result is
+// empty if there are no new and no revoked keys.
 func (st *state) due(s *Study) (roster.Change, error) {
 	var change roster.Change
 	for _, name := range slices.Sorted(maps.Keys(st.changes.Waiting)) {
@@ -459,7 +463,8 @@ func (b *batch) version() (wait bool, err error) {
 	return false, b.pairAgain()
 }
 
-// reopen loads the next key that decrypts answers, and destroys the previous key.
+// reopen loads the key that decrypts answers under the coordinator's new roster entry. When the
+// transaction is on disk, it destroys the previous key.
 func (b *batch) reopen() error {
 	s, st := b.study, b.state
 	path, key, err := s.hub.files.sealingOf(s.hash, st.own)

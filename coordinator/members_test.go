@@ -87,7 +87,8 @@ func (p *party) version(e transcript.Entry, chain transcript.Chain) error {
 	return nil
 }
 
-// rotate gives a party new keys. It may be called again with the same keys.
+// rotate sends new keys of the party to the coordinator. If it is called again, it sends the same
+// keys.
 func (p *party) rotate(ctx context.Context) error {
 	if p.next == nil {
 		p.next = p.succeed()

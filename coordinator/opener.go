@@ -11,7 +11,7 @@ import (
 
 var errDestroyed = errors.New("the key that opens answers was destroyed, as the study is over")
 
-// An opener decrypts answers. It limits the number of decrypted answers in memory.
+// An opener decrypts answers, and limits how many decrypted answers are in memory at the same time.
 type opener struct {
 	mu   sync.RWMutex
 	key  *seal.Key // nil before the study begins and after it is over
@@ -60,8 +60,9 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until the caller is allowed to decrypt an answer. The caller must call release
-// after the answer was accepted or refused. Further calls of release do nothing.
+// acquire waits until the caller is allowed to decrypt an answer. If the study has no key any more,
+// it returns errDestroyed. The caller must call release after the answer was accepted or refused.
+// Further calls of release do nothing.
 func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
@@ -87,8 +88,8 @@ func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	return o.key.Open(body, h.Bytes(), o.size)
 }
 
-// openAt checks an answer in the store. It returns the payload of the answer, which can be read
-// chunk by chunk.
+// openAt prepares the decryption of an answer in the store, and returns an error if the answer is
+// invalid. The payload can then be read chunk by chunk.
 func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

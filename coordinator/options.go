@@ -60,8 +60,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls the function do and returns the error of do. If tracing is on, traced reports the
-// beginning and the outcome of the call.
+// traced calls do and returns its error. It reports the beginning and the outcome of the call to
+// o.Trace.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()
@@ -76,9 +76,8 @@ func (o Options) traced(name string, do func() error) error {
 // presence returns how long a client counts as present after its last call.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers returns the number of answers of the given size in bytes that can be decrypted at the
-// same time. If an answer has arrived in pieces, only one chunk of at most maxPiece bytes is in
-// memory.
+// openers returns the maximum number of answers that are decrypted at the same time. size is the
+// size of an answer in bytes. Of a longer answer only one chunk of at most maxPiece bytes counts.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
 // Events counts events for metrics. The arguments of the methods do not depend on the contents of

@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A presence records the time of each client's last call. A round begins only if enough clients are
-// present.
+// A presence knows which clients are present: those that are calling or have called recently. A
+// round begins only if enough clients are present.
 type presence struct {
 	now    func() time.Time
 	window time.Duration
@@ -27,8 +27,7 @@ func newPresence(now func() time.Time, window time.Duration) *presence {
 	return &presence{now: now, window: window, news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{}}
 }
 
-// begin records that a call of a client has begun. The caller must call the returned function end
-// when the call ends.
+// begin records that a client's call has begun. The caller must call end when the call ends.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

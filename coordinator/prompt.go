@@ -20,9 +20,9 @@ type prompt struct {
 	model    Hash // hash of the λ in the plan that the client answers
 }
 
-// prompt returns an answer whose body arrived in the same call as its envelope. If the plan is not
-// open or the signature is not valid, the result is nil. The caller then passes the envelope to the
-// loop, which replies with the reason.
+// prompt returns an answer whose body arrived in the same call as its envelope. The result is nil
+// if the plan is not open, if the body has the wrong size, or if the signature is not valid. The
+// caller then passes the envelope to the loop, which replies with the reason.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]
@@ -71,8 +71,9 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns the verified envelope of the answer p if the plan of this answer is still open
-// with the same λ. Otherwise it returns nil.
+// checked returns the envelope of the answer p, which was verified before. If the plan of this
+// answer is no longer open with the same λ, it returns nil, and the envelope must be verified
+// again.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

@@ -45,8 +45,8 @@ func (r *publishedRelease) Read(b []byte, from int64) error {
 	return r.study.hub.store.ReadFile(r.study.hash, r.value, b, from)
 }
 
-// writeReleases writes the releases for a plan to a bundle. If clients do not fetch these releases
-// one by one, writeReleases does nothing.
+// writeReleases writes the releases of a plan that clients fetch one by one to a bundle. For other
+// plans it does nothing.
 func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
 	return kept.Published(ask, func(v *store.Value) error {
 		r := &publishedRelease{s, v}

@@ -35,8 +35,8 @@ func TestFetchedKilledAtEveryTransaction(t *testing.T) {
 	killedEverywhere(t, signedText(1), 1, 0, 1)
 }
 
-// releasesOf fetches the releases of the first plan for client p. The result is keyed by the
-// client of the release.
+// releasesOf fetches all releases of the first plan as client p does. It returns them keyed by the
+// client that made the release.
 func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 	t.Helper()
 	all := map[identity.Name][]byte{}

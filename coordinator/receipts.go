@@ -12,8 +12,8 @@ import (
 // The receipt of an accepted answer can be computed from the envelope of the answer on disk. For
 // this reason, only the receipts of the current batch are kept in memory.
 
-// receipt returns the hash of the envelope of the accepted answer with the key k. If there is no
-// such answer, found is false.
+// receipt reports whether the answer with the key k was accepted. If it was, h is the hash of its
+// envelope.
 func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	if q := b.state.open[k.Ask]; q != nil {
 		envelope, found := q.taken[identity.Name(k.Client)]

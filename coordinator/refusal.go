@@ -33,7 +33,8 @@ func malformed(name string, err error) error {
 	return refuse(transport.Malformed, "%s: %v", name, err)
 }
 
-// count counts err for the metrics if err is a refusal of a call. It returns err unchanged.
+// count counts err for the metrics if it is a refusal of a call and not a cancelled call. It
+// returns err unchanged.
 func (s *Study) count(method string, err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && !errors.Is(err, context.Canceled) {

@@ -25,9 +25,10 @@ const (
 	minPiece = 512
 )
 
-// Offer receives the envelope of an answer. If whole contains the complete body, Offer accepts the
-// answer at once. Otherwise the client sends the body with [Study.Write]. Offer returns the number
-// of bytes of the body that the coordinator has.
+// Offer receives the envelope of an answer. In a study with secure aggregation, it also receives
+// other messages with a body. If whole contains the complete body, Offer accepts the message at
+// once. Otherwise the client sends the body with [Study.Write]. Offer returns the number of bytes
+// of the body that the coordinator has.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -56,9 +57,9 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns the client's offer if all bytes of its body are stored, and nil otherwise. There
-// is a complete offer if the coordinator was stopped after the last piece had arrived and before
-// it accepted the answer.
+// whole returns the client's answer if all bytes of its body are stored but it was not accepted
+// yet, and nil otherwise. This happens if the coordinator was stopped after the last piece had
+// arrived and before it accepted the answer.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {
@@ -71,8 +72,9 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: o.key, release: o.release, offer: o, value: o.value}
 }
 
-// offer records the envelope of an answer. checked is the content of the envelope if the caller has
-// verified the envelope. If checked is nil, offer verifies the envelope.
+// offer records the envelope of an answer, and returns the number of bytes of the body that have
+// arrived. checked is the verified content of the envelope, or nil if offer must verify the
+// envelope.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -192,8 +194,8 @@ type written struct {
 	value *store.Value // body in a file of the store; nil if the body is not in a file
 }
 
-// piece stores a piece of a body. If the body is then complete, the result is the answer. Otherwise
-// the result is nil.
+// piece stores a piece of a body. It returns the answer if all bytes of the body have arrived, and
+// nil otherwise.
 func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
 	_, o := b.state.offered(name, envelope)
 	if o == nil {
@@ -291,7 +293,8 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
 }
 
-// finish checks a complete answer. If the answer is valid, finish accepts it.
+// finish checks and decrypts an answer whose body is complete. It accepts the answer if it is
+// valid, and otherwise drops its body.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
@@ -318,7 +321,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 }
 
 // drop removes the body of an answer that cannot be accepted, and keeps the envelope of the answer.
-// It logs the first refusal of an answer. It returns fault.
+// It logs the first refusal of an answer. It returns fault, the refusal.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -358,8 +361,8 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	return true, nil
 }
 
-// take adds an answer to the sum and stores it. If all answers have then arrived, take signs the
-// outcome.
+// take accepts an answer: it adds the answer to the sum and stores it. If all answers have then
+// arrived, take signs the outcome. An invalid answer is dropped.
 func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {

@@ -36,7 +36,8 @@ func (b *batch) advance() error {
 	return b.keepStage()
 }
 
-// complete reports whether every invited client has joined and consented, or has left.
+// complete reports whether the study can begin: every invited client has joined and consented, or
+// has left, and at least one client has consented.
 func (b *batch) complete() bool {
 	for _, t := range b.state.tickets {
 		c := b.state.clients[t.Name]
@@ -47,8 +48,9 @@ func (b *batch) complete() bool {
 	return len(b.state.members()) > 0
 }
 
-// begin fixes the roster and signs the first entry. If the study cannot run with the clients that
-// have consented, begin records the reason. The study then waits for more clients.
+// begin begins the study: it fixes the roster and signs the first entry. If the study cannot run
+// with the clients that have consented, begin records the reason, and the study waits for more
+// clients.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -213,7 +215,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 	return b.close(outcome)
 }
 
-// close signs the outcome of a plan and removes the bodies of its answers.
+// close ends a plan: it signs the outcome and removes the bodies of the answers.
 func (b *batch) close(outcome *session.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Plan)
 	q := st.open[ask]
@@ -255,9 +257,9 @@ func (b *batch) close(outcome *session.Entry) error {
 	return nil
 }
 
-// answered returns the body of an outcome. In a study with commitments, the body contains the
-// envelopes of the answers in the sum of the outcome. The result fetched is true if clients fetch
-// the releases in these answers one by one.
+// answered returns the body of an outcome as the transcript contains it. In a study with
+// commitments, the envelopes of the answers in the sum follow the outcome. The result fetched is
+// true if clients fetch the releases in these answers one by one.
 func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fetched bool, err error) {
 	if !st.chain.Commits() {
 		return outcome.Body, false, nil
@@ -286,7 +288,8 @@ func (q *question) discard(s *Study) func() {
 	}
 }
 
-// open signs the next plan if enough clients are present. It reports whether it has signed a plan.
+// open signs the next plan and returns true, if enough clients are present and a plan is due.
+// Otherwise it returns false.
 func (b *batch) open() (opened bool, err error) {
 	s, st := b.study, b.state
 	if !b.quorum() {
@@ -315,8 +318,8 @@ func (b *batch) open() (opened bool, err error) {
 	return true, nil
 }
 
-// quorum reports whether enough clients are present for a round. A round with fewer answers
-// would be void.
+// quorum reports whether enough clients are present for a round. Fewer answers would make the round
+// void. With secure aggregation, enough clients must also have sent their keys.
 func (b *batch) quorum() bool {
 	present := 0
 	for _, name := range b.state.staying() {
@@ -401,9 +404,8 @@ func (b *batch) abort(party identity.Name, why string) error {
 	return nil
 }
 
-// keepStage writes the state of the study's algorithm to the store if this batch has changed the
-// state. Answers to open plans do not count as changes, because a restarted coordinator adds them
-// to the sum again.
+// keepStage stores the state machine of the study if this batch has changed it. Answers to open
+// plans do not count as changes, because a restarted coordinator adds them to the sum again.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
@@ -423,8 +425,8 @@ func (b *batch) keepStage() error {
 // name returns the coordinator's own name in the study.
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
-// refusedBy returns the reason why the study's algorithm has refused an answer. If err has
-// another cause, ok is false.
+// refusedBy reports whether err means that the state machine of the study has refused an answer. If
+// so, reason is its reason.
 func refusedBy(err error) (reason string, ok bool) {
 	var r *pvi.Refused
 	if errors.As(err, &r) {

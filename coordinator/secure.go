@@ -21,7 +21,7 @@ import (
 // that stores the last message of the step. Every step has its own deadline. A coordinator that
 // restarts reads the entries and the messages of the open plan again.
 
-// A secure is the part of the state of a study whose clients aggregate securely.
+// A secure is the state of the secure sums in a study with secure aggregation.
 type secure struct {
 	federation *sums.Federation
 	machine    *sums.Coordinator
@@ -42,8 +42,8 @@ type secure struct {
 // secure reports whether the clients of the study aggregate securely.
 func (s *Study) secure() bool { return s.document.Federation.Aggregation == study.Secure }
 
-// newSecure returns the state of the secure sums after the first entry of the transcript. It
-// returns nil unless the clients aggregate securely.
+// newSecure returns the state of the secure sums under the present version of the roster, before
+// the first plan. It returns nil if the study has no secure aggregation.
 func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secure, error) {
 	if !s.secure() {
 		return nil, nil
@@ -76,7 +76,8 @@ func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// signStep signs the entry of a step of the open plan and sets the deadline of the next step.
+// signStep completes a step of the open plan: it signs the entry of the step, and sets the deadline
+// of the next step.
 func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	q := b.state.open[ask]
 	if err := b.signEntry(kind, ask, q.model, bytesOf(body)); err != nil {
@@ -91,9 +92,9 @@ func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	return nil
 }
 
-// stepIfDue takes the next step of the open plan. The step is due if all messages of the present
-// step have arrived, or if the deadline of the present step has passed. If a step cannot be
-// completed, the plan is void.
+// stepIfDue takes the next step of the open plan if it is due. It is due if enough messages of the
+// present step have arrived. The step after the deals is due only when all deals have arrived or
+// their deadline has passed. If a step cannot be completed, the plan is void.
 func (b *batch) stepIfDue(ask uint64) error {
 	x := b.state.secure
 	over := !b.now.Before(b.state.open[ask].deadline) || len(b.awaited()) == 0
@@ -126,8 +127,8 @@ func (b *batch) stepIfDue(ask uint64) error {
 	return nil
 }
 
-// awaited returns the clients whose messages for the present step of the open plan have not arrived
-// and can still arrive.
+// awaited returns the clients that the present step of the open plan waits for: those whose message
+// has not arrived and can still arrive.
 func (b *batch) awaited() (names []identity.Name) {
 	x := b.state.secure
 	for _, place := range x.machine.Missing() {
@@ -152,8 +153,8 @@ func (b *batch) cut(ask uint64, body []byte) error {
 }
 
 // blame excludes dealers from later cuts because of complaints. A dealer is excluded if so many
-// clients cannot decrypt their columns of its deal that the cut cannot be confirmed. The result lost
-// reports whether there is such a dealer.
+// clients cannot decrypt their columns of its deal that the cut cannot be confirmed. lost is true
+// if there is such a dealer, so that the plan is void.
 func (x *secure) blame() (lost bool) {
 	missing := x.federation.Clients() - x.federation.Fewest()
 	for place, by := range x.complaints {
@@ -219,8 +220,9 @@ func (b *batch) dropKeys() {
 	}
 }
 
-// readSecure restores the state of secure aggregation from the stored entries and messages of the
-// open plan. The caller must have read the transcript and restored st.server before.
+// readSecure restores the state of the secure sums after a restart, from the stored entries and
+// messages of the open plan. The caller must have read the transcript and restored st.server
+// before.
 func (s *Study) readSecure(st *state, kept store.Study) error {
 	if !s.secure() || !st.begun() || st.over() {
 		return nil
@@ -248,8 +250,8 @@ func (s *Study) readSecure(st *state, kept store.Study) error {
 	return nil
 }
 
-// readSteps applies the stored entries of the open plan to the secure sums. The first of these
-// entries contains the plan.
+// readSteps brings the secure sums to the present step of the open plan. It reads the stored
+// entries, beginning with the entry number from, which contains the plan.
 func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	before, _ := kept.Envelope(from - 1)
 	chain := st.chain.At(transcript.Position{Number: from - 1, Head: transcript.BodyOf(before).Hash})
@@ -320,11 +322,11 @@ func (x *secure) step() string {
 	return map[sums.Step]string{sums.Dealing: "deals", sums.Confirming: "confirmations", sums.Sharing: "shares"}[x.machine.Step()]
 }
 
-// keyed reports whether the clients that have sent their keys are enough to open a sum.
+// keyed reports whether enough clients have sent their keys to open a sum.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
-// waits describes in words the event for which the study waits. If the study does not wait for a
-// step of secure aggregation, the result is other.
+// waits describes in words the messages that the present step of secure aggregation lacks. If no
+// message is lacking, the result is other.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other

@@ -12,8 +12,8 @@ import (
 
 var errNoPosterior = errors.New("the study in the bundle has no posterior: it is not over, or was aborted")
 
-// Trace verifies a bundle like [Verify], and returns the posterior of the study with the trace of
-// the study. It returns an error if the study has not ended with a posterior.
+// Trace verifies a bundle like [Verify]. It returns the posterior, and the trace: a description of
+// each round. It returns an error if the study has not ended with a posterior.
 func Trace(r io.Reader) (*session.Posterior, *session.Trace, error) {
 	v := newVerifier(r)
 	v.tracing = true

@@ -53,7 +53,7 @@ type verifier struct {
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil if the study does not use it
 	models   map[uint64]signed.Hash   // hash of the λ in each open plan, keyed by plan number
-	excluded map[identity.Name]uint64 // number of the last plan before a client was excluded or revoked, keyed by the client's name
+	excluded map[identity.Name]uint64 // number of the last plan in which a client may take part, keyed by the name of the excluded or revoked client
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far
@@ -85,8 +85,7 @@ func newVerifier(r io.Reader) *verifier {
 	return &verifier{in: newReader(r), models: map[uint64]signed.Hash{}, excluded: map[identity.Name]uint64{}}
 }
 
-// verify checks the bundle as [Verify] describes. Afterwards v contains the contents that were
-// verified.
+// verify does the work of [Verify]. The verified contents are in v afterwards.
 func (v *verifier) verify() error {
 	v.parts = v.in.parts()
 	if v.in.err != nil {
@@ -170,8 +169,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 	return err
 }
 
-// begin reads the coordinator's key from the first entry. All entries must be signed with this
-// key, until an entry replaces it with another key.
+// begin reads the coordinator's key from the first entry, and starts the chain that verifies all
+// entries. They must be signed with this key, until an entry replaces it with another key.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -183,8 +182,8 @@ func (v *verifier) begin(body []byte) error {
 	return nil
 }
 
-// roster checks that all clients in the roster consented. It creates the server that recomputes
-// the study.
+// roster processes the first entry. It checks that all clients in the roster have consented, and
+// creates the server that computes the study again.
 func (v *verifier) roster(e transcript.Entry) error {
 	var ids []pvi.ClientID
 	for _, p := range v.chain.Members().Entries {
@@ -227,8 +226,8 @@ func (v *verifier) pair() error {
 	return nil
 }
 
-// version checks an entry that changes the roster. The entry must be between rounds. The chain has
-// already verified the signatures in the entry.
+// version checks an entry that changes the roster. It returns an error if a plan is open. The chain
+// has already verified the signatures in the entry.
 func (v *verifier) version() error {
 	if len(v.models) > 0 {
 		return errors.New("the roster changes while a plan is open")
@@ -364,10 +363,10 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// answered takes the body of an outcome, and returns the part without the clients' signatures,
-// which the state machine of the study processes. In a study with commitments it checks each
-// release in the outcome: the client must have signed the hash of the release in the envelope of
-// its answer. The bundle contains these envelopes.
+// answered removes the clients' signatures from the body of an outcome and checks them. It returns
+// the remaining part, which the state machine of the study processes. In a study without
+// commitments, it returns the body unchanged. The client must have signed the hash of its release
+// in the envelope of its answer, and the bundle must contain the same envelope.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil

@@ -37,7 +37,7 @@ func (s *sink) Write(l audit.Line) error {
 
 func (*sink) Close() error { return nil }
 
-// has reports whether a line has the event and all of the parts.
+// has reports whether the log has a line with the event that contains each string in parts.
 func (s *sink) has(event string, parts ...string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

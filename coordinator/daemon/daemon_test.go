@@ -107,7 +107,8 @@ func startTraced(t *testing.T, dir string, untilDone bool, traces trace.TracerPr
 	return startWith(t, Config{Dir: dir, RoundDeadline: time.Minute, UntilDone: untilDone, Traces: traces})
 }
 
-// startWith starts a daemon with the given configuration. It listens on free ports.
+// startWith starts a daemon with the configuration c on free ports, and waits until clients can
+// connect.
 func startWith(t *testing.T, c Config) *running {
 	t.Helper()
 	r := &running{dir: c.Dir, log: &log{}}
@@ -301,7 +302,8 @@ func TestMetricsAndHealth(t *testing.T) {
 	}
 }
 
-// notifications returns a channel that receives the daemon's messages to the service manager.
+// notifications returns a channel that receives the messages that the daemon sends to the service
+// manager.
 func notifications(t *testing.T) <-chan string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "n")

@@ -42,9 +42,9 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
-// inUse adds a metric with the size of the live heap after the last garbage collection. This size
-// shows a memory leak better than the resident size of the process, because the resident size
-// depends on the time of the last collection.
+// inUse adds the size of the live heap after the last garbage collection to the metrics. It shows a
+// memory leak better than the resident size of the process, which depends on the time of the last
+// collection.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {

@@ -54,8 +54,8 @@ type Config struct {
 	// Balancers are the networks of load balancers that begin connections with a header of the
 	// PROXY protocol.
 	Balancers []netip.Prefix
-	// Ready, unless nil, is called as soon as clients can connect. Its arguments are the
-	// addresses for clients and for metrics.
+	// Ready, unless nil, is called as soon as clients can connect. Its arguments are the address for
+	// clients, and the address for metrics or nil.
 	Ready func(clients, metrics net.Addr)
 }
 
@@ -79,12 +79,14 @@ type server struct {
 	failed  chan error
 }
 
-// glances is the maximum time for which a coordinator that starts waits for the lock on its state
-// directory. Commands that read the directory, such as watch, lock it for a short time.
+// glances is the maximum time for which a coordinator that starts waits until commands, such as
+// watch, have closed its state directory. Each of these commands opens the directory for a short
+// time.
 const glances = 10 * time.Second
 
-// Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. When
-// Serve returns, all state is on disk. The next call of Serve continues from this state.
+// Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. It also
+// stops, and returns an error, if it can no longer serve one of its ports. When Serve returns, all
+// state is on disk. The next call to Serve continues from this state.
 func Serve(ctx context.Context, c Config) (err error) {
 	if c.RoundDeadline == 0 {
 		c.RoundDeadline = transport.DefaultRoundDeadline
@@ -232,7 +234,7 @@ func (s *server) openPages(ctx context.Context) (err error) {
 
 // invited returns the address to listen at if the configuration names none. The address stands for
 // all addresses of this machine, on the port that the invitations contain. invited returns an error
-// if the invitations contain different ports.
+// if there is no study, or if the invitations contain different ports.
 func invited(studies []*coordinator.Study) (string, error) {
 	var all []string
 	for _, study := range studies {

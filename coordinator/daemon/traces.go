@@ -28,12 +28,13 @@ var spans = []string{
 	"open", "transaction",
 }
 
-// outcome is the only attribute of a span. It has the same values as the label "outcome" of the
+// outcome is the only attribute of a span. Its values are the values of the label "outcome" in the
 // metrics.
 const outcome = attribute.Key("outcome")
 
-// traceTo returns a function that begins a span with the given name. The returned function end
-// finishes the span with the given outcome. If provider is nil, traceTo returns nil.
+// traceTo returns a function that begins a span with the given name, or with the name "other" if
+// the given one is not permitted. The returned function end finishes the span with the given
+// outcome. If provider is nil, traceTo returns nil.
 func traceTo(provider trace.TracerProvider) func(name string) (end func(result string)) {
 	if provider == nil {
 		return nil

@@ -87,7 +87,7 @@ func (p *pages) index(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Studies", Name: "index", Of: all}, nil
 }
 
-// one returns the status of the study in the path of a request.
+// one returns the study in the path of a request, and its status.
 func (p *pages) one(r *http.Request) (*coordinator.Status, *coordinator.Study, error) {
 	study, err := p.Hub.Study(r.PathValue("study"))
 	if err != nil {

@@ -31,7 +31,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// ended is the API of a coordinator that reports every study as over and returns a damaged bundle.
+// ended is the API of a coordinator whose studies all seem to be over and whose bundles are
+// damaged.
 type ended struct{ admin.API }
 
 func (e ended) Status(ctx context.Context, study string) ([]coordinator.Status, error) {
