@@ -30,8 +30,7 @@ func (s *Server) Watch() { s.watching = true }
 func (s *Server) Influences() []Influence { return s.influences }
 
 const (
-	// mostShifts is the largest number of natural parameters for which [Influence].Shift is
-	// computed.
+	// [Influence].Shift is computed only if q has at most mostShifts natural parameters.
 	mostShifts = 1 << 12
 
 	// [Influence].Shift is not computed if the number of answers times the number of natural
@@ -90,7 +89,7 @@ func (s *Server) influence(number int, r *round) []Influence {
 	return all
 }
 
-// triedMoments returns the mean and the sds of q with the λ that the last call of try computed.
+// triedMoments returns the mean and the sds that q has with the λ from the last call to try.
 func (s *Server) triedMoments() (mean, sds []float64) {
 	var m moments
 	s.q.there(func() { s.q.moments(&m) })
@@ -107,8 +106,9 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift compares mean with the mean that the last call of try computed. It returns the largest
-// absolute difference of a coordinate, in units of the coordinate's element of sds.
+// shift returns the distance between mean and the mean that the last call to try computed. The
+// distance is the largest absolute difference of a coordinate, in units of the coordinate's element
+// of sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

@@ -83,7 +83,7 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there sets q.lambda to the λ that the last call of try computed, calls f, and then restores
+// there calls f while q.lambda is the λ that the last call to try computed, and then restores
 // q.lambda.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
@@ -216,9 +216,9 @@ func (p *Protocol) boundary() float64 {
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether q, after the last call of try, is so close to improper that rounding
-// errors decide. If so, it also computes the mean of q with the largest possible rounding error
-// added to the diagonal of its precision.
+// borderline considers q with the λ from the last call to try, and reports whether q is so close to
+// improper that rounding errors decide. If so, it also computes the mean of q with the largest
+// possible rounding error added to the diagonal of its precision.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
 		return false // If λ is computed in floating-point arithmetic, precisions are positive unless the descent diverged.

@@ -410,8 +410,9 @@ func TestOneStepNoise(t *testing.T) {
 			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
 		}
 	}
-	// The noise of the gradient is independent of the noise of the curvature. With another seed,
-	// both first elements move in the same direction in about half of the runs.
+	// The noise in a gradient is independent of the noise in a curvature. For each of many seeds,
+	// the test compares the first elements with those for the first seed: in about half of the
+	// runs, both elements have moved in the same direction.
 	same := 0
 	for k := range gradients {
 		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {

@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sparseStudy returns a logistic regression on nine categorical columns of 12 levels. It has 109
-// coefficients, and a record has ten regressors that are not zero, as in census data.
+// sparseStudy returns a logistic regression on nine categorical columns of 12 levels each. It
+// resembles a regression on census data: there are 109 coefficients, and only ten regressors of a
+// record are not zero.
 func sparseStudy(b *testing.B, partitions int) *study.Study {
 	var text strings.Builder
 	text.WriteString("[study]\nversion = 1\nname = \"sparse\"\n")

@@ -2,8 +2,8 @@ package pvi
 
 import "fedpvi/pvi/method"
 
-// A position is the state that a server and a site have in common: the q after the outcomes so
-// far.
+// A position is the state that the server and the sites have in common: the number of outcomes so
+// far, and the q that follows from these outcomes.
 type position struct {
 	protocol *Protocol
 	q        *posterior

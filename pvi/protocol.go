@@ -151,7 +151,7 @@ func (p *Protocol) Method() method.Method { return p.method }
 // Prior returns the natural parameters of the prior. The slice is not a copy.
 func (p *Protocol) Prior() []float64 { return p.setting.Prior() }
 
-// MinClients returns U_min, the smallest number of answers for which a sum is opened.
+// MinClients returns U_min: a sum is opened only if at least this number of clients answered.
 func (p *Protocol) MinClients() int { return p.roster.Fewest }
 
 // Colluders returns t, the number of clients that may combine their knowledge to attack other
@@ -168,8 +168,9 @@ func (p *Protocol) damping(n int) int64 {
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// fewest returns the smallest number of answers with which a round is not void: one if every plan
-// has one client, and otherwise U_min, the smallest number for which a sum is opened.
+// fewest returns the smallest number of answers with which a round is not void. It is one if every
+// plan has one client. Otherwise it is U_min, the smallest number of answers that may be opened in
+// one sum.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

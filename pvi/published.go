@@ -14,8 +14,8 @@ func (p *Protocol) publishes() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Publishes(p.study, len(p.roster.Clients), p.messages.Size)
 }
 
-// Fetched reports whether the releases of the participants are too long to be part of an outcome.
-// Each reader of an outcome then fetches the releases. See [phase.Fetched].
+// Fetched reports whether each reader of an outcome fetches the releases of the participants,
+// because they are too long to be part of the outcome. See [phase.Fetched].
 func (p *Protocol) Fetched() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Fetched(p.study, len(p.roster.Clients), p.messages.Size)
 }

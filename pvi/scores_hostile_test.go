@@ -115,8 +115,8 @@ func TestScoresOfNeighbours(t *testing.T) {
 }
 
 // playNeighbours runs two sites with neighbouring records and the same noise. It returns the
-// largest difference between their releases, in units of the sensitivity for which the cost was
-// computed.
+// largest difference between their releases, in units of the sensitivity that the accounting
+// assumes.
 func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Records) (farthest float64) {
 	t.Helper()
 	var sites [2]*Site

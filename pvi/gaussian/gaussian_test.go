@@ -170,7 +170,8 @@ func TestLogDensity(t *testing.T) {
 	})
 }
 
-// KL and Entropy agree with the textbook formulas, evaluated with dense inverses and determinants.
+// The test compares KL and Entropy with the textbook formulas, which it evaluates with dense
+// inverses and determinants.
 func TestKLAndEntropy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)

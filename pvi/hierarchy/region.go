@@ -77,7 +77,8 @@ const (
 //
 //   - Each turn takes n points of the current region r, and makes a new region that covers the
 //     distribution r^(1−β)·posterior^β.
-//   - β is the largest power for which the effective number of points is at least a third of n.
+//   - The power β is as large as possible: the weights of the n points must have an effective
+//     number of points of at least n/3.
 //   - While β is below 1, the new region is not widened. Otherwise regions of six or more spreads
 //     would never get smaller.
 //   - The last turn has β = 1, and starts from a region that was widened.

@@ -109,8 +109,9 @@ func New(s Setting, multiplier float64) (*Round, error) {
 	return r, nil
 }
 
-// EventFor returns the cost of the last round under an adjacency. shares is the number of noise
-// shares that the observer cannot subtract.
+// EventFor returns the cost of the last round under an adjacency, for an observer that knows some
+// of the noise shares. shares is the number of shares that the observer does not know and so cannot
+// subtract.
 func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
 }
@@ -133,8 +134,8 @@ func (r *Round) ReleasesSize() int {
 	return len(r.roster.Clients) * r.Size()
 }
 
-// Fetched reports whether the releases are too long to be part of the outcome. Each reader of the
-// outcome then fetches the releases. See [phase.Fetched].
+// Fetched reports whether each reader of the outcome fetches the releases, because they are too
+// long to be part of the outcome. See [phase.Fetched].
 func (r *Round) Fetched() bool {
 	return phase.Fetched(r.model.Study, len(r.roster.Clients), r.Size())
 }

@@ -31,7 +31,8 @@ func NewServer(r *Round, at Start) *Server {
 	}
 }
 
-// The first call of Next returns the round's only plan and true. Later calls return false.
+// Next returns the only plan of the round and true when it is called for the first time. Later
+// calls return false.
 func (s *Server) Next() (Plan, bool) {
 	if s.planned {
 		return Plan{}, false

@@ -53,7 +53,7 @@ type Cost struct {
 // exactly as it was published, although the privacy claim of the publication does not hold.
 const (
 	PublishedFactors  = "factors"  // a client's factor contains the client's own noise, although only a sum over clients has enough noise to hide a client; see [study.Published]
-	PublishedSampling = "sampling" // batches have a fixed size, and the claimed cost is that of Poisson batches; see [study.PublishedSampling]
+	PublishedSampling = "sampling" // batches have a fixed size, but the claimed cost is the cost of Poisson batches; see [study.PublishedSampling]
 )
 
 // Unsound is implemented by methods that run a published algorithm although its releases cost more

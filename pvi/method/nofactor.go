@@ -2,7 +2,7 @@ package method
 
 import "errors"
 
-// NoFactor is the base of a [Client] without a factor. It saves only the number of releases.
+// NoFactor is embedded in a [Client] that has no factor. It saves only the number of releases.
 type NoFactor struct{ spent Spent }
 
 // Count counts a release. A client calls Count before it makes the release.

@@ -46,7 +46,7 @@ type Setting struct {
 	Family      gaussian.Family // family of q, full or diagonal
 	Coordinates *lambda.Coordinates
 	Clients     int          // number of clients in the roster
-	MinClients  int          // U_min, the smallest number of answers for which the coordinator opens a sum
+	MinClients  int          // U_min: the coordinator opens a sum only if at least this number of clients answered
 	Colluders   int          // t, the number of clients that may combine their knowledge to attack other clients
 	Digest      phase.Digest // identity of the protocol, which every message carries
 

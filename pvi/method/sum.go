@@ -17,7 +17,8 @@ type Sum struct {
 	releases  int
 }
 
-// Sending is the part of a method that describes the messages. Its CheckShard accepts all records.
+// Sending is embedded in methods, and holds the description of their messages. Its CheckShard
+// accepts all records.
 type Sending struct{ messages Messages }
 
 // NewSum returns the base of a method whose mechanism has the given configuration. A client uses

@@ -175,7 +175,7 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // the maps are copied because later calls of the builder may add entries
+	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // the maps are copied because later calls to the builder may add entries
 	return m, nil
 }
 

@@ -12,7 +12,8 @@ import (
 // parameters.
 var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
-// Declare declares a parameter. A later call of [Builder.Prior] must give the parameter its prior.
+// Declare declares a parameter without a prior. A later call to [Builder.Prior] must give the
+// parameter its prior.
 func (b *Builder) Declare(q ir.Parameter) Expr {
 	b.program.Parameters = append(b.program.Parameters, q)
 	b.later = true

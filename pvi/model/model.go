@@ -29,7 +29,7 @@ type Model struct {
 	densities map[int]int    // densities that [Builder.MarkDensity] marked; see [Model.Densities]
 	texts     map[int]string // text of each node for which [Builder.Describe] was called
 
-	// names and constrained return the results of Names and ConstrainedNames. The first call of
+	// names and constrained return the results of Names and ConstrainedNames. The first call to
 	// each function computes a list, and later calls return the same list. Few callers need these
 	// lists, which take much memory.
 	names, constrained func() []string
@@ -92,9 +92,9 @@ func elementName(q *ir.Parameter, e int) string {
 	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
 }
 
-// freeName returns the name of unconstrained coordinate e of parameter q. The name consists of the
-// name of the transformation that leads from the parameter to the coordinate, and the name of the
-// parameter's element, as in "log sigma".
+// freeName returns the name of unconstrained coordinate e of parameter q, such as "log sigma". It
+// consists of the name of the transformation from the parameter to the coordinate, and the name of
+// the parameter's element.
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {

@@ -105,8 +105,8 @@ type Generator struct {
 	draw   int // number of the current point
 }
 
-// Generator returns a generator. The random numbers of the generator are a function of the digest
-// of the study, so every machine draws the same numbers.
+// Generator returns a generator of these quantities. Its random numbers are a function of the
+// study's digest, so every machine draws the same numbers.
 func (q *Quantities) Generator(digest [32]byte) *Generator {
 	if q == nil {
 		return nil
@@ -204,7 +204,7 @@ type RecordGenerator struct {
 	size  int             // number of elements of all quantities
 }
 
-// Records evaluates the quantities of every row at the θ of the last call of [Generator.Shared],
+// Records evaluates the quantities of every row at the θ of the last call to [Generator.Shared],
 // and writes them to dst row by row. first is the number of the first row among all rows of the
 // data, and must be a multiple of [ir.Block]. It determines the random numbers.
 func (r *RecordGenerator) Records(dst []float64, first int) {

@@ -78,10 +78,10 @@ func evidence(d int, r *rand.Rand) *Evidence {
 	return e
 }
 
-// Posterior agrees with a simple implementation that uses other random numbers, explicit
-// products and Gauss-Jordan inversion. Posterior averages over 100 draws, and the simple
-// implementation over 40,000. Variances may differ by six standard errors of their Monte Carlo
-// part. The seed is fixed.
+// The test compares Posterior with a simple implementation, which uses different random numbers,
+// explicit matrix products and Gauss-Jordan inversion. Posterior averages over 100 draws, and the
+// simple implementation over 40,000. The variances may differ by six standard errors that are due
+// to these draws. The seed is fixed.
 func TestPosteriorAgainstNaive(t *testing.T) {
 	for _, d := range []int{1, 2, 4} {
 		r := rand.New(rand.NewPCG(5, uint64(d)))
@@ -308,9 +308,9 @@ func TestPosteriorFollowsFromTheKey(t *testing.T) {
 	}
 }
 
-// The test compares the moments of 10⁶ public normals with those of the normal
-// distribution. With a random key, each comparison would fail by chance with probability
-// below 10⁻⁶. The key here is fixed.
+// The test compares the moments of 10⁶ public normals with the moments of the normal distribution.
+// With a random key, each comparison would fail by chance with probability below 10⁻⁶. The key here
+// is fixed.
 func TestNormals(t *testing.T) {
 	const n = 1_000_000
 	z := make([]float64, n)

@@ -81,7 +81,8 @@ func (s *sandwich) split(curvature *mat.SymDense) error {
 	return nil
 }
 
-// add adds the following matrix to cov:
+// add adds to cov the covariance of the error after the step for one draw of the curvature, times
+// weight:
 //
 //	weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A]
 //

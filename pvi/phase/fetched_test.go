@@ -137,7 +137,8 @@ func TestAddUpAtRealSize(t *testing.T) {
 	}
 }
 
-// AddUp returns the error of a failed transport unchanged, so that the caller can try again.
+// If the transport fails, AddUp returns the transport's error unchanged, so that the caller can try
+// again.
 func TestAddUpReturnsErrorsOfTheTransport(t *testing.T) {
 	lost := errors.New("lost")
 	err := AddUp("plan 1", []ClientID{"a"}, make([]Digest, 1), make([]int64, 3), 1, func(ClientID, Digest, int64, io.Writer) error { return lost })

@@ -9,8 +9,9 @@ import (
 type ClientID string
 
 // A Digest identifies the settings of a phase on which server and sites have agreed. Every message
-// and state contains it. A machine therefore refuses a message of the same study with a different
-// roster, for which the noise shares would differ.
+// and saved state contains the Digest. A machine therefore refuses a message that belongs to
+// another roster of the same study. With another roster, clients would add other shares of the
+// noise.
 type Digest [32]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }

@@ -148,10 +148,11 @@ func TestClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// If noise is negligible and ten clients differ, intervals are as wide as those of Student's t
-// distribution with nine degrees of freedom. Intervals that treat the sample covariance of the
-// gradients as the true covariance contain the mean of the population in only 83 % of cases. The
-// bound is two standard errors below .90.
+// In this federation noise is negligible, and ten clients differ. Intervals for the mean of the
+// population must then be about as wide as intervals from Student's t distribution with nine
+// degrees of freedom. Intervals that treat the sample covariance of the gradients as the true
+// covariance contain the mean of the population in only 83 % of cases. The bound is two standard
+// errors below .90.
 func TestFewClientsThatDiffer(t *testing.T) {
 	c := linear(federation{d: 2, clients: 10, differ: 1}).replicate(t, 200, 8)
 	if c.moments < .87 {

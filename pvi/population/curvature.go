@@ -59,9 +59,10 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 	return all, true
 }
 
-// givenScale returns the posterior of vec W, the elements of the mean curvature W, for one scale
-// and one relative sd: its mean, the Cholesky root of its precision, and the log evidence up to a
-// constant. precision and linear describe the likelihood, as curvatureLikelihood returns it.
+// givenScale returns the posterior of vec W, the vector of the elements of the mean curvature W,
+// for one scale s and one relative sd of the deviation (see [rules.drawCurvature]). The results are
+// the mean, the Cholesky root of the precision, and the log evidence up to a constant. precision
+// and linear are the results of curvatureLikelihood.
 func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
 	// The prior covariance of vec W is D + along·vvᵀ. Here v is vec of the scale, and the diagonal

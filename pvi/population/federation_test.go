@@ -33,9 +33,9 @@ type federation struct {
 	information []*mat.SymDense
 }
 
-// draw draws the true θ from the prior, then a design, then records. The information of the
-// design differs from that of synthetic records by a rotation and by eigenvalues between .25 and
-// 2.
+// draw draws the true θ from the prior, then a design, then records. Synthetic records have unit
+// information. The information of the design has randomly rotated eigenvectors, and eigenvalues
+// between .25 and 2.
 func (f *federation) draw(seed uint64) {
 	f.rng = rand.New(rand.NewPCG(seed, 1))
 	if f.rounds == 0 {
@@ -228,10 +228,11 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns the covariance of a posterior for comparison. The posterior is computed from the
-// information of all records and one release of the gradient at the truth. The release has the
-// whole budget, and a clip at the root mean square norm. For linear models whose clients differ,
-// the posterior is that of the random-effects model with known spread.
+// ideal returns the covariance of the best posterior that a private study could reach, for
+// comparison. The posterior is computed from the information of all records and one release of the
+// gradient at the truth. The release has the whole budget, and a clip at the root mean square norm.
+// For linear models whose clients differ, the posterior is computed in the random-effects model
+// with known spread.
 func (f *federation) ideal() *mat.SymDense {
 	total := mat.NewSymDense(f.d, nil)
 	var squares float64

@@ -19,8 +19,8 @@ const (
 	// modesVoting replaces the constant voting in a study with an [Area].
 	modesVoting = .16
 
-	// A client's information in a study with an [Area] may be up to base^richest times that of a
-	// client with synthetic records, because it is computed at the client's own mode.
+	// A client's information in a study with an [Area] is computed at the client's own mode. It may
+	// therefore be up to base^richest times the information of a client with synthetic records.
 	richest = 3
 
 	// nearest is the largest distance of an element of θ_t from the mean of the [beginning], in sds

@@ -5,9 +5,10 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A parameter of type cholesky_factor_corr[K] is a lower triangular matrix L with positive diagonal
-// for which LLᵀ is a correlation matrix. The coordinates of this parameter are the canonical
-// partial correlations z in (−1, 1), row by row:
+// A parameter of type cholesky_factor_corr[K] is the Cholesky factor of a correlation matrix: a
+// lower triangular K×K matrix L with a positive diagonal, such that LLᵀ has ones on the diagonal.
+// The coordinates of this parameter are the canonical partial correlations z in (−1, 1), row by
+// row:
 //
 //	L_ij = z_ij √Π_{m<j}(1 − z_im²) for j < i.
 //

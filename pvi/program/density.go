@@ -13,7 +13,7 @@ import (
 var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
 
 // densityName returns the name of the density that a call such as normal_lpdf(y | mu, sigma)
-// computes. It returns false if e is not a call of a log density.
+// computes. It returns false if e is not a call to a log density function.
 func densityName(e *syntax.Expr) (string, bool) {
 	if e.Kind != syntax.Apply {
 		return "", false

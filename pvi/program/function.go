@@ -17,8 +17,9 @@ func (s *stager) ended() bool {
 	return !(*s.returns)[len(*s.returns)-1].mask.known
 }
 
-// evaluate returns the value of a call of a function that the program defines. It evaluates the
-// body of the function, in which only the arguments can be read.
+// evaluate returns the value of a call to a function that the program defines. It evaluates the
+// body of the function with the values of args. The body can read no variables but its arguments
+// and its own.
 func (s *stager) evaluate(f *syntax.Function, args []*syntax.Expr, at syntax.Span) value {
 	if len(args) != len(f.Parameters) {
 		s.fail("E402", at, "%s takes %d arguments, not %d.", f.Name, len(f.Parameters), len(args))

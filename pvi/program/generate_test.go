@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// cumulative maps calls of random functions to the distribution functions of their results, which
-// come from another library or are written by hand. The parameter a is 0.7 and c is 1.6.
+// cumulative maps calls to random functions to the distribution functions of their results. These
+// distribution functions come from another library or are written by hand. The parameter a is 0.7,
+// and c is 1.6.
 var cumulative = map[string]func(x float64) float64{
 	"normal_rng(a, c)":               distuv.Normal{Mu: .7, Sigma: 1.6}.CDF,
 	"std_normal_rng()":               distuv.UnitNormal.CDF,

@@ -26,8 +26,8 @@ func logNormal(x, mean, sd float64) float64 {
 	return -z*z/2 - math.Log(sd) - math.Log(2*math.Pi)/2
 }
 
-// closedForms holds programs for which the integral over the latents has a closed form. exact
-// returns the log density of a record with the numbers y, at parameters on their own scale.
+// closedForms lists programs whose integral over the latents is known in closed form. The function
+// exact computes the log density of a record with the numbers y, at parameters on their own scale.
 var closedForms = map[string]struct {
 	columns    []ir.Column
 	text       string

@@ -196,8 +196,9 @@ func (p pencil) few(vector bool, n int) {
 func drawOrdered(p pencil, a []value) value       { return p.ordered(a, ir.InvLogit) }
 func drawOrderedProbit(p pencil, a []value) value { return p.ordered(a, ir.Phi) }
 
-// ordered returns a random class, counted from 1, given a predictor and cut points c. below is the
-// operation F for which F(c_k − predictor) is the probability that the class is at most k.
+// ordered returns a random class, counted from 1, for an ordered outcome. a holds the predictor η
+// and the cut points c. The operation below computes the distribution function F, and class k or a
+// lower one has the probability F(c_k − η).
 func (p pencil) ordered(a []value, below ir.Op) value {
 	eta, cuts := a[0], a[1]
 	p.few(eta.shape.single() && len(cuts.shape.dims) == 1, cuts.shape.size()+1)

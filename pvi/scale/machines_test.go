@@ -165,8 +165,9 @@ func TestScaleOfClients(t *testing.T) {
 	}
 }
 
-// meansOfClients returns averages over clients of the mean and of the mean square of a column,
-// and the mean over all records. Values are clamped to the bounds b and mapped to [-1, 1].
+// meansOfClients computes, for one column, each client's mean and mean square, and returns the
+// averages of both over clients. ofRecords is the mean over all records. Values are clamped to the
+// bounds b and mapped to [-1, 1].
 func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean, square, ofRecords float64) {
 	all := 0
 	for _, records := range clients {

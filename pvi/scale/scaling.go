@@ -183,8 +183,8 @@ func (s *Scaling) ReleasesSize(n int) int {
 	return len(s.roster.Clients) * s.Size(n)
 }
 
-// Fetched reports whether the releases of pass number n are too long to be part of the outcome of
-// the pass. Each reader of the outcome then fetches the releases. See [phase.Fetched].
+// Fetched reports whether each reader of the outcome of pass number n fetches the releases, because
+// they are too long to be part of the outcome. See [phase.Fetched].
 func (s *Scaling) Fetched(n int) bool {
 	return phase.Fetched(s.study, len(s.roster.Clients), s.Size(n))
 }

@@ -104,8 +104,8 @@ func (b *budget) round(t int) (sum float64) {
 	return sum
 }
 
-// Releases returns the number of rounds of the study: those of the fit and, with [compare], the
-// round that scores held-out records.
+// Releases returns the number of rounds of the study. With [compare], one round that scores
+// held-out records comes after the rounds of the fit.
 func (p *Problem) Releases() int { return len(p.budget.shares) }
 
 // Clip returns w_t, the clip of a record's vector in a round. Rounds are counted from 1. The round

@@ -191,9 +191,10 @@ func (u *update) decompose(guess *mat.SymDense, effect bool) {
 // rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
-// weigh computes the posterior probabilities of the values in spreads, for each class. surprise is
-// Uᵀ(K − guess)U, where K is the released curvature and the columns of U are the eigenvectors of
-// the guess. The prior of v is lognormal: log v has mean log firstVariance and sd 1.5.
+// weigh computes the posterior probabilities of the values in spreads, for each class of elements
+// (see [update]). surprise is Uᵀ(K − guess)U, where K is the released curvature, and the columns of
+// the matrix U are the eigenvectors of the guess. The prior of the variance v is lognormal: log v
+// has mean log firstVariance and sd 1.5.
 func (u *update) weigh(surprise *mat.SymDense) {
 	var all [classes][]float64
 	for class := range all {
@@ -229,8 +230,8 @@ func (u *update) weigh(surprise *mat.SymDense) {
 	u.weights = all
 }
 
-// spread returns quantile q of the posterior distribution of the variance v of the relative error G
-// ([curvature]). Each class of elements has its own v.
+// spread returns the q-quantile of the posterior distribution of v, the variance of the relative
+// error G (see [curvature]). Each class of elements has its own v.
 func (u *update) spread(class int, q float64) float64 {
 	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {

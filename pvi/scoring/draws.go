@@ -18,9 +18,9 @@ const curvatureDraws = 150
 // margins. See [mixture.widen].
 const sharedMargins = 5
 
-// A curvatureDrawer draws curvatures at the point of a released curvature K. The matrix L defines
-// the units of the release, and the columns of U are the eigenvectors of the guess in these units
-// ([update]).
+// A curvatureDrawer draws curvatures at the point of a released curvature K. As in [update], the
+// matrix L defines the units of the release, and the columns of U are the eigenvectors of the guess
+// in these units.
 type curvatureDrawer struct {
 	*State
 	*update

@@ -65,14 +65,15 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// madeUpRecords is the number of synthetic records from which newUnits computes units. The average
-// information of so many records differs from its expectation by about 2 %.
+// madeUpRecords is the number of synthetic records from which newUnits computes units. With this
+// number, their average information differs from its expectation by about 2 %.
 const madeUpRecords = 4000
 
-// newUnits returns units for the coefficients in which the matrix A + P/n is the identity. A is
-// the average information of a synthetic record at the prior mean, P is the precision of the
-// prior, and n is the nominal number of records of a client. The term P/n gives a unit to
-// coefficients about which synthetic records have no information.
+// newUnits returns units in which the different coefficients have similar amounts of information:
+// the matrix A + P/n becomes the identity. A is the average information of a synthetic record at
+// the prior mean, P is the precision of the prior, and n is the nominal number of records of a
+// client. The term P/n gives a unit to coefficients about which synthetic records have no
+// information.
 func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	prior := m.prior()
 	made, err := m.madeUp(shard.Design(s.Study, method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)), prior.mean, normals(s, "outcomes of made-up records", 0))

@@ -87,8 +87,8 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return c, nil
 }
 
-// A client is the client's half of the method. Besides its records, it stores only the number of
-// its releases.
+// client is the client's half of the method. Besides its records, it stores only the number of its
+// releases.
 type client struct {
 	method.NoFactor
 

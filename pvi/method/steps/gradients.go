@@ -45,11 +45,11 @@ const (
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace consists of the travel and the clip of a study. Both depend on the number of records. With
-// few records most of the error is due to noise, and a smaller clip with longer steps is best. If
-// the noise is so large that long steps consist mostly of noise, shorter steps are better. With
-// many records most of the error is due to the bias of the clip and the noise of the last steps,
-// and a larger clip with shorter steps is best.
+// A pace states how far and with which clip the steps of a study may move. Both depend on the
+// number of records. With few records most of the error is due to noise, and a smaller clip with
+// longer steps is best. If the noise is so large that long steps consist mostly of noise, shorter
+// steps are better. With many records most of the error is due to the bias of the clip and the
+// noise of the last steps, and a larger clip with shorter steps is best.
 type pace struct {
 	// travel is the largest allowed product of the step size and a client's number of steps. With a
 	// step size that falls linearly to zero, Adam moves a coordinate by half of the first step size

@@ -1,7 +1,7 @@
 package ir
 
-// These are the limits of a program. If a program exceeds a limit, Verify returns an error that
-// names the limit.
+// These constants limit the size of a program. If a program exceeds a limit, Verify returns an
+// error that names the limit.
 const (
 	MaxNodes        = 20_000  // number of operations
 	MaxColumns      = 1_024   // number of columns

@@ -40,10 +40,10 @@ func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Differentiated reports, for each node, whether derivatives of the target node with respect to
-// parameters pass through the node. They pass through the target itself. They also pass through a
-// node of a record that depends on parameters, unless the target uses the node only through a
-// [Detach].
+// Differentiated finds the nodes that need a backward step: for each node, it reports whether
+// derivatives of the target with respect to parameters pass through the node. They pass through the
+// target itself. They also pass through a node of a record that depends on parameters, unless the
+// target uses the node only through a [Detach].
 func (v *Verified) Differentiated(target int) []bool {
 	nodes, reads, passes := v.program.Nodes, make([]bool, len(v.phases)), make([]bool, len(v.phases))
 	for i, n := range nodes[:target] {

@@ -9,8 +9,8 @@ import (
 
 // priorTerm returns the log density d at x, the derivative dx of the log density with respect to x,
 // and the derivatives da with respect to up to three arguments. The density is normalised on its
-// whole support, except for Uniform and Dirichlet. If the parameter has a narrower constraint, as
-// for a half-Cauchy prior, the log density is too small by a constant.
+// whole support, except for Uniform and Dirichlet. If a constraint excludes part of the support,
+// for example with a half-Cauchy prior, the log density is too small by a constant.
 func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
 	switch d {
 	case ir.Normal:
@@ -75,7 +75,7 @@ func priorStudent(x float64, a [3]float64) (value, dx float64, da [3]float64) {
 }
 
 // LogPrior returns the log prior density, in the unconstrained space, at the point of the last call
-// of Set. It includes the log Jacobians of the constraints. If grad is not nil, LogPrior adds the
+// to Set. It includes the log Jacobians of the constraints. If grad is not nil, LogPrior adds the
 // gradient to grad.
 func (s *Shared) LogPrior(grad []float64) float64 {
 	total := s.logJacobian

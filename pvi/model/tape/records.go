@@ -89,7 +89,7 @@ func (r *Records) Begin() {
 	}
 }
 
-// Shift makes later calls of [Records.Forward] add amounts[l] to one element of a node in lane l,
+// Shift makes later calls to [Records.Forward] add amounts[l] to one element of a node in lane l,
 // before other nodes read the element. The node must be an operation that reads parameters for a
 // record. For the operation Global all amounts must be equal. If amounts is nil, the shift ends.
 func (r *Records) Shift(node, element int, amounts []float64) {
@@ -125,8 +125,8 @@ func (r *Records) Forward(rows []int32) []float64 {
 	return r.Value[r.target][:n]
 }
 
-// Backward computes the adjoints of all nodes on which the target depends, for the rows of the last
-// call of [Records.Forward].
+// Backward computes the adjoints of all nodes on which the target depends. It does so for the rows
+// of the last call to [Records.Forward].
 func (r *Records) Backward() {
 	n := len(r.rows)
 	for _, b := range r.clears {

@@ -60,7 +60,7 @@ func (s *Shared) Offset(i int) int { return s.offset[i] }
 // Free returns the number of unconstrained coordinates of parameter i.
 func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
 
-// Constrained returns the values of parameter i, on its own scale, at the point of the last call of
+// Constrained returns the values of parameter i, on its own scale, at the point of the last call to
 // Set. The slice is not a copy.
 func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
 
@@ -86,8 +86,8 @@ func (s *Shared) free(theta []float64, i int) []float64 {
 	return theta[o : o+s.v.Program().Parameters[i].Free()]
 }
 
-// Pull adds to grad the gradient with respect to θ of Σ_i seed(i)·x_i, at the point of the last
-// call of Set, where x_i is the value of node i. The sum is over the nodes whose seed is not nil.
+// Pull adds to grad the gradient with respect to θ of Σ_i seed(i)·x_i at the point of the last call
+// to Set. Here x_i is the value of node i. The sum is over the nodes for which seed(i) is not nil.
 func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.clear()
 	for i := range s.nodes {

@@ -107,8 +107,8 @@ func (p *parser) subscript() *Expr {
 	return &Expr{Kind: Range, At: Span{at.From, p.last()}, Args: []*Expr{low, high}}
 }
 
-// list parses expressions that are separated by commas. until is the token that ends the list. A
-// comma may be written as a bar, as in the arguments of a density.
+// list parses expressions that are separated by commas. A bar counts as a comma, as it separates
+// the variate of a density from its arguments. until is the token that ends the list.
 func (p *parser) list(until string) []*Expr {
 	var all []*Expr
 	for p.kind() != end && !p.is(until) {

@@ -292,8 +292,8 @@ func (p *parser) result() *Statement {
 	return s
 }
 
-// silent parses a call of print or reject. It discards the arguments, because the call has no
-// effect.
+// silent parses a call to print or reject. It discards the arguments, because these calls have no
+// effect in a record program.
 func (p *parser) silent() *Statement {
 	for p.kind() != end && !p.is(";") {
 		p.next()

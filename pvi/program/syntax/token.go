@@ -13,7 +13,8 @@ const (
 	maxNesting = 64 // largest depth of nested expressions and statements
 )
 
-// words lists the words, besides those of [types], that Stan does not accept as names.
+// words lists the words that Stan does not accept as names, in addition to the names of types in
+// [types].
 var words = strings.Fields(`for in while repeat until if then else true false target struct typedef export auto extern var static
 	lower upper offset multiplier void complex_vector complex_row_vector complex_matrix
 	functions data parameters model transformed generated quantities break continue return print reject fatal_error profile`)
