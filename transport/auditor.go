@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Auditor receives connections and refused calls for an audit log. The methods are called
-// concurrently, and must be fast.
+// An Auditor writes connections and refused calls to an audit log. Its methods are called
+// concurrently. They must return quickly, because the server waits for them.
 type Auditor interface {
 	// Handshake reports a connection, or a handshake that failed with the error err. from is the
 	// address of the client, even if the connection comes through a load balancer. serverName

@@ -11,8 +11,8 @@ import (
 
 var errCrowded = errors.New("too many connections from this address, or in all")
 
-// behind reports whether a is the address of a load balancer. A connection from such an address
-// belongs to a client behind the load balancer.
+// behind reports whether a is the address of a load balancer, so that the real client of the
+// connection is behind it.
 func (d *door) behind(a net.Addr) bool {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -22,11 +22,11 @@ func (d *door) behind(a net.Addr) bool {
 	return slices.ContainsFunc(d.balancers, func(p netip.Prefix) bool { return p.Contains(host) })
 }
 
-// unwrap returns the connection of a client. A load balancer begins a connection with a header of
-// the PROXY protocol, which contains the client's address. unwrap reads this header, and counts the
-// connection under the client's address. It returns the rest of the connection, with the client's
-// address as the remote address. Other connections begin with TLS, and unwrap returns them
-// unchanged. The caller must have set a deadline.
+// unwrap removes the load balancer's part from a new connection. A load balancer begins a
+// connection with a header of the PROXY protocol, which contains the client's address. unwrap reads
+// this header, counts the connection under the client's address, and returns a connection that
+// begins after the header and has the client's address as the remote address. A connection that is
+// not from a load balancer is returned unchanged. The caller must have set a deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	g, ok := raw.(*guarded)
 	if !ok || !g.balanced {
@@ -42,8 +42,9 @@ func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// arrive counts a connection from a load balancer under the host of its client. If the connection
-// is closed, or if the host already has too many connections, the result is false.
+// arrive counts a connection from a load balancer under host, the address of the client behind it.
+// It returns false if the connection was closed in the meantime, or if the host already has too
+// many connections.
 func (d *door) arrive(g *guarded, host string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -32,9 +32,9 @@ type call struct {
 // versionHeader is the name of the header with the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions contains the methods that exist. guests means that a guest, a peer without a
-// certificate, is allowed to call the method. versionless means that the call needs no protocol
-// version.
+// permissions contains the methods that exist, with the rules for calling them. guests says that a
+// peer without a certificate, called a guest, may call the method. versionless says that the call
+// needs no agreed protocol version.
 var permissions = map[string]struct {
 	guests, versionless bool
 	long                bool   // whether the call has no time limit while it makes progress
@@ -56,9 +56,9 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit decides, from the method and the caller, whether a call is allowed. The returned context
-// ends when the call has made no progress for too long, or when the study of the call is removed.
-// Reads and writes of the call then fail.
+// admit decides, from the method and the caller, whether a call is allowed. An error refuses the
+// call. The returned context is that of an allowed call. It ends when the call has made no progress
+// for too long, or when the study is removed. Reads and writes of the call then fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -108,8 +108,9 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks checks the header of a call. It returns a refusal unless the header contains a supported
-// protocol version in which the method exists. A refused caller negotiates a version again.
+// speaks checks the protocol version in the header of a call. since is the first version with the
+// called method. speaks returns a refusal unless the version is supported and at least since. A
+// refused caller negotiates a version again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {
@@ -144,8 +145,8 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	return err
 }
 
-// begin records that a call begins. The returned function records the end of the call with the
-// outcome.
+// begin reports the start of the call c to the functions that observe calls. The caller must call
+// end with the outcome when the call ends.
 func (s *Server) begin(c *call) (end func(outcome string)) {
 	traced := func(string) {}
 	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {

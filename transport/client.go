@@ -68,8 +68,8 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	// contains the only follower, which receives entries, or nil if there is no follower; while
-	// Entry runs, the channel is empty
+	// holds the one follower, which receives entries, or nil if there is none; the channel is empty
+	// while a call of Entry uses the follower
 	reader chan *follower
 	sender chan struct{} // contains a value while an answer is being sent
 	life   context.Context

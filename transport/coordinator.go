@@ -60,9 +60,9 @@ type Renewed struct {
 type Standing struct {
 	Entries  uint64 // number of entries in the transcript
 	Approved bool   // whether the client's approval of the study has arrived
-	// Last is the envelope of the client's last message, or nil if there is no message. The message
-	// names an entry of the client's ledger. If the client's ledger does not contain this entry,
-	// the client's state is an older copy.
+	// Last is the envelope of the last message that the coordinator received from the client, or
+	// nil if there is none. The message names an entry of the client's ledger. If the client's
+	// ledger does not contain this entry, the client's state is an older copy.
 	Last []byte
 	// Gossip is zero unless the coordinator takes part in gossip and the client is also allowed to
 	// take part.
@@ -102,15 +102,15 @@ type Coordinator interface {
 	Approve(ctx context.Context, peer channel.Party, envelope []byte) error
 
 	// Entry returns the entry of the transcript with the given number, which is at least 1. If the
-	// entry does not exist yet, Entry waits for the entry until ctx is done, and then returns the
-	// error of ctx. The caller must not modify the item. Entry can return the same memory to many
+	// entry does not exist yet, Entry waits for it. When ctx is done first, Entry returns the error
+	// of ctx. The caller must not modify the item. Entry can return the same memory to many
 	// callers, and should do so for long bodies.
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
-	// Offer announces a release. It checks the envelope, and returns the number of bytes of the body
-	// that have already arrived. If the release was accepted before, this number is the size of the
-	// body. whole is the complete body, or nil. A complete body is checked and accepted at once.
-	// Offer must not keep the slices.
+	// Offer announces a release. whole is its complete body, or nil to send the body later in
+	// pieces. Offer checks the envelope, and also checks and accepts a complete body at once. have
+	// is the number of bytes of the body that have already arrived. If the release was accepted
+	// before, it is the size of the body. Offer must not keep the slices.
 	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
 	// Write adds a piece of the body of an offered release, at an offset in bytes. When the body is
@@ -119,9 +119,9 @@ type Coordinator interface {
 	// at a time, from the first to the last.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 
-	// Pieces returns the bytes that wanted selects: a release, or the peer's parts of other
-	// clients' messages as one sequence of bytes. If a release is too long for the outcome of its
-	// plan, clients request the release with this method.
+	// Pieces returns the bytes that wanted selects, as one sequence. They are a release, which
+	// clients fetch if it is too long for the outcome of its plan, or the peer's parts of other
+	// clients' messages.
 	Pieces(ctx context.Context, peer channel.Party, wanted Wanted) (Pieces, error)
 
 	// Confirm accepts the peer's signed confirmation of the cut of a plan.
@@ -133,11 +133,12 @@ type Coordinator interface {
 	Complain(ctx context.Context, peer channel.Party, ask uint64, place int) error
 }
 
-// Wanted selects messages of clients, or a release. The method Pieces of [Coordinator] returns the
-// peer's parts of these messages, or the whole release.
+// Wanted selects the bytes that the method Pieces of [Coordinator] returns. They are a whole
+// release, the caller's parts of the deals in a cut, or the caller's parts of the keys of other
+// clients.
 type Wanted struct {
-	// Ask is the number of a plan. If messages are wanted, the cut of this plan lists them. If a
-	// release is wanted, it is an answer to this plan. If KeysOf is not empty, Ask is not used.
+	// Ask is the number of a plan. It selects the messages that the cut of this plan lists or, if
+	// Release is not zero, an answer to this plan. If KeysOf is not empty, Ask is not used.
 	Ask uint64
 	// Release is the hash of the wanted release. It is zero if parts of messages are wanted.
 	Release Hash

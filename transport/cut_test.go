@@ -157,8 +157,8 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
-// everywhere runs the test many times. The first connection is cut after a different multiple of
-// stride bytes in each run, and the second connection is cut too.
+// everywhere runs the function run many times. In each run, the connections of s are cut: the first
+// one after the next multiple of stride bytes, and the second one at another place.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	all := usedWhole(t, run)
 	for k := 0; k < all; k += stride() {

@@ -36,13 +36,13 @@ type guarded struct {
 	counted
 	door     *door
 	balanced bool          // whether the connection comes from a load balancer
-	host     string        // host under which a stranger is counted; empty until the header of a load balancer was read
+	host     string        // host under which a stranger is counted; behind a load balancer it is empty until the header was read
 	party    channel.Party // authenticated party at the other end; zero for a stranger
 	once     sync.Once
 }
 
-// enter counts a new connection. If the server or the host of c already has too many connections,
-// the second result is false.
+// enter decides whether a new connection is admitted, and counts it. The second result is false if
+// the server, or the host of c, already has too many connections.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
 	host, balanced := hostOf(c.RemoteAddr()), d.behind(c.RemoteAddr())
 	if balanced {
@@ -62,9 +62,9 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns the host under which connections of strangers are counted. For an IPv6 address,
-// the host is the network with a prefix of 64 bits, because a single machine can use every address
-// in this network.
+// hostOf returns the key under which connections of strangers are counted: the IPv4 address, or the
+// first 64 bits of an IPv6 address. A single machine can use every IPv6 address with the same first
+// 64 bits.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -81,8 +81,9 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know records the authenticated party at the other end of a connection. If this party then has too
-// many connections, know closes the oldest one.
+// know counts a connection under the party that has authenticated itself, no longer under its host.
+// If the party then has too many connections, know closes the oldest one. A zero party is a guest,
+// which stays under its host.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return

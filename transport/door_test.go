@@ -131,8 +131,8 @@ func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	})
 }
 
-// A party counts as connected from its handshake until it closes its connection, whether it reads the
-// entries that the server has sent or not. Guests do not count.
+// The test checks that a party counts as connected from its handshake until it closes its
+// connection, even if it has not read all entries that the server has sent. Guests must not count.
 func TestConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -25,9 +25,9 @@ type effort struct {
 	timer    *time.Timer
 }
 
-// begin starts an effort, which is a method call including all retries. The effort ends when ctx is
-// done, or when there was no progress for the time patience. If patience is 0, there is no time
-// limit.
+// begin starts an effort, which is a method call with all its retries. The effort's context ends
+// when ctx is done, when the client is closed, or when the connection fails for good. It also ends
+// if there was no progress for the time patience, unless patience is 0.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -64,8 +64,8 @@ func (e *effort) sent() {
 	}
 }
 
-// failed waits after a failed try. The result is nil if the caller should try again. Otherwise the
-// result is the error that the caller should return.
+// failed decides, after a failed try, whether the caller should try again. If so, it waits and
+// returns nil. Otherwise it returns the error that the caller should return.
 func (e *effort) failed(err error) error {
 	if e.ctx.Err() != nil {
 		return e.client.gaveUp(e.ctx)
@@ -102,9 +102,8 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain agrees on a protocol version again, because the coordinator may have been updated. The
-// result again reports whether the call should be tried again. If it should not, final is the error
-// to return.
+// agreeAgain negotiates the protocol version again, because the coordinator may have been updated.
+// If again is true, the caller should repeat the call. Otherwise final is the error to return.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach

@@ -60,16 +60,15 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// A frame is an encoded FollowResponse. The field head is the encoding up to the bytes of the
-// piece. The field piece contains the bytes of the piece. They are a part of the body and are not
-// copied.
+// A frame is an encoded FollowResponse in two parts. head has all bytes before the bytes of the
+// piece. piece has the bytes of the piece. They are a part of the entry's body and are not copied.
 type frame struct {
 	head  []byte
 	piece mem.Buffer
 }
 
-// sendEntry sends an entry in pieces. It begins at the given offset in the body. If brief is set
-// and clients can compute the body, sendEntry leaves the body out.
+// sendEntry sends the entry item in pieces, from the given offset in its body. If brief is set and
+// clients can compute the body, sendEntry sends only the envelope.
 func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {

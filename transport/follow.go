@@ -10,9 +10,9 @@ import (
 )
 
 // Entry returns the entry of the transcript with the given number, which is at least 1. It waits
-// for the entry until ctx is done. Consecutive entries arrive over one call that stays open, and
-// concurrent calls of Entry wait for each other. If Config.Poll is set, the client instead requests
-// each entry at intervals.
+// until the entry exists, ctx is done, or the client gives up. Consecutive entries arrive over one
+// call that stays open, and concurrent calls of Entry wait for each other. If Config.Poll is set,
+// the client instead requests each entry at intervals.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
@@ -61,9 +61,9 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower that will receive the entry with the given number next. A follower
-// receives consecutive entries over one call. If f will receive this entry next and has not ended,
-// followerAt returns f. Otherwise it stops f and returns a new follower.
+// followerAt returns a follower whose next entry has the given number. A follower receives
+// consecutive entries over one call. If f has not ended and its next entry is the wanted one,
+// followerAt returns f. Otherwise it stops f and starts a new follower.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -125,8 +125,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive receives entries in one call and passes them on, until the call ends. *a is the assembly
-// of the next entry.
+// receive receives entries in one call, and passes them to f.items until the call ends. *a is the
+// partly received next entry. It survives the call, so that the next call can continue it.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -169,8 +169,8 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll requests an entry at intervals until the entry exists. Between two requests the connection
-// is closed.
+// poll requests an entry at intervals until the entry exists. The interval is usually long enough
+// that gRPC closes the idle connection between two requests.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()

@@ -79,8 +79,8 @@ func (w wire) status() (codes.Code, error) {
 //abuse:case A12 not decompressed
 func TestCompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
-	// part returns one part of an ApproveRequest with an envelope of 64 MiB. The request
-	// consists of 1 + 64 parts, which gzip reads as one.
+	// The function part compresses a part of an ApproveRequest with an envelope of 64 MiB. The
+	// whole request consists of 1 + 64 such parts, which gzip reads as one.
 	part := func(plain []byte) []byte {
 		var packed bytes.Buffer
 		z := gzip.NewWriter(&packed)

@@ -104,7 +104,8 @@ func replay(a *assembly, all []byte) {
 	}
 }
 
-// A tape is the server's end of a call that receives recorded messages.
+// A tape takes the place of a network stream in a call of Submit. It passes recorded messages to
+// the server and drops the server's responses.
 type tape struct {
 	wirepb.Study_SubmitServer
 	ctx  context.Context

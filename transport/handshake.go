@@ -116,8 +116,8 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// visited is the connection of a guest, a peer without a certificate. Only a limited number of
-// bytes can be read from the connection, so that a guest cannot make the server store more.
+// visited is the connection of a guest, which is a peer without a certificate. Only a limited
+// number of bytes can be read from it, so that a guest cannot make the server store more.
 type visited struct {
 	net.Conn
 	left int // number of bytes that the guest may still send
@@ -172,9 +172,9 @@ func (clientSide) Info() credentials.ProtocolInfo {
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// observed is a connection that reports to the client's [line] whether it works. If the coordinator
-// refuses the client's certificate, the handshake still succeeds for the client. The client
-// receives the error only when it reads from the connection.
+// observed is a connection of a client. It tells the client's [line] whether bytes arrive or
+// reading fails. Reading matters even after a successful handshake: if the coordinator refuses the
+// client's certificate, the client receives this error only when it reads from the connection.
 type observed struct {
 	net.Conn
 	line   *line

@@ -147,8 +147,8 @@ func TestOffsetBehindAnEntry(t *testing.T) {
 	wantRefusal(t, wrapped(err), OutOfPlace)
 }
 
-// One caller stops sending and another caller stops reading. The test checks that the server
-// ends both calls.
+// The test checks that the server ends a call whose caller has stopped sending, and a call whose
+// caller has stopped reading.
 //
 //abuse:case A12 ended; the memory held for it is bounded
 func TestStalledCallEnds(t *testing.T) {

@@ -16,7 +16,8 @@ import (
 )
 
 // begun opens a connection and starts calls of one method with raw HTTP/2 frames. Each call
-// announces a message of the maximum size, and sends bytes of it until the server stops reading.
+// announces a message of the maximum size. All calls together send as many bytes as the window of
+// the connection permits, and then stop. begun returns earlier if the server ends the connection.
 func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Conn {
 	t.Helper()
 	conn := w.tls(c)

@@ -61,8 +61,8 @@ func TestClientSurvivesARestartOfTheCoordinator(t *testing.T) {
 	})
 }
 
-// The client ends a call of Follow. The metrics must count this call in the same way as a call that
-// the coordinator ends because the study is over.
+// The test checks that the metrics count a call of Follow that the client ends like a call that the
+// coordinator ends because the study is over.
 func TestFollowThatTheClientEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -304,7 +304,7 @@ func TestCallWithoutAVersion(t *testing.T) {
 	wantRefusal(t, refusalOf(inVersion(inVersion(t.Context(), "1"), "1"), conn, wirepb.Study_Standing_FullMethodName), Version)
 }
 
-// A polite is a connection whose other end closes its side when this end has closed.
+// A polite is a connection to a peer that closes its side as soon as this side is closed.
 type polite struct {
 	net.Conn
 	told chan struct{}

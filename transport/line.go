@@ -46,8 +46,8 @@ func (i *Impostor) Error() string {
 // Unwrap returns Err.
 func (i *Impostor) Unwrap() error { return i.Err }
 
-// foreign reports whether a TLS handshake failed because the server does not have the identity of
-// the study's coordinator.
+// foreign reports whether err means that a TLS handshake has reached a server without the identity
+// of the study's coordinator.
 func foreign(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
@@ -109,8 +109,9 @@ func alert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether another try can succeed after err. After a TLS error no other try can
-// succeed.
+// passing reports whether err is temporary, so that another try to connect can succeed. An error of
+// the network is temporary. An error of the TLS handshake itself, such as a wrong certificate, is
+// not.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -151,8 +152,8 @@ func (l *line) alive() {
 	}
 }
 
-// report calls the function tried, if it is set, after an attempt to connect. err is nil if the
-// attempt succeeded.
+// report passes the result of an attempt to connect to the function tried, if it is set. err is nil
+// if the attempt succeeded.
 func (l *line) report(err error) {
 	if l.tried != nil {
 		l.tried(l.address, l.faultOf(err))
@@ -171,8 +172,8 @@ func (l *line) faultOf(err error) error {
 	return &Unreachable{l.address, err}
 }
 
-// failed records the error of a connection. If no other try can succeed, failed ends the waiting
-// calls.
+// failed records the error of a connection. If another attempt to connect cannot succeed, failed
+// also ends the calls that wait for the connection.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		return // this side has closed the connection, so the error is no failure
@@ -200,8 +201,9 @@ func (l *line) last() error {
 	return l.fault
 }
 
-// watch returns a context for a call. The context also ends when further attempts to connect cannot
-// succeed. The caller must call the returned function at the end.
+// watch registers a call that needs the connection. The returned context ends when ctx ends, or
+// when an error shows that further attempts to connect cannot succeed. The caller must call the
+// returned function at the end of the call.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

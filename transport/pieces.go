@@ -63,8 +63,8 @@ func (c *Client) needs(version uint32) error {
 // pieceOfMany is the field number of the piece in a PiecesResponse.
 const pieceOfMany = 1
 
-// Confirm passes a confirmation of a cut to the coordinator. If the request contains no envelope,
-// it is a complaint, and Confirm passes the complaint to the coordinator.
+// Confirm passes a client's message about a cut to the coordinator. A request with an envelope is a
+// confirmation of the cut. A request without an envelope is a complaint.
 func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.ConfirmResponse, error) {
 	c := callOf(ctx)
 	none := wirepb.ConfirmResponse_builder{}.Build()

@@ -11,8 +11,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces returns 64 bytes for each plan up to the wanted one, or one byte for each of the wanted
-// keys. If a release is wanted, the bytes also depend on its hash.
+// Pieces returns bytes from which a test can recognise the request: 64 bytes for each plan up to
+// the wanted one, or one byte for each of the wanted keys. If a release is wanted, the bytes also
+// depend on its hash.
 func (d *desk) Pieces(_ context.Context, peer channel.Party, of Wanted) (Pieces, error) {
 	defer d.called("Pieces", peer)()
 	var b []byte

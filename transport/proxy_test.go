@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// A middleman is a proxy at a port of this machine that passes all connections on to one
-// address. It records the address that each client asked for.
+// A middleman is a test's proxy on this machine. It connects every client to the test's server, for
+// any address that the client asks for, and records this address.
 type middleman struct {
 	address string
 	asked   chan string

@@ -75,10 +75,10 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads contains the releases that the server is receiving. A client whose connection broke calls
-// again, possibly before the server has noticed the end of the earlier call. The server then ends
-// the earlier call, so that the coordinator never receives the pieces of one release from two calls
-// at once.
+// uploads contains the releases that the server is receiving. It prevents two calls from passing
+// pieces of the same release to the coordinator at once. This could happen if the connection of a
+// client breaks: the client calls again, possibly before the server has noticed the end of the
+// earlier call. The server then ends the earlier call.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -120,7 +120,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // later calls wait only for this call, so this call must first wait for the earlier one
+		<-before.done // a later call waits only for the end of this one, so this call may not end before the earlier one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

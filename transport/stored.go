@@ -27,8 +27,8 @@ func (h held) Read(b []byte, from int64) error {
 	return nil
 }
 
-// pieceOf returns n bytes of a body. The first byte is at the offset from. A body in memory is not
-// copied. A body on disk is read into a buffer that is used again after the bytes were sent.
+// pieceOf returns the n bytes of a body that begin at the offset from. A body in memory is not
+// copied. A body on disk is read into a buffer that returns to a pool after the bytes were sent.
 func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil

@@ -8,10 +8,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A submission is a received SubmitRequest. All messages of a call use the same buffer, so the
-// slices of a submission are valid only until the next message is read. Protobuf would copy each
-// piece once more when it decodes a message. The buffers of gRPC would waste memory, because their
-// sizes are powers of two and a message is slightly longer than a power of two.
+// A submission is a SubmitRequest that the server has received. It is decoded without protobuf and
+// without buffers of gRPC. Protobuf would copy each piece once more. Buffers of gRPC have powers of
+// two as sizes, and a message is slightly longer than a power of two, so they would waste memory.
+// All messages of a call use the same buffer instead. The slices of a submission are therefore
+// valid only until the next message is read.
 type submission struct {
 	offer  *offerPart // nil if the message has no offer
 	piece  *piecePart // nil if the message has no piece

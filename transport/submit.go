@@ -34,8 +34,8 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send tries once to send a release. *have is the number of bytes that the coordinator has, or −1 if
-// this number is unknown. send updates the number, and records progress if the number has grown.
+// send tries once to send a release. *have is the number of bytes of the body that the coordinator
+// has, or −1 if this number is unknown. send updates *have, and records progress if it has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -92,7 +92,8 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard receives the number of bytes of the body that the coordinator has, which is at most size.
+// heard waits for the coordinator's response, which tells how many bytes of the body the
+// coordinator has. It returns this number, or an error if the number is above size.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {

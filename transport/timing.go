@@ -18,9 +18,10 @@ const (
 	slowestPing = 2 * time.Minute
 )
 
-// timing contains the time limits and intervals of a connection. They are fractions of the round
-// deadline, and the intervals of pings also have fixed bounds. With these fractions a round can end
-// in time even if each kind of failure happens once.
+// timing contains the time limits and intervals of a connection, all derived from the round
+// deadline. They are fractions of it, except that the intervals of pings also have fixed bounds.
+// The fractions are so small that a round can end in time even if each kind of failure happens
+// once.
 type timing struct {
 	call      time.Duration // time limit of a short call
 	stall     time.Duration // time limit of a long call without progress

@@ -145,15 +145,15 @@ func (w *world) dial(config Config) *Client {
 	return c
 }
 
-// A desk is a test coordinator that stores everything in memory. The envelope of an answer is
-// the hash of its body.
+// A desk is a [Coordinator] for tests that stores everything in memory. For the desk, the envelope
+// of an answer is the hash of its body.
 type desk struct {
 	mu       sync.Mutex
 	entries  []Item
 	more     chan struct{} // closed when a new entry exists
 	bodies   map[Hash]*upload
 	peers    map[string]channel.Party // last caller of each method
-	err      error                    // error that Approve returns
+	err      error                    // error that Approve, Pieces, Confirm and Complain return
 	approved [][]byte
 	waits    int  // number of calls of Entry
 	prompt   bool // whether to accept a body that arrives with its offer; an older program does not

@@ -213,11 +213,12 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between maps a number u in [0, 1] to a number between low·x and high·x:
+// between scales x by a factor between low and high. The number u in [0, 1] determines the factor,
+// and the result is
 //
 //	x·low·(high/low)^u
 //
-// The result has two digits, so that the printed setting is exactly the setting that was tried.
+// It is rounded to two digits, so that the printed setting is exactly the setting that was tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)

@@ -20,9 +20,10 @@ type Chosen struct {
 	Result    *sim.Result // result of the run, with the cost of the whole selection
 }
 
-// Run runs every candidate, scores all candidates and chooses one. It then repeats the chosen run,
-// bit for bit, and calls observe after each outcome. The result has the cost of the whole
-// selection. Run calls done after each run of a candidate.
+// Run runs every candidate, scores all candidates and chooses one. It calls done after each
+// candidate, with the number of finished candidates and the number of all. It then repeats the
+// chosen run, bit for bit, and calls observe after each outcome of this run. The result has the
+// cost of the whole selection.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]
 	return vectors, guard.Batch(rows, func(some []int) {
 		var err error
 		if scores, err = s.scoresOf(records.Select(some), results); err != nil {
-			panic(err) // guard.Batch finds the record whose scores cannot be computed, and leaves it out
+			panic(err) // guard.Batch recovers from this panic, finds the record that caused it, and leaves the record out
 		}
 	}, func(some []int) error {
 		for i, row := range some {
@@ -182,8 +183,8 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 // record's vector infinite, and the release mechanism would replace it by zero.
 const leastLog = -1e6
 
-// charge sets the cost in a result to the cost of the whole selection. best is the index of the
-// chosen candidate.
+// charge replaces the cost in the result r, which is that of a single run, by the cost of the whole
+// selection. It also records in r which candidate was chosen and why.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

@@ -14,8 +14,8 @@ import (
 type Row struct {
 	Candidate
 	Runs int `json:"runs"`
-	// Score is the mean score over runs whose records did not affect the choice of the best
-	// candidates. It is nil if no run has a score.
+	// Score is the mean score of the candidate over runs whose records did not influence the choice
+	// of the best candidates. It is nil if no such run has a score.
 	Score *float64 `json:"score,omitempty"`
 	Error *float64 `json:"standard_error,omitempty"`
 
@@ -99,9 +99,9 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found returns the result of a search. looked has the rows of the first part of the runs, which
-// tries all candidates. compared has the rows of the second part, which compares the best
-// candidates.
+// found returns the result of a search. The first part of the search tries all candidates, and
+// looked has their rows. The second part compares the best of them on other records, and compared
+// has the rows of this comparison.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

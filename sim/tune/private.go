@@ -28,9 +28,9 @@ type SelectionOptions struct {
 	Workers    int
 }
 
-// These constants divide the privacy budget and the records of a selection. scoreBudget is the
-// scores' share of the study's μ². asideShare is the share of its records that each client sets
-// aside to compute scores.
+// These constants divide what a selection can use. scoreBudget is the share of μ² that the releases
+// of scores may cost, where μ describes the study's privacy target. asideShare is the share of its
+// records that each client sets aside to compute scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
@@ -91,8 +91,8 @@ func selectable(st *study.Study) error {
 // Study returns the study without the settings of any candidate.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the candidates of the selection: the default settings, and either the
-// candidates in the options or drawn candidates.
+// choose returns the candidates of the selection. The first is the study with default settings. The
+// others are those in the options or, if the options have none, random candidates.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -140,7 +140,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 }
 
 // calibrate finds noise multipliers for which all runs and scores together meet the study's privacy
-// target. It starts with equal shares of μ² for all runs.
+// target. It first gives every run the same share of μ², and then multiplies all noise by a common
+// factor, so that the total cost meets the target.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -191,9 +192,9 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism that releases a client's scores of n candidates. The clip is
-// √n/2, which is the largest norm of the scores minus their mean if each score of a record is 0 or
-// 1.
+// newScores returns the mechanism that releases a client's scores of n candidates. Its clip is
+// √n/2. If each score of a record is 0 or 1, the record's vector of scores minus their mean has at
+// most this norm, so that it is never clipped.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
@@ -215,7 +216,8 @@ func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, err
 	return all, nil
 }
 
-// cost returns the ε of Event at the study's δ, and the μ of Event.
+// cost returns the cost of all releases of the selection under an adjacency: the ε at the study's
+// δ, and the μ of an equivalent Gaussian mechanism.
 func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, err error) {
 	e, err := s.Event(adjacency)
 	if err != nil {

@@ -43,8 +43,8 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The test compares the charge of a selection with an independent composition of all steps of all
-// runs, and of the scores.
+// The test checks the ε that a selection charges. It must equal the ε of a composition that the
+// test computes by itself, from the noise multipliers of all steps of all runs and of the scores.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
@@ -202,8 +202,8 @@ func TestScoresOfRecordThatPanics(t *testing.T) {
 	}
 }
 
-// The test checks that removing a record changes the sum of score vectors by at most the clip,
-// for any scores.
+// The test checks that removing a record changes the sum of score vectors by at most the clip, even
+// if scores are huge or infinite.
 func TestScoreSensitivity(t *testing.T) {
 	m, err := newScores(3, 1, &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}, Federation: study.Federation{MaxRecords: 100}}, 1)
 	if err != nil {

@@ -21,7 +21,7 @@ type Score string
 
 const (
 	LogLikelihood Score = "log-likelihood" // mean log predictive density of a record
-	Accuracy      Score = "accuracy"       // share of records whose observed outcome was predicted to be the most likely one
+	Accuracy      Score = "accuracy"       // share of records whose observed outcome has the highest predicted probability
 )
 
 // fits returns an error if the score cannot be computed for the study's outcome.
@@ -53,10 +53,10 @@ type Options struct {
 // LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// A search has two parts. The first part has the fraction lookShare of the runs. It tries many
-// candidates, with looks runs of each. The second part compares the best candidates, at most
-// finalists of them, with the default settings, on other records or other splits. It is necessary
-// because the best of many scores is biased upwards.
+// A search has two parts. The first part tries many candidates. It runs each of them as often as
+// the constant looks says, and uses the fraction lookShare of all runs. The second part compares
+// the default settings with the best candidates, at most as many as the constant finalists. It uses
+// other records or other splits, because the best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
@@ -71,8 +71,9 @@ type Search struct {
 	candidates []Candidate
 	fixed      int // number of candidates that are not drawn: the default settings, and the study as written
 
-	// calibrated has a function for each candidate that returns the candidate's settings and the
-	// calibrated noise multiplier. Each calibration runs only once.
+	// calibrated has a function for each candidate. The function returns the candidate's settings,
+	// including a noise multiplier that meets the privacy target. It calibrates the noise only
+	// once.
 	calibrated []func() ([]string, error)
 }
 
@@ -120,8 +121,8 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate returns a candidate's settings with a noise multiplier that meets the study's privacy
-// target.
+// calibrate replaces the ε in a candidate's settings by the noise multiplier that meets this ε. It
+// returns the settings unchanged if the study has no ε or if it requests a standardisation.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
 	if err != nil || st.Privacy.Epsilon == 0 || st.Standardisation != nil {
@@ -217,8 +218,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials returns the given number of trials, times, for each candidate. All candidates get the same
-// seeds.
+// trials returns a trial for each candidate and each seed from seed to seed + times − 1.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
 	for _, c := range candidates {

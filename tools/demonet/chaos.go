@@ -65,7 +65,8 @@ func besiege(ctx context.Context, number, from string) error {
 	return nil
 }
 
-// prepare creates the state that each run copies, in which all clients have joined and approved.
+// prepare creates the state from which every run starts: all clients have joined and approved the
+// study. Each run copies this state.
 func (s *siege) prepare(ctx context.Context) error {
 	records := filepath.Join(s.base, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", "simulation.clients=3", "--set", "federation.min_clients=2",
@@ -174,8 +175,8 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike kills the process with the given name. With probability 1/5 it does not kill the process
-// and cuts all connections instead.
+// strike causes a fault. With probability 4/5 it kills the process with the given name, and
+// otherwise it cuts all connections.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
 		b.siege.proxy.cut()
@@ -252,8 +253,8 @@ func (b *battle) stop() {
 	}
 }
 
-// whole verifies all ledgers and the transcript. If two clients have different posteriors, whole
-// returns an error.
+// whole checks that nothing was lost in a run. It verifies all ledgers and the transcript, and
+// returns an error unless all clients have the same posterior.
 func (n *network) whole(ctx context.Context) error {
 	if err := n.verify(ctx); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"fedpvi/tools/plant/overlay"
 )
 
-// An attack is a study of ten rounds with an attacker. Either one line of the attacker's program is
-// changed, or the attacker is a client with changed records.
+// An attack is a study of ten rounds in which one party attacks the others. The program of the
+// attacker has a planted fault, or the attacker is a client with changed records.
 type attack struct {
 	says, by, fault string // description, name of the attacker, and name of the fault in the attacker's program
 	clients         int
@@ -102,7 +102,8 @@ func evil(ctx context.Context) error {
 	return nil
 }
 
-// play runs an attacked study, and returns the number of rounds that the attack has cost.
+// play runs a study under attack until it is over, and returns the number of rounds that the attack
+// has cost the others.
 func (a attack) play(ctx context.Context, dir, programs string) (rounds int, err error) {
 	records := filepath.Join(dir, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", fmt.Sprint("simulation.clients=", a.clients), "--set", "inference.rounds=10")

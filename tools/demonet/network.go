@@ -27,8 +27,8 @@ type network struct {
 	running               map[string]*exec.Cmd
 	programs              map[string]string // folder of the programs that each party runs, by name of the party
 
-	// environment, if not nil, returns further environment variables of a party. In this case the
-	// processes write nothing but their logs.
+	// environment, if not nil, returns additional environment variables for the process of a party.
+	// Standard output is then discarded, so that the processes write only logs.
 	environment func(id, state string) []string
 
 	deadline time.Duration // how long a round waits for answers
@@ -62,9 +62,9 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found creates the study and an invitation for each client, with the programs in the folder
-// programs. The coordinator listens on the address listens, and clients connect to the address
-// called.
+// found creates the study and an invitation for each client. It uses the programs in the folder
+// programs. listens is the address on which the coordinator listens, and called is the address to
+// which clients connect.
 func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}, deadline: 10 * time.Minute}
 	for _, id := range clients {
@@ -101,9 +101,9 @@ func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 // start starts or restarts a process. A client that has not joined joins first.
 func (n *network) start(ctx context.Context, id string) error {
 	if id == hub {
-		// A killed coordinator leaves its socket. If the old socket is removed, the appearance of a
-		// new socket shows that the coordinator has begun to serve. Before the coordinator serves,
-		// another program could lock the state.
+		// A killed coordinator leaves its socket behind. The old socket is removed, so that the
+		// appearance of a socket shows that the new coordinator serves. A command that runs earlier
+		// could lock the coordinator's state.
 		if err := os.Remove(n.socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -26,10 +26,10 @@ import (
 // client has two files.
 const first, second = "first", "second"
 
-// outcomes runs studies with real processes. It runs each study twice with the same noise, but with
-// different files of the first client. It compares everything about this client that others can
-// observe. If all is true, outcomes runs more studies. It then also checks with twenty seeds that
-// every fault in processFaults is found.
+// outcomes checks that no observer can distinguish two files of one client. It runs each study
+// twice with real processes and the same noise, but with different files of the first client. It
+// compares everything about this client that others can observe. If all is true, outcomes runs more
+// studies, and also checks with twenty seeds that every fault in processFaults is found.
 func outcomes(ctx context.Context, all bool) error {
 	began := time.Now()
 	programs, err := builtWith("observed", append(observing(), faultEdits()...))
@@ -116,8 +116,8 @@ type trial struct {
 	fault    string // fault of the programs; empty for none
 }
 
-// run runs the study with both files. It returns a description of the first difference. If there is
-// no difference, it returns "".
+// run runs the study with both files and compares the runs. It describes the first observable
+// difference, or returns "" if there is none.
 func (t *trial) run(ctx context.Context) (string, error) {
 	if err := t.files(); err != nil {
 		return "", err
@@ -175,7 +175,8 @@ func (t *trial) joined(ctx context.Context, n *network) error {
 	return os.RemoveAll(n.socket())
 }
 
-// environment returns the variables of a party whose state is in the folder state.
+// environment returns the variables that let the process of a party draw its noise from a seed,
+// write its actions to a file beside the folder state, and commit the fault of t.
 func (t *trial) environment(id, state string) []string {
 	seed := 3 * t.seed
 	if id == second {
@@ -184,10 +185,12 @@ func (t *trial) environment(id, state string) []string {
 	return []string{seen.SeedVariable + "=" + fmt.Sprint(seed), seen.SeenVariable + "=" + state + ".seen", seen.FaultVariable + "=" + t.fault}
 }
 
-// most is the time after which a process is killed, because it may wait forever.
+// most is the time after which a process is killed. A process can wait forever if another one
+// failed.
 const most = time.Minute
 
-// play runs the study in a copy of joined, the state in which all clients have joined the study.
+// play runs the study with file k of the first client and returns what others can observe. joined
+// is a network whose clients have all joined the study. play copies its state.
 func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error) {
 	n := &network{
 		dir: filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), records: filepath.Join(t.dir, fmt.Sprint(k)), address: joined.address,

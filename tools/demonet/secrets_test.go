@@ -130,8 +130,8 @@ func (o *observed) serve() <-chan error {
 	return done
 }
 
-// wiretap forwards connections to the address to, and records their bytes. It returns the
-// address at which callers connect.
+// wiretap listens at the address at, forwards connections to the address to, and records their
+// bytes. It returns the address at which it listens.
 func (o *observed) wiretap(at, to string) (address string) {
 	l, err := net.Listen("tcp", at)
 	check(o.t, err)
@@ -164,7 +164,8 @@ func (o *observed) wiretap(at, to string) (address string) {
 	return l.Addr().String()
 }
 
-// tapped is an address of this machine that the coordinator does not use.
+// tapped is a loopback address on which a wiretap can use the same port as the coordinator, which
+// listens on another address.
 const tapped = "127.0.0.2"
 
 // free returns an unused address.
@@ -327,7 +328,8 @@ func TestNoSecretIsShown(t *testing.T) {
 	})
 	check(t, err)
 	check(t, state.Close())
-	// The gossip of clients goes to the host to which they connect, which is the wiretap.
+	// Clients send gossip to the host to which they connect, which is here the wiretap. So the
+	// wiretap must also listen on the coordinator's gossip port.
 	_, port, err := net.SplitHostPort(o.gossip)
 	check(t, err)
 	o.wiretap(net.JoinHostPort(tapped, port), o.gossip)

@@ -74,8 +74,9 @@ func disturbSteps(ctx context.Context, n *network) error {
 	return nil
 }
 
-// without kills a client and the coordinator, and restarts the coordinator. When the function done
-// returns true for the status of the study, without starts the client again.
+// without lets a round go on without the client victim. It kills the client and the coordinator,
+// and restarts only the coordinator. When done returns true for the status of the study, it also
+// starts the client again.
 func (n *network) without(ctx context.Context, victim string, done func(status) bool) error {
 	if err := errors.Join(n.kill(victim), n.restart(ctx, hub)); err != nil {
 		return err
@@ -86,8 +87,8 @@ func (n *network) without(ctx context.Context, victim string, done func(status) 
 	return n.start(ctx, victim)
 }
 
-// seeding returns the edit with which a client draws noise that depends only on the client's name
-// and the plan. Such noise protects no record.
+// seeding returns an edit of the client's program. The edited client draws noise that depends only
+// on its name and the plan. Such noise protects no record.
 func seeding() []overlay.Edit {
 	return []overlay.Edit{{File: "client/participant.go", Anchor: answering, Before: "\ta.client.noise = seen.NoiseOf(string(a.member.Name))\n"}}
 }

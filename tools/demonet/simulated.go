@@ -58,9 +58,9 @@ func simulate(ctx context.Context, programs string) error {
 	return nil
 }
 
-// equalEstimates compares a run with the simulator. λ must have moved in at least one round of the
-// run, and the simulator's file must have the same numbers as the run in the given columns.
-// Otherwise equalEstimates returns an error.
+// equalEstimates returns an error unless a run has the result of the simulator. The simulator's
+// file must have the same numbers in the given columns. At least one round of the run must have
+// moved λ, so that the comparison is meaningful.
 func equalEstimates(p *posterior, file string, columns []string) error {
 	if moved := allMoved.FindStringSubmatch(p.table); moved == nil || moved[1] == "0" {
 		return fmt.Errorf("no round moved λ:\n%s", p.table)

@@ -85,9 +85,9 @@ func (r release) billOf(info *debug.BuildInfo, name string, program []byte) bill
 		if l := r.modules[m.Path].licence; l != "" {
 			c.Licences = []licence{{l}}
 		}
-		// A checksum in go.sum is "h1:" followed by a SHA-256 in base64. This SHA-256 is the hash
-		// of a list of the module's files and the hashes of the files. Bills of Go programs state
-		// this hash as the hash of the module.
+		// A checksum in go.sum is "h1:" followed by a SHA-256 in base64. It is the hash of a list
+		// of the module's files with their hashes, not the hash of an archive. Bills of materials
+		// of Go programs state it as the hash of the module.
 		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 			if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
 				c.Hashes = []hash{{"SHA-256", hex.EncodeToString(raw)}}

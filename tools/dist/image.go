@@ -20,8 +20,8 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// nobody is the ID of the user that runs the program. It is a number because an image has no
-// list of users.
+// nobody is the ID of the user that runs the program. It must be a number, because the image has no
+// file that maps names of users to numbers.
 const nobody = 65532
 
 type descriptor struct {

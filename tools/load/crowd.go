@@ -157,8 +157,9 @@ func (p *light) approve(ctx context.Context) error {
 	return p.line.Approve(ctx, envelope)
 }
 
-// A script determines the clients' answers in a study. All answers contain zeros. When one
-// client has verified an entry, the other clients accept it without verification.
+// A script determines how the clients answer in a study: always with zeros. It also holds the
+// entries that the clients have received. When one client has verified an entry, the other clients
+// accept it without verification.
 type script struct {
 	size   int // count of numbers in an answer
 	padded int // padded size of an answer in bytes
@@ -172,9 +173,9 @@ type script struct {
 	times   times
 }
 
-// follow processes an entry that a client received, and records the time. If a real client would
-// compute the body of the entry itself, the first client that receives the entry also requests the
-// body.
+// follow processes the entry with the given number, which client p has received, and records the
+// time. The first client that receives an entry verifies it. If the coordinator has omitted the
+// body, because a real client would compute it, this client requests the body.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()

@@ -28,8 +28,9 @@ func TestStudyHasCoefficients(t *testing.T) {
 	}
 }
 
-// The test compares slope and deviation with values computed by hand. The averages of all stretches
-// but one are on a line. Variation within a stretch must not change the trend.
+// The test compares the slope and the deviation of a trend with values computed by hand. First, all
+// averages of time intervals are on a line. Then the first average is above the line. The values
+// also vary within each interval, which must not affect the trend.
 func TestTrend(t *testing.T) {
 	const points = 10
 	var at, y []float64
@@ -43,8 +44,8 @@ func TestTrend(t *testing.T) {
 	for i := range points {
 		y[i] += 12
 	}
-	// With stretches as the unit of time, the centres of the stretches are -5.5 to 5.5, and the
-	// sum of their squares is 143. The mean of the first stretch is 12 above the line.
+	// The unit of time is here the length of an interval. The centres of the intervals are then
+	// -5.5 to 5.5, with 143 as the sum of squares. The first average is 12 above the line.
 	slope := 0.5 - 12*5.5/143/points
 	rest := 12*12*(1-1./12) - 5.5*5.5*12*12/143.
 	if got := trendOf(at, y); math.Abs(got.slope-slope) > 1e-12 || math.Abs(got.deviation-math.Sqrt(rest/10/143)/points) > 1e-12 {

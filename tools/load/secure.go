@@ -78,8 +78,8 @@ func (s *script) send(ctx context.Context, p *light, e transcript.Entry) error {
 	return nil
 }
 
-// columns returns the size of a client's parts of the deals of the current cut, in bytes. In this
-// program all clients send deals.
+// columns returns the size in bytes of the columns that a client receives: its parts of the deals
+// in the current cut. All clients of this program send deals, so the cut contains all of them.
 func (s *script) columns(p *light) int64 {
 	holder := s.federation.Place(p.party.Name)
 	size := 0
@@ -90,7 +90,8 @@ func (s *script) columns(p *light) int64 {
 	return int64(size)
 }
 
-// share creates the rules of secure aggregation, if the study has secure aggregation.
+// share makes the clients use secure aggregation. fewest is the number of clients that must answer,
+// and length is the number of elements of an answer.
 func (s *script) share(fewest, length int) error {
 	f, err := sums.New(s.chain, fewest, length)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 type place struct {
 	dir         string   // working directory
 	environment []string // environment variables
-	port        string   // port in place of 7443, the port with which a page starts a coordinator
+	port        string   // port that replaces 7443, the port of a coordinator in the commands on a page
 }
 
 // shown is the path that a page shows in place of the working directory.
@@ -69,8 +69,8 @@ func (p place) play(ctx context.Context, commands []*command) ([][]string, error
 	return outputs, group.Wait()
 }
 
-// output stores the text that a command has printed. The field first is a function, which every
-// call of Write calls before it stores anything.
+// output stores the text that a command has printed. Every call of Write first calls the function
+// in the field first.
 type output struct {
 	bytes.Buffer
 	first func()

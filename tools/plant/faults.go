@@ -43,7 +43,8 @@ const (
 // The other faults are as easy to make.
 var faults = slices.Concat(noiseFaults(), gateFaults, descentFaults, propagationFaults, productFaults, scoringFaults, personFaults, outcomeFaults)
 
-// noiseFaults returns the faults of the noise of every family, and of its cost.
+// noiseFaults returns faults in the noise, and in its accounted cost, for each family of noise in
+// [dpmech.Families].
 func noiseFaults() (all []fault) {
 	for _, family := range dpmech.Families {
 		for _, f := range []struct{ name, says, anchor, code string }{

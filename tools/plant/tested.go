@@ -155,8 +155,9 @@ func faultsOf(all []testedFault) (faults []fault) {
 	return faults
 }
 
-// tested runs the test of each tested fault o.repeat times with the fault and once without it. It
-// returns an error unless every test always fails with its fault and passes without it.
+// tested checks that the test of each fault finds the fault. It runs the test once without the
+// fault and o.repeat times with it. It returns an error unless every test passes without its fault
+// and always fails with it.
 func (o options) tested(w io.Writer) error {
 	g, err := o.plant(faultsOf(testedFaults))
 	if err != nil {

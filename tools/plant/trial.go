@@ -152,10 +152,10 @@ func (o options) auditAll(subjects []subject) error {
 	return all.Wait()
 }
 
-// audit runs the given number of audits. With a fault, each audit stops at the first finding. It
-// begins with the checks of the case ahead, because an audit with another seed has found the fault
-// in this case. The order does not change the checks, so an audit has a finding in one order if and
-// only if it has one in every other order.
+// audit runs the given number of audits of the program. With a fault, each audit stops at the first
+// finding. To find it early, the audit begins with the checks of the case ahead, in which an audit
+// with another seed has found the fault. The order does not affect the checks. An audit that finds
+// the fault in one order therefore finds it in every order.
 func (s *subject) audit(seed, many, runs int, ahead string) ([]*audit.Report, error) {
 	command := exec.Command(s.program, "audit", "--json", "--quiet", "--workers", "1",
 		"--seed", fmt.Sprint(seed), "--repeat", fmt.Sprint(many), "--runs", fmt.Sprint(runs))

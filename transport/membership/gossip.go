@@ -96,10 +96,12 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close informs the other nodes that this node leaves, and stops the node. Close ignores an error
-// of the message to the other nodes.
+// Close tells the other nodes that this node leaves, and stops the node. If this message fails,
+// Close ignores the error.
 func (n *Node) Close() error {
-	_ = n.list.Leave(farewell) // this message only saves time: without it the other nodes would notice later that this node has stopped
+	// The message only saves time. Without it, the other nodes would notice later that this node
+	// has stopped.
+	_ = n.list.Leave(farewell)
 	return n.list.Shutdown()
 }
 

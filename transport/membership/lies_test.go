@@ -59,8 +59,8 @@ func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	}
 }
 
-// The test sends recorded packets again. A dead node may appear alive because of them, but only for
-// a short time.
+// The test replays packets of a dead node. The packets may make the node appear alive, but after
+// three minutes it must be missed again.
 func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)

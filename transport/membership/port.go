@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxStreams is the largest number of incoming streams that are read at once. maxStream is the
-	// largest number of bytes of a stream, three times the size of the list of all nodes in the
-	// largest study.
+	// maxStreams is the largest number of incoming streams that are open at once. maxStream is the
+	// largest number of bytes that are read from a stream: three times the size of the list of all
+	// nodes in the largest study.
 	maxStreams = 8
 	maxStream  = 1 << 20
 	// maxPacket is the size in bytes above which a packet is dropped. A valid packet is smaller,
@@ -122,8 +122,8 @@ func (p *Port) streams() {
 	}
 }
 
-// hand reads the label of a stream, and delivers the stream to the node of the study with this
-// label.
+// hand passes an incoming stream to the node of its study. The stream begins with a label that
+// selects the study. If the label is missing, unknown or late, hand closes the stream.
 func (p *Port) hand(s *stream) {
 	if s.SetDeadline(time.Now().Add(patience)) != nil {
 		s.Close()
@@ -163,8 +163,8 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet returns the part of the port for the study with the given label. If the study already has
-// a part, outlet returns an error.
+// outlet creates the part of the port for the study with the given label. It returns an error if
+// the study already has one, because only one node of a study can use the port.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,9 +46,9 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
-// NoiseOf returns a function that returns the noise of a client for a plan. The client has the name
-// of a client of the simulator, such as client-1, and draws that client's noise with the seed 1. A
-// client that was killed draws the same noise again.
+// NoiseOf returns a function that maps the number of a plan to the noise of a client. It is the
+// noise that the simulator with the seed 1 draws for the same client, so the client must have a
+// name of the simulator, such as client-1. A client that was killed draws the same noise again.
 func NoiseOf(client string) func(plan int) *dpmech.Stream {
 	var number uint64
 	if _, err := fmt.Sscanf(client, "client-%d", &number); err != nil {
@@ -106,7 +106,8 @@ func Is(fault string) bool { return os.Getenv(FaultVariable) == fault }
 
 var found bool
 
-// Look searches a row of a file for a value at the lower bound of a column.
+// Look notes whether a row of the client's file has a value at the lower bound of a column. [Found]
+// reports this later.
 func Look(row []float64) { found = found || slices.Contains(row, -1) }
 
 // Found reports whether the given fault is selected and [Look] has found a value at the lower bound

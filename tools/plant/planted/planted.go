@@ -32,7 +32,8 @@ var (
 	orders = map[any]uint32{}
 )
 
-// Reuse overwrites noise with the noise of the first call that had the same owner.
+// Reuse is a fault that draws noise only once. owner identifies the mechanism. In the first call
+// for an owner, Reuse stores a copy of noise. In later calls, it overwrites noise with this copy.
 func Reuse(owner any, noise []int64) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -43,9 +44,9 @@ func Reuse(owner any, noise []int64) {
 	noises[owner] = slices.Clone(noise)
 }
 
-// InOrder appends records to batch. size is the number of appended records, and n is the number of
-// all records. The first appended record follows the last record that InOrder appended for the same
-// owner. After record n − 1 InOrder continues with record 0.
+// InOrder is a fault that takes records in a fixed order instead of at random. It appends the next
+// size of the n records to batch. It continues after the last record that it appended for the same
+// owner and, after record n − 1, with record 0.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
@@ -56,7 +57,8 @@ func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	return batch
 }
 
-// With returns batch with the given record added, unless it is already there.
+// With is a fault that puts a certain record into every batch. It returns batch with the record,
+// which it appends unless batch already contains it.
 func With(batch []uint32, record uint32) []uint32 {
 	if slices.Contains(batch, record) {
 		return batch
