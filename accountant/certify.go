@@ -232,9 +232,9 @@ func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the smallest sufficient number of grid points. The window (the range of losses on
-// the grid) must contain all losses within reach of the mean, and the mass outside the window must
-// change δ(ε) by at most blur.
+// size returns the smallest sufficient number of grid points. The window is the range of losses on
+// the grid. It must contain all losses whose distance to the mean is at most reach, and the mass
+// outside the window must change δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width

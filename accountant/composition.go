@@ -73,8 +73,8 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 }
 
 // A saddle is a point c > 0 on the real line at which the integrand of δ(ε) is smallest (see
-// [composition.contour]). The fields epsilon and logDelta approximate ε and log δ by the leading
-// order of the integral.
+// [composition.contour]). The fields epsilon and logDelta are approximations of ε and log δ: the
+// leading term of the integral at the saddle.
 type saddle struct {
 	order    float64 // the point c, an order of the moment generating function
 	epsilon  float64

@@ -89,7 +89,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // sum.atoms has rounded the losses and the masses up, by at most a third of slack
+	for i, mass := range masses { // sum.atoms has rounded the losses and the masses up by at most a third of slack, so the lower bound reduces both by slack
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})

@@ -26,9 +26,9 @@ const (
 	maxEventDepth = 16
 )
 
-// kinds lists the events that have an encoding. The index of a kind of event in this list is the
-// number of the kind in the encoding. The meaning of a number never changes. The fields of an
-// event are float64, int and Adjacency, except in Repeated and Composed.
+// kinds lists the events that have an encoding. In the encoding, an event is marked by its index in
+// this list. An index never gets another meaning. The fields of an event are float64, int and
+// Adjacency, except in Repeated and Composed.
 var kinds = [...]Event{
 	1:  Gaussian{},
 	2:  DiscreteGaussian{},

@@ -38,9 +38,10 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. main is μ² for a Gaussian filter, and a Rényi
-// divergence for a Rényi filter. divergence is the max divergence from an exact Gaussian release,
-// and only Gaussian filters use it.
+// filterCost is the cost of a release, or a budget. In a Gaussian filter, main is the μ² of
+// Gaussian releases. In a Rényi filter, main is the Rényi divergence of the filter's order.
+// divergence is the max divergence from an exact Gaussian release, and only Gaussian filters use
+// it.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not

@@ -251,8 +251,8 @@ func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	return 0, 0, 0, errNothing
 }
 
-// advancedEpsilon returns ε(δ) computed by advanced composition. It uses half of δ for the steps
-// and half for the composition.
+// advancedEpsilon returns ε(δ) computed by advanced composition (see [AdvancedComposition]). Half
+// of δ goes to the δ of the steps, and half to the δ′ of the composition.
 func (p Profile) advancedEpsilon(delta float64) (float64, error) {
 	mu, rate, times, err := p.sampledAlike()
 	if err != nil {

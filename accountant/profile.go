@@ -114,7 +114,8 @@ func (p Profile) Mu() float64 { return p.mu }
 // Gaussian reports whether all releases are Gaussian. In that case μ determines the profile.
 func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 
-// A Bound is an interval that contains the true value of ε, δ or a rate.
+// A Bound is an interval for the true value of ε, δ or a rate. The interval certainly contains the
+// value only if Certified is true.
 type Bound struct {
 	Lower, Upper float64
 	Method       Method

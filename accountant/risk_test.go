@@ -92,7 +92,7 @@ func TestOneStepTrueRate(t *testing.T) {
 		if got := ok(p.TruePositiveRate(null)); got.Upper < mix {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for removal", null, got.Upper, mix)
 		}
-		// In the other direction, the test answers yes to the left of the threshold.
+		// The test for addition answers yes to the left of the threshold.
 		if got := ok(p.TruePositiveRate(1 - mix)); got.Upper < 1-null {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}

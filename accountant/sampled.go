@@ -50,7 +50,8 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
 
-// minRate is the smallest positive sampling rate for which the moments are accurate.
+// minRate is the smallest positive sampling rate for which the quadrature over the privacy loss
+// (see [moments]) is accurate.
 const minRate = 1e-12
 
 // minSigma is the smallest noise multiplier for which a sampled release can be accounted. With less

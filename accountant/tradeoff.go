@@ -147,7 +147,8 @@ func (p Profile) attacks() attacks {
 }
 
 // rates returns bounds on the largest true-positive rate over both orders of the two inputs. The
-// lower bound holds for the false-positive rate lowRate, and the upper bound for highRate.
+// two bounds may be for slightly different false-positive rates: the lower bound is for lowRate,
+// and the upper bound is for highRate.
 func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	var at float64
 	strongest := -1

@@ -101,8 +101,8 @@ type rehearsal struct {
 	clock   func() time.Time
 }
 
-// A task is a kind of computation: the answer to an entry of the given kind, or the processing of
-// this entry.
+// A task is a kind of computation: answering an entry of the given kind, or processing such an
+// entry.
 type task struct {
 	kind   session.Kind
 	answer bool

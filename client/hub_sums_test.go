@@ -21,7 +21,7 @@ type hubSums struct {
 	federation *sums.Federation
 	keys       map[int]transport.Item // by place
 	deals      map[int][]byte         // bodies of the deals for the open plan, keyed by the dealer's place
-	said       map[string][]byte      // keys, confirmations and shares received so far, keyed by sender, kind and plan (see same)
+	said       map[string][]byte      // keys, confirmations and shares received so far, keyed by sender, kind and plan (see the method same)
 	complaints []int                  // places of dealers whose deals could not be read
 	// spoil, if set, changes the parts of deals that the hub sends to the client with the given name.
 	spoil func(name identity.Name, pieces []byte)

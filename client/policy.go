@@ -29,12 +29,14 @@ type Policy struct {
 	// TrustCoordinator states that the data holder trusts the coordinator to open only the messages
 	// that the study permits. Releases are then charged for the observer that the study names. If
 	// TrustCoordinator is false, releases are charged for a coordinator that opens every message.
+	// The field Recognised allows an exception for secure aggregation.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
-	// Recognised contains the fingerprints of clients that the data holder knows. They decide the
-	// charge of a study with secure aggregation, which assumes that at most t clients collude. If at
-	// most t clients in the roster are not recognised, the study is charged against t colluding
-	// clients. Otherwise it is charged against a coordinator that opens every message.
+	// Recognised contains the fingerprints of clients that the data holder knows. If
+	// TrustCoordinator is false, the charge of a study with secure aggregation depends on them,
+	// because the study assumes that at most t clients collude. If at most t clients in the roster
+	// are not recognised, the study is charged against t colluding clients. Otherwise it is charged
+	// against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
 	// Known contains the fingerprints of all clients that are allowed in a study with this client.
 	// A roster with any other client is refused. Clients in Known count as recognised. If Known is

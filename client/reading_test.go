@@ -15,8 +15,8 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// A seen holds everything that others can see of the client north: its answers after decryption, the
-// number of transcript entries, and its log.
+// A seen holds everything by which others could tell one run of the client north from another: its
+// answers after decryption, the number of transcript entries, and its log.
 type seen struct {
 	Bodies  map[uint64][]byte
 	Entries int

@@ -17,7 +17,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review describes a study to the data holder, who decides whether to approve the study.
+// A Review tells the data holder the content, the cost and the messages of a study, before the data
+// holder decides whether to approve it.
 type Review struct {
 	Study       *words.Explained `json:"study"`
 	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval contains this hash
@@ -94,8 +95,8 @@ type Noise struct {
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the effect of the noise on the posterior
 	InWords         string  `json:"in_words"`
-	// Widening is the factor by which noise widens a credible interval. It is 0 if the number of
-	// records is not public.
+	// Widening is the factor by which noise widens a credible interval (see the function widening).
+	// It is 0 if the number of records is not public.
 	Widening float64 `json:"interval_factor,omitempty"`
 	unit     string  // privacy unit in one word
 	nominal  int     // public number of records per client; 0 if unknown

@@ -50,8 +50,8 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says returns an answer of p with the numbers n, n+1, n+2, .... If change is not nil, it can alter
-// the numbers first.
+// says returns an answer of p with the numbers n, n+1, n+2 and so on. If change is not nil, it can
+// alter the numbers first.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {

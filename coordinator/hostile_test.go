@@ -86,8 +86,8 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed returns an answer of north with a valid header. Its body is payload, encrypted for the
-// recipient to, with the context that the function context returns.
+// resealed returns an answer of north with a valid header. Its body is payload, encrypted for to.
+// The function context computes the context of the encryption from the header.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})

@@ -156,8 +156,8 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 	return "", nil, fmt.Errorf("key file %s: %w: the key that opens answers under the present roster is missing; restore the file, or its newer version, from a backup", f.sealing(h), keyfile.ErrDamaged)
 }
 
-// destroySealing removes the key files that decrypt answers, one for each version of the key,
-// except for the file with the path kept.
+// destroySealing removes the files of the key that decrypts answers, one for each version of the
+// key, except for the file with the path kept.
 func (f files) destroySealing(h Hash, kept string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {

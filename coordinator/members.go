@@ -65,7 +65,7 @@ func (s *Study) readMembers(st *state, kept store.Study) error {
 	return st.use(s, own)
 }
 
-// use makes own the coordinator's roster entry, and finds the private keys for it.
+// use sets the coordinator's roster entry to own, and finds the private keys for this entry.
 func (st *state) use(s *Study, own roster.Entry) (err error) {
 	st.own = own
 	st.who, _, err = s.hub.keys.privateKeys(own)

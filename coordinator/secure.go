@@ -21,7 +21,8 @@ import (
 // that stores the last message of the step. Every step has its own deadline. A coordinator that
 // restarts reads the entries and the messages of the open plan again.
 
-// A secure is the state of the secure sums in a study with secure aggregation.
+// A secure is the coordinator's state of secure aggregation in one study: the clients' keys, the sum
+// of the open plan, and the complaints about dealers.
 type secure struct {
 	federation *sums.Federation
 	machine    *sums.Coordinator
