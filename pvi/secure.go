@@ -6,12 +6,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// maxShared is the largest absolute value of an element of a sum that secure aggregation can
-// open. Secure aggregation computes modulo 2^61 − 1.
+// maxShared is the largest absolute value of an element of a sum that secure aggregation can open.
+// It computes modulo the prime 2^61 − 1, so larger values would wrap around.
 const maxShared = 1<<60 - 1
 
-// Limit returns the largest absolute value of an element of one release in any phase, in lattice
-// steps.
+// Limit returns an upper bound on the absolute value of an element of any release of the study, in
+// lattice steps.
 func (p *Protocol) Limit() int64 {
 	limit := p.messages.Limit()
 	for _, s := range p.before {
@@ -36,7 +36,7 @@ func (p *Protocol) checkSums() error {
 	return nil
 }
 
-// VectorSize returns the number of elements of the longest release of any phase.
+// VectorSize returns the number of elements of the study's longest release, over all phases.
 func (p *Protocol) VectorSize() int {
 	size := p.messages.Size
 	for _, s := range p.before {
@@ -48,6 +48,6 @@ func (p *Protocol) VectorSize() int {
 	return size
 }
 
-// Hidden returns h, the largest number of clients that may collude with the coordinator without
-// reading the answer of another client.
+// Hidden returns h for secure aggregation: even if the coordinator and h clients collude, they
+// cannot read the answer of another client.
 func (p *Protocol) Hidden() int { return study.Hidden(len(p.roster.Clients), p.roster.Fewest) }

@@ -10,9 +10,9 @@ import (
 
 const secureTarget = "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
 
-// The test compares the rules for U_min with the inequalities of the design, h = 2·U_min − M − 1 ≥
-// max(1, t) and t ≤ U_min − 2, for every number of clients up to ten. An error must name the
-// smallest U_min that is allowed.
+// For M clients of which t may collude, the design requires h = 2·U_min − M − 1 ≥ max(1, t) and t ≤
+// U_min − 2. The test checks, for every M up to ten, that NewProtocol accepts exactly the values of
+// U_min that satisfy these inequalities. An error must name the smallest U_min that is allowed.
 func TestSecureRules(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for m := 1; m <= 10; m++ {
@@ -38,8 +38,9 @@ func TestSecureRules(t *testing.T) {
 	}
 }
 
-// Least returns the smallest number of clients with which NewProtocol accepts a study. For all
-// rules under which a study can begin, the test compares this number with the result of a search.
+// The test checks the method Least for many values of U_min and the number of colluders. It must
+// return the smallest number of clients for which NewProtocol accepts the study, which the test
+// finds by trying all numbers up to 12.
 func TestLeastClients(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {
@@ -61,8 +62,9 @@ func TestLeastClients(t *testing.T) {
 	}
 }
 
-// The largest coalition that cannot read a message has h clients, but at most U_min − 2, so that
-// the sum of the other clients has at least two messages.
+// The test checks which observers a study with secure aggregation lists, and from how many clients
+// each of them sees noise that it does not know. The largest coalition has at most U_min − 2
+// clients, so that a sum contains at least two messages of other clients.
 func TestSecureViews(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest, colluders int
@@ -91,8 +93,9 @@ func TestSecureSumsAreSmall(t *testing.T) {
 	if most := 4 * p.Limit(); most <= 0 || most >= 1<<60 {
 		t.Errorf("sums are up to %d", most)
 	}
-	// The loop doubles the largest number of records until the study is refused without secure
-	// aggregation too, because sums of 2^62 would overflow.
+	// The loop doubles the largest number of records of a client. For some of these numbers only
+	// secure aggregation is refused. For larger ones the study is refused in any case, because a
+	// sum could exceed 2^62.
 	refused := 0
 	for records := 1 << 20; records < 1<<31; records *= 2 {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-9\nclip = 60", "solver = \"dp-svi\"",

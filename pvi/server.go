@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server owns the posterior of a study. It makes plans, adds up the releases of clients, and
-// moves λ if the new λ is a proper distribution. It keeps only sums and the releases of open
-// rounds, so its size does not grow with the number of rounds.
+// A Server is the coordinator's state machine for the rounds of a study. It makes plans, adds up
+// the releases of clients, and moves λ if the new λ is a proper distribution. It keeps only sums
+// and the releases of open rounds, so its size does not grow with the number of rounds.
 //
 // The caller calls Next until it returns false, and delivers the plans to the clients. The caller
 // passes every release to Collect, and delivers every outcome to all clients. Close ends a round at
@@ -42,8 +42,9 @@ func NewServer(p *Protocol) *Server {
 	}
 }
 
-// Next returns the next plan if it can be sent now. It returns false if answers are missing or the
-// study is done. The slice Lambda of the plan belongs to the server. The plan is valid until the
+// Next opens the next plan and returns it. It returns false if the rounds are done or the next plan
+// must wait: for the outcome of the open plan or, in an asynchronous schedule, until some client
+// has no open plan. The slice Lambda of the plan belongs to the server. The plan is valid until the
 // next outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
@@ -68,8 +69,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// participants returns the clients that must answer plan number n. In an asynchronous schedule
-// they depend on the order of the answers, and participants returns nil.
+// participants returns the clients that plan number n asks. It returns nil in an asynchronous
+// schedule, in which these clients depend on the order in which answers arrive.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -81,8 +82,9 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client that has received the fewest plans, among the clients without an
-// open plan. If there are several such clients, it returns the first in the roster.
+// idleClient chooses the client for the next plan of an asynchronous schedule. Among the clients
+// that have no open plan and have not yet received all of their plans, it returns the index of the
+// one with the fewest plans, or the first of several. It returns false if there is no such client.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -100,9 +102,9 @@ func (s *Server) idleClient() (int, bool) {
 	return best, best >= 0
 }
 
-// Collect adds a release to the sum of its round. It returns the outcome if this was the last
-// missing answer, and nil otherwise. For an invalid release it returns an error that is
-// [Refused], and changes nothing.
+// Collect adds a client's release to the sum for its plan. If all clients of the plan have now
+// answered, Collect ends the round and returns its outcome. Otherwise it returns nil. For an
+// invalid release it returns an error that is [Refused], and changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
@@ -145,9 +147,9 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(r.Number, open), nil
 }
 
-// Close ends the round of a plan without the missing answers. In a synchronous schedule, a round is
-// void if it has fewer than U_min answers, because no sum of fewer answers is opened. In other
-// schedules, a round without its client's answer is void.
+// Close ends the round of plan number without waiting for missing answers, and returns its outcome.
+// In a synchronous schedule, a round is void if it has fewer than U_min answers, because no sum of
+// fewer answers is opened. In other schedules, a round without its client's answer is void.
 func (s *Server) Close(number int) (*Outcome, error) {
 	open, ok := s.open[number]
 	if !ok {
@@ -202,5 +204,5 @@ func (s *Server) Waiting() []ClientID {
 	return slices.Sorted(maps.Keys(waiting))
 }
 
-// Open returns the numbers of the plans that have no outcome yet. The numbers increase.
+// Open returns the numbers of the plans that have no outcome yet, in increasing order.
 func (s *Server) Open() []int { return slices.Sorted(maps.Keys(s.open)) }

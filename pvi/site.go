@@ -14,9 +14,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's records, which are stored in the client's half of the study's method. A
-// Site answers plans and applies outcomes. It computes λ from the outcomes, and refuses a plan with
-// a different λ.
+// A Site is one client's state machine for the rounds of a study. It answers plans from the
+// client's records, which its [method.Client] holds, and applies outcomes. It computes λ from the
+// outcomes, and refuses a plan with a different λ.
 type Site struct {
 	position
 	id       ClientID
@@ -52,8 +52,8 @@ func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 
 var errNoSolver = errors.New("a client of this study has no solver of one factor: NewSite makes its site")
 
-// NewSolver returns the solver that computes the factor of a client with the given records. It
-// returns an error if clients of the study's method have no factor.
+// NewSolver returns the solver with which a client with the records s computes its factor. It
+// returns an error if the study's method does not compute one factor for each client.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
@@ -75,12 +75,12 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 // ID returns the name of the client.
 func (s *Site) ID() ClientID { return s.id }
 
-// Propose answers a plan. It writes the client's release to r, with noise from src. It draws and
-// charges the noise before it reads the records. If the client must not answer the plan, Propose
-// computes nothing and returns [Refused].
+// Propose answers a plan. It writes the client's release to r, with noise from src. It draws the
+// noise, and counts the release as made, before it reads the records. If the client must not answer
+// the plan, Propose computes nothing and returns [Refused].
 //
-// After any other error r has no numbers. Releases that were made before the error are charged,
-// because others may notice the error. A plan whose noise was drawn counts as answered.
+// After any other error r has no numbers. Releases that were made before the error still count,
+// because others may notice the error. If the noise was drawn, the plan counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
 	if err := s.check(plan); err != nil {
@@ -107,8 +107,8 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// weight returns the damping α of a plan times the number of clients that the plan asks. If all of
-// them answer with the same change, λ moves by weight times that change.
+// weight returns by how much λ moves, in units of a client's change, if all clients of the plan
+// answer with the same change. This is the damping α of the plan times the number of its clients.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
@@ -219,8 +219,8 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum returns a refusal if the answers that an outcome counts cannot add up to the outcome's
-// sum.
+// checkSum checks the sum of an outcome that is not void. It returns [Refused] if the sum is of too
+// few answers, has a wrong length, or has an element that is too large for its number of answers.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
@@ -237,9 +237,9 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether an outcome can be the outcome of plan n, if it is outcome number sequence
-// of the rounds. Plans end in the order of their numbers, except in an asynchronous schedule, in
-// which each client may have one open plan.
+// follows reports whether the outcome with the number sequence can belong to plan n. Plans end in
+// the order of their numbers, so the two numbers must be equal. In an asynchronous schedule each
+// client may have an open plan, so n can be larger or smaller.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {
@@ -248,15 +248,15 @@ func (p *Protocol) follows(n, sequence int) bool {
 	return n >= 1 && n <= p.Plans() && n <= sequence+ahead && (ahead > 0 || n == sequence)
 }
 
-// Releases returns the number of the client's releases that cost privacy. [Protocol.Costs]
-// returns their cost.
+// Releases returns how many releases of the client must be charged so far. [Protocol.Costs] returns
+// their cost.
 func (s *Site) Releases() int {
 	spent := s.client.Spent()
 	return spent.Changes + spent.Statistics
 }
 
-// Ahead returns the number of releases that the answer to the next plan makes. The answer makes
-// fewer only if it ends in an error.
+// Ahead returns how many releases must be charged for the answer to the next plan. If the answer
+// ends in an error, it may make fewer.
 func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }

@@ -2,8 +2,8 @@ package pvi
 
 import "fedpvi/pvi/lambda"
 
-// MessageSize returns the number of elements of a release in the rounds, and of an outcome's
-// sum.
+// MessageSize returns the number of elements of a client's release in the rounds, which is also
+// that of an outcome's sum.
 func (p *Protocol) MessageSize() int { return p.messages.Size }
 
 // A Wide is a 128-bit integer: an element of λ, in units of the lattice.

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// RestoreServer reads states of versions 1 to 3. It refuses other versions, and states that mix
-// fields of several versions.
+// The test checks that RestoreServer reads states of versions 1 to 3, and that it refuses other
+// versions and states that mix fields of several versions.
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
@@ -84,8 +84,9 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// Encoding a server's state uses little memory besides the state itself. Memory is scarce at this
-// time, because the plan and the outcome of a study with a million coefficients are in memory too.
+// The test checks that the buffer in which a server's state is encoded is hardly larger than the
+// state. In a study with a million coefficients, the plan and the outcome are in memory at the same
+// time, so memory is scarce.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()

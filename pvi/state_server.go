@@ -20,9 +20,9 @@ import (
 //   - for each open round, in the order of the plans' numbers, the centre in the plan and the sum of
 //     the answers so far, with eight bytes for each element.
 //
-// A centre is the centre of the coordinates in which changes are clipped. All numbers are
-// little-endian. The form is binary because the state is written after every round and is mostly
-// numbers.
+// The centre in a plan is the point around which clients clip their changes. All numbers are
+// little-endian. The form is binary because the state is written after every round and consists
+// mostly of numbers.
 //
 // Two older versions can still be read. In version 2 the JSON object contains the centres and sums.
 // In version 1 the state is only the JSON object, which contains λ in hexadecimal.

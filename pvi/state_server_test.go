@@ -70,8 +70,9 @@ func stateOf(t *rapid.T, s *Server) []byte {
 	return b
 }
 
-// A server whose λ has more elements than a block of computations can be restored from its own
-// state at any time. It then continues like a server that is never restored.
+// The test restores servers from their own state at random times. They must continue like a server
+// that is never restored, even if λ has more elements than the server processes in one block
+// (blockSize).
 func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	for _, c := range []struct {
 		levels             int
@@ -150,8 +151,8 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	// size is the number of lattice steps that change a natural parameter by 4, or the limit if
-	// that is smaller.
+	// The elements of change are below size in absolute value. size is 4 in lattice steps, or the
+	// largest allowed element if that is smaller.
 	size := min(p.messages.Limit(), int64(4)<<p.messages.Lattice.Exponent())
 	change := make([]int64, p.messages.Size)
 	for i := range change {

@@ -42,8 +42,8 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 	return p
 }
 
-// summedHouse returns a house whose sites have n records together. Record i belongs to client
-// deal(i).
+// summedHouse returns a server and the sites of all clients (see house). The sites have n records
+// together, and record i belongs to client deal(i).
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
@@ -121,8 +121,8 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 	return mean, precision
 }
 
-// A study with opened sums takes the same steps as DP-SVI on the pooled records with the same
-// noise.
+// The test checks that a study in which only sums over clients are opened computes the same
+// posterior as DP-SVI on the pooled records with the same noise.
 func TestSummedIsPooledDescent(t *testing.T) {
 	const clients, records = 5, 400
 	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
@@ -157,7 +157,8 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	}
 }
 
-// The result has the same bits for any division of the records among clients.
+// The test checks that the bits of the posterior do not depend on how the records are divided among
+// clients.
 func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	const clients = 6
 	var first []Wide
@@ -268,8 +269,9 @@ func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	h.sites[m] = site
 }
 
-// A client answers a plan once, and only if the plan names enough clients and has the λ that the
-// client computed, up to rounding. It answers at most as often as the study's budget covers.
+// The test checks which plans a client refuses: those that it has answered, that name too few
+// clients, or whose λ differs from the client's own by more than rounding, and any plan after its
+// last planned release.
 func TestSummedRefusals(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 3, `, min_clients = 3`)
@@ -326,7 +328,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
-	// forgetful hides three releases from the site. The site therefore asks for another one.
+	// forgetful makes the site believe that three releases were not made. The site therefore asks
+	// its client for another release, and the mechanism refuses it.
 	s.client = forgetful{s.client, 3}
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
@@ -368,10 +371,11 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The stated cost agrees with the formula for every view and adjacency. The noise shares that the
-// coalition cannot subtract have the sd σC in total, so the cost for the coalition is the target.
-// An outsider cannot subtract any of the U_min shares. An observer of single messages can subtract
-// all shares but one.
+// The test compares the cost for every observer and adjacency with the formula of the Gaussian
+// mechanism. The observers differ in the number of noise shares that they do not know. A coalition
+// of t clients does not know U_min − t shares, whose sum has sd σC, so its cost is the target. An
+// outsider knows none of the U_min shares. An observer of single messages sees records with only
+// one share.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -402,8 +406,8 @@ func TestSummedViews(t *testing.T) {
 	}
 }
 
-// With sampled batches the cost equals the cost of the Poisson-sampled Gaussian mechanism with
-// the same noise.
+// The test checks that the cost of a study with sampled batches equals that of the Poisson-sampled
+// Gaussian mechanism with the same noise, for every observer.
 func TestSummedSampled(t *testing.T) {
 	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, study.Override{Key: "inference.sampling_rate", Value: "0.2"})
 	n := p.method.Noise()
@@ -426,8 +430,9 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// If only sums are opened, the noise multiplier is the sd, in clips, of the sum of U_min − t noise
-// shares.
+// The noise multiplier is the sd, in clips, of the noise of a certain number of clients together.
+// The test checks this number: U_min − t if only sums are opened, and 1 if anyone may read every
+// message.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {

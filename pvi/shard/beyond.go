@@ -2,9 +2,9 @@ package shard
 
 import "fedpvi/pvi/study"
 
-// Beyond adds to counts, for each column, the number of values outside the scale that a
-// standardisation found. Design moves these values to the ends of the scale. Only the client may
-// see the counts.
+// Beyond counts the values that are outside the bounds that a standardisation found, and that
+// [Design] therefore moves to the nearest bound. It adds their number for each column to counts, by
+// the column's name. Only the client may see the counts.
 func Beyond(counts map[string]int, st *study.Study, records *Records) {
 	if st.Standardisation == nil {
 		return

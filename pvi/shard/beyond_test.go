@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Beyond counts the values outside the scale, and Design moves the same values to the ends of
-// the scale.
+// The test checks that Beyond counts exactly the values outside the bounds that a standardisation
+// found, and that Design moves these values to the nearest bound.
 func TestBeyond(t *testing.T) {
 	const source = `
 [study]

@@ -28,9 +28,9 @@ type = "numeric"
 bounds = [0, 9]
 `
 
-// A column of dates holds the number of years since the day that the study declares. The time of
-// day in a date is ignored. Text that is not a date of the calendar is reported. The numbers of
-// days in the test were counted by hand.
+// The test checks that a date is read as the number of years since the day that the study declares,
+// and that a time of day after the date is ignored. Text that is not a date of the calendar must be
+// reported. The expected numbers of days were counted by hand.
 func TestDates(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
 	if err != nil {

@@ -1,9 +1,9 @@
 package shard
 
-// Deal divides the records into k shards. The records of unit i go to shard parts[i]. The shards
-// share one copy of the records, but do not store which records belong to the same person. Deal
-// panics if an element of parts is not below k, or if parts does not have one element for each
-// unit.
+// Deal divides the records into k shards. The records of unit i (see [Shard.Unit]) go to shard
+// parts[i]. The shards are parts of one copy of the records. They do not store which records belong
+// to the same person. Deal panics if an element of parts is not below k, or if parts does not have
+// one element for each unit.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Units() {
 		panic("shard: not one part for each unit")

@@ -18,7 +18,9 @@ type Shard struct {
 	ways   int // number of group terms
 	steep  int // number of slopes over all group terms
 
-	starts []int32 // first record of each person, and the number of records; nil unless the privacy unit is the person
+	// index of each person's first record, and then the number of records; nil unless the privacy
+	// unit is the person
+	starts []int32
 
 	described [][]float64 // see Described
 }
@@ -26,11 +28,13 @@ type Shard struct {
 // Len returns the number of records.
 func (s *Shard) Len() int { return len(s.y) }
 
-// Rows returns the first record of each person, followed by the number of records, in the form of
-// [dpmech.SampledConfig]. It returns nil if the privacy unit is not the person.
+// Rows tells a mechanism which records belong to the same person. It returns the index of each
+// person's first record, followed by the number of records, as [dpmech.SampledConfig] needs them.
+// It returns nil if the privacy unit is not the person.
 func (s *Shard) Rows() []int32 { return s.starts }
 
-// Units returns the number of persons or, if the privacy unit is not the person, of records.
+// Units returns the number of units in the sense of [Shard.Unit]: the number of persons if the
+// privacy unit is the person, and otherwise the number of records.
 func (s *Shard) Units() int {
 	if s.starts == nil {
 		return s.Len()
@@ -38,8 +42,9 @@ func (s *Shard) Units() int {
 	return len(s.starts) - 1
 }
 
-// Unit returns the range of the records of unit i: first is the index of its first record, and end
-// is the index after its last record.
+// Unit returns the range of the records that belong to unit i. A unit is a person if the privacy
+// unit is the person, and otherwise a single record. first is the index of the unit's first record,
+// and end is the index after its last record.
 func (s *Shard) Unit(i int) (first, end int) {
 	if s.starts == nil {
 		return i, i + 1
@@ -58,16 +63,17 @@ func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
 
-// Groups returns the level of record i in each group term of the model, and the regressors of
-// the slopes of all group terms, one after the other.
+// Groups returns the values of record i that the model's group terms use. levels has the index of
+// the record's group for each term. slopes has the regressors whose slopes vary between groups, for
+// all terms one after the other.
 func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
 
-// Described returns the values of record i that the study's tables describe: the values of the
-// columns of [study.Describe], and then the value of the column that divides the tables, if there
-// is one. A value that was missing in the file is NaN. The study must describe records. Shards
-// from [Shard.Deal] and [Join] do not have these values.
+// Described returns the values of record i from which the study's tables are counted: the values of
+// the columns of [study.Describe], and then the value of its column By, if it has one. A value that
+// was missing in the file is NaN. The study must have such tables. Shards from [Shard.Deal],
+// [Shard.Select] and [Join] do not have these values.
 func (s *Shard) Described(i int) []float64 { return s.described[i] }
 
 // describe stores the values of record i that Described returns.
@@ -85,9 +91,9 @@ func (s *Shard) describe(d *study.Describe, records *Records, i int) {
 	s.described = append(s.described, values)
 }
 
-// Design returns the shard of a client's records, with regressors and outcomes on the study's
-// scale. If the study protects persons, the shard contains only the records that [Records.Keep]
-// returns.
+// Design converts a client's records to the regressors and outcomes that the study's model needs,
+// on the model's scale. If the study protects persons, it converts only the records that
+// [Records.Keep] returns.
 func Design(st *study.Study, records *Records) *Shard {
 	d := newDesigner(st)
 	records = records.Keep(st)
@@ -116,8 +122,8 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// addEmpty adds a record whose regressors are NaN. The gradient of this record is not finite, so
-// the record adds zero to every sum.
+// addEmpty adds a record whose regressors are NaN. Its gradient is therefore not finite, and a
+// record with such a gradient adds zero to every sum.
 func (s *Shard) addEmpty() {
 	s.x = append(s.x, slices.Repeat([]float64{math.NaN()}, s.dim)...)
 	s.y = append(s.y, 0)

@@ -59,8 +59,8 @@ type Place struct {
 // MostPlaces is the largest number of rows that a finding lists as places.
 const MostPlaces = 5
 
-// Persons holds the number of persons in a table, and the number of persons that have several rows.
-// Rows that do not become records count too.
+// Persons describes how a table's rows are divided among persons. Rows with values that do not fit
+// the study count too.
 type Persons struct {
 	Column  string `json:"column"`
 	Number  int    `json:"persons"`
@@ -68,10 +68,11 @@ type Persons struct {
 	Most    int    `json:"most_rows"`         // largest number of rows of a person
 }
 
-// Examine reads records as ReadTable does, and examines the whole table. Unlike ReadTable it also
-// examines the values of records that are left out, and shows values. person is the name of the
-// column that names the person of each row. If it is empty, the column is table.person of the
-// study. Examine returns the records that a client would use.
+// Examine reads records as [ReadTable] does, and lists for the data holder all values of the table
+// that do not fit the study. Unlike ReadTable it also examines records that are left out, and
+// quotes values. person is the name of the column that names the person of each row. If person is
+// empty, Examine uses the column table.person of the study, if there is one. Examine returns the
+// records that a client would use.
 func Examine(file string, rows table.Reader, st *study.Study, person string) (*Records, *Examination, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -126,7 +127,8 @@ type kind struct {
 	problem Problem
 }
 
-// row counts a row and its person. cells is nil for a malformed row.
+// row adds a row to the number of rows and, if the row names a person, to the number of this
+// person's rows. cells is nil for a malformed row.
 func (e *examiner) row(cells []table.Cell) {
 	e.number++
 	if e.person < 0 || cells == nil {
@@ -160,8 +162,8 @@ func (e *examiner) findings(st *study.Study) []Finding {
 	return all
 }
 
-// note records, for the findings of [Examine], a value that does not fit. It does nothing unless
-// Examine reads the table.
+// note adds a value, or a malformed line, that does not fit to the findings of [Examine]. It does
+// nothing if another function reads the table.
 func (d *decoder) note(row int, column string, problem Problem, rule study.Policy, cell table.Cell) {
 	if d.seen == nil {
 		return
@@ -191,9 +193,10 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom examines the rest of a record that is left out: it notes, for the findings of [Examine],
-// the values that do not fit in the given column and in all later columns. It does nothing unless
-// Examine reads the table. The values do not count as clamped or imputed.
+// noteFrom examines the rest of a record that is left out. It adds to the findings of [Examine]
+// those values that do not fit, in the given column and all later columns. It does nothing if
+// another function reads the table. It leaves the counts of clamped and imputed values in the
+// report unchanged.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

@@ -5,7 +5,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ReadAtMost does the same as ReadTable, but with a limit of most rows.
+// ReadAtMost is ReadTable with the limit most in place of MaxRows, so that tests can exceed the
+// limit with small tables.
 func ReadAtMost(most int, file string, rows table.Reader, st *study.Study) (*Records, error) {
 	d := newDecoder(file, rows, st)
 	d.most = most

@@ -27,9 +27,10 @@ missing = "impute"
 impute = 7
 `
 
-// Records keep their values and their missing values in tables of many parts, however the tables
-// were made. Row i has the value i in the first column. If i is a multiple of 5,000 but not 0, the
-// value in the second column is missing.
+// A table of records is stored in parts (see perPart). The test makes tables of many parts in
+// several ways, and checks the values of the records and which values were missing. Row i has the
+// value i in the first column. If i is a multiple of 5,000 but not 0, the value in the second
+// column is missing.
 func TestTablesOfManyParts(t *testing.T) {
 	st, err := study.Parse("parts.toml", []byte(partsSource))
 	if err != nil {

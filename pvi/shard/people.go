@@ -28,9 +28,9 @@ import (
 //     of a person.
 //   - A client that starts again keeps the same records.
 //
-// Other choices would be wrong. The first records of a person in a file may differ from the
-// person's later records. In a random sample of all records, the records of one person would
-// displace the records of another.
+// Other rules would be wrong. If Keep chose the first records of each person, the results could be
+// biased, because they may differ from the person's later records. If it sampled from all records
+// together, one person's records could displace records of another.
 func (r *Records) Keep(st *study.Study) *Records {
 	most := st.Privacy.RowsPerPerson
 	if st.Privacy.Unit != study.Person || r.people == nil {
@@ -46,8 +46,9 @@ func (r *Records) Keep(st *study.Study) *Records {
 	return r.Select(rows)
 }
 
-// drawn returns randomly chosen rows of a person, in the order of rows. limit is the largest number
-// of rows. If the person has no more rows than that, drawn returns all of them.
+// drawn chooses at most limit of a person's rows by the ranks that [Records.Keep] describes, and
+// returns them in the order of rows. If the person has no more rows than limit, drawn returns all
+// of them.
 func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	if len(rows) <= limit {
 		return rows
@@ -68,8 +69,8 @@ func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	return kept
 }
 
-// starts returns the index of the first record of each person, followed by the number of records.
-// The records of each person must be next to each other.
+// starts returns the index of each person's first record, followed by the number of records. The
+// records of each person must be next to each other, as after [Records.Keep].
 func (r *Records) starts() []int32 {
 	starts := make([]int32, 0, r.Len()+1)
 	for i := range r.Len() {
@@ -80,8 +81,9 @@ func (r *Records) starts() []int32 {
 	return append(starts, int32(r.Len()))
 }
 
-// People returns the rows of each person, in the order in which persons first appear. If the
-// records do not name persons, every row is a person of its own.
+// People groups the records by person. It returns the row numbers of each person's records, in the
+// order in which the persons first occur. If the records do not name persons, every row is a person
+// of its own.
 func (r *Records) People() [][]int {
 	if r.people == nil {
 		return single(r.Len())

@@ -94,9 +94,10 @@ func TestKeepOfNeighbours(t *testing.T) {
 	})
 }
 
-// Keep keeps each of a person's eight rows with the same probability, 3/8. For 3000 persons the sd
-// of a row's share is 0.0088, so the probability that the share of some row differs from 3/8 by
-// more than 0.05 is below 1e-5.
+// Keep must keep each of a person's eight rows with the same probability, 3/8. The test measures
+// for each of the eight rows the share of 3000 persons for whom it is kept. The share has sd
+// 0.0088, so the probability that one of the eight shares differs from 3/8 by more than 0.05 is
+// below 1e-5.
 func TestLotIsFair(t *testing.T) {
 	const persons, rows, most = 3000, 8, 3
 	st := peopleStudy(t, most)
@@ -115,8 +116,8 @@ func TestLotIsFair(t *testing.T) {
 	}
 }
 
-// Read finds the column of persons, and leaves out rows without a person. It also reads files that
-// Write has written.
+// The test checks that Read finds the column of persons, leaves out rows that name no person, and
+// reads the same records from a file that Write has written.
 func TestReadPersons(t *testing.T) {
 	st := peopleStudy(t, 2)
 	records, report := read(t, st, "x,patient,y\n1, anna ,no\n2,?,yes\n3,bo,yes\n4,anna,yes\n5,,no\n")

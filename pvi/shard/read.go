@@ -17,12 +17,15 @@ import (
 type Report struct {
 	Records   int            `json:"records"`              // number of records read and kept
 	Dropped   map[string]int `json:"left_out,omitempty"`   // number of records left out because of a value in the column
-	Malformed int            `json:"malformed,omitempty"`  // number of lines left out because they are not divided into the fields of a record
+	// number of lines left out because they cannot be divided into the fields of a record
+	Malformed int            `json:"malformed,omitempty"`
 	Clamped   map[string]int `json:"at_bounds,omitempty"`  // number of values moved to a bound, by column
 	Imputed   map[string]int `json:"imputed,omitempty"`    // number of missing values replaced, by column
 	Surplus   int            `json:"surplus,omitempty"`    // number of records left out because their person has more records than the study uses
 	Beyond    map[string]int `json:"off_scale,omitempty"`  // number of values outside the scale that a standardisation found, by column
-	Refused   int            `json:"unexpected,omitempty"` // number of records and lines that were left out although the study has no rule for them, or has the rule "refuse"
+	// number of records and lines that were left out although the study does not say that they
+	// should be: it has the rule "refuse" for them, or none
+	Refused   int            `json:"unexpected,omitempty"`
 	First     *Error         `json:"-"`                    // reason why the first of the Refused records was left out; nil if there is none
 }
 
@@ -73,8 +76,8 @@ func (e *Error) Error() string {
 }
 
 // MaxRows is the largest number of rows of a table of records, including rows that are left out.
-// The limit exists because a small damaged or compressed file can state any number of rows. It does
-// not depend on the study.
+// Without a limit, a small damaged or compressed file, which can state any number of rows, would be
+// read without end. The limit is the same for all studies.
 const MaxRows = 1 << 27
 
 // Read reads records from a text file in the format of the study. See [ReadTable].
@@ -104,14 +107,16 @@ func Wanted(st *study.Study) []table.Wanted {
 	return columns
 }
 
-// ReadTable reads records from a table. file is a name for messages. If the study protects persons,
-// the caller must call [Records.Keep] after all tables were read.
+// ReadTable reads those rows of a table that fit the study as records. file is a name for messages.
+// If the study protects persons, the caller must call [Records.Keep] on the records of all tables
+// together.
 //
-// ReadTable leaves out a record that does not fit, even if the study says "refuse". With an error
-// the client would not start, and anyone who notices this would learn something about the record. A
-// series of such studies would reveal more. For the same reason a study cannot limit the number of
-// records. ReadTable returns an error only if the table cannot be read at all: if reading fails, if
-// its columns do not fit the study, or if it has more than [MaxRows] rows.
+// ReadTable leaves out a record that does not fit, even if the study says "refuse". If it returned
+// an error instead, the client would not start. Anyone who notices this would learn something about
+// the record, and could learn more with a series of such studies. For the same reason a study
+// cannot limit the number of records. ReadTable returns an error only if the table cannot be read
+// at all: if reading fails, if its columns do not fit the study, or if it has more than [MaxRows]
+// rows.
 func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -169,7 +174,8 @@ func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 	return d
 }
 
-// read reads all rows. It calls kept after each row that becomes a record.
+// read reads all rows of the table into d.records and d.report. It calls kept after each row that
+// becomes a record.
 func (d *decoder) read(kept func()) error {
 	for read := 0; ; read++ {
 		before := d.records.Len()
@@ -202,7 +208,8 @@ func (d *decoder) read(kept func()) error {
 	}
 }
 
-// located adds the position in the file to an error of a table's reader.
+// located adds the name of the file to an error from a table's reader. If the error is about one
+// malformed row, the result is an [Error] with the row's number.
 func located(file string, err error) error {
 	var malformed *table.Malformed
 	if errors.As(err, &malformed) {
@@ -295,8 +302,8 @@ func (d *decoder) find(header []string, name string) (int, error) {
 	return at, nil
 }
 
-// distinct is the smallest length of a column's name for which a similar field of the first line
-// must be a misspelt name and cannot be a value.
+// distinct is the smallest length of a column's name for which a similar field of the first line is
+// taken to be a misspelt name. For shorter names, a similar field could be a value of a record.
 const distinct = 5
 
 // nearest returns the ending of the error message for a column that the header does not name: the
@@ -332,11 +339,11 @@ func (d *decoder) trim(field string) string {
 	return field
 }
 
-// decode adds a record, unless a policy of the study drops it. It drops a record whose person is
-// missing, because several such records may belong to one person or to several. It ignores white
-// space around the name of a person, even if table.trim is false. Otherwise one person could have
-// two names, and twice as many rows as the privacy cost covers. decode returns an [Error] for a
-// record that does not fit.
+// decode converts the cells of one row to a record and adds it, unless a policy of the study drops
+// it. It drops a record whose person is missing, because several such records may belong to one
+// person or to several. It ignores white space around the name of a person, even if table.trim is
+// false. Otherwise one person could have two names, and twice as many rows as the privacy cost
+// covers. decode returns an [Error] for a record that does not fit.
 func (d *decoder) decode(cells []table.Cell) error {
 	var person string
 	if d.person >= 0 {

@@ -14,19 +14,23 @@ import "fedpvi/pvi/study"
 type Records struct {
 	columns int
 	len     int         // number of rows
-	values  [][]float64 // values of every perPart rows; a table of one slice would be copied whenever it grew
-	missing [][]bool    // whether each value was missing; nil if none was, or if the study has no tables
-	people  []string    // name of each row's person; nil if every row is a person of its own
-	empty   int         // number of empty records, which count as records of the shard but add zero to every sum
+	values  [][]float64 // values, in one slice for every perPart rows; a single slice would be copied whenever it grew
+	// whether each value was missing in the file, in slices like values; nil if none was, or if the
+	// study has no tables that describe records
+	missing [][]bool
+	people  []string // name of each row's person; nil if every row is a person of its own
+	empty   int      // number of records that were left out but still count, see leaveOut
 }
 
-// perPart is the number of rows in each part of a table but the last.
+// perPart is the number of rows in each slice of Records.values, except the last slice, which may
+// have fewer.
 const perPart = 1 << 12
 
 // leaveOut is called for a record that is left out. If the study's batches have a fixed size,
-// leaveOut counts the record as an empty record. The size and the cost of such a batch depend on
-// the number of records, which is public under the study's adjacency. The number of records that
-// fit is private. In other studies, and in studies of version 1, leaveOut does nothing.
+// leaveOut counts it as an empty record, which later adds zero to every sum. The size and the cost
+// of such a batch depend on the number of records, which must therefore be public. The number of
+// records that fit is private. In other studies, and in studies of version 1, leaveOut does
+// nothing.
 func (r *Records) leaveOut(st *study.Study) {
 	if st.Version > 1 && st.Inference.Descent.Sampling == study.WithoutReplacement {
 		r.empty++
@@ -75,7 +79,8 @@ func (r *Records) Append(row []float64) {
 	r.len++
 }
 
-// markMissing records that the values of record i in the given columns were missing in the file.
+// markMissing stores that the values of record i in the given columns were missing in the file and
+// have been replaced.
 func (r *Records) markMissing(i int, columns []int) {
 	if len(columns) > 0 && r.missing == nil {
 		none := make([]bool, r.columns)
@@ -88,7 +93,7 @@ func (r *Records) markMissing(i int, columns []int) {
 	}
 }
 
-// missed returns the columns in which the value of record i was missing.
+// missed returns the indices of the columns for which the file had no value of record i.
 func (r *Records) missed(i int) (columns []int) {
 	if r.missing == nil {
 		return nil

@@ -139,8 +139,8 @@ func TestDesign(t *testing.T) {
 	}
 }
 
-// Design scales down regressors whose norm is larger than the study permits. It does not change
-// other regressors.
+// The test checks that Design scales the regressors of a record down to the norm max_norm if their
+// norm is larger, and that it does not change other regressors.
 func TestDesignShortens(t *testing.T) {
 	const most = 1.5
 	st := parse(t, "[model]", "[model]\nmax_norm = 1.5")
@@ -278,9 +278,9 @@ func TestMarkOfUTF8(t *testing.T) {
 	}
 }
 
-// If batches have a fixed size, the number of records is public, but the number of records that fit
-// is private. Records that are left out therefore still count. Their regressors are NaN, so they
-// add zero to every sum.
+// In a study whose batches have a fixed size, the number of records is public, but the number of
+// records that fit is private. The test checks that records that are left out still count in such a
+// study, and that their regressors are NaN, so that they add zero to every sum.
 func TestLeftOutRecordsCount(t *testing.T) {
 	file := header + "f;30;I;1\nf;30;I;99\nbroken\nf;31;I;2\n"
 	for _, c := range []struct {
@@ -330,8 +330,9 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Read refuses values of a count that are not whole numbers. Design converts binary outcomes and
-// groups to the numbers that the model needs.
+// The test uses a count model and a logistic model with groups. Read must leave out a record whose
+// count is not a whole number. Design must not scale counts, and must convert binary outcomes to 0
+// or 1 and groups to the index of their level.
 func TestDesignOfOtherFamilies(t *testing.T) {
 	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
 	if _, report := read(t, counting, "sex;age;stage;y\nf;30;I;2.5\n"); report.First == nil || !strings.Contains(report.First.Error(), "r.csv:2: column y: the value is not a whole number") {

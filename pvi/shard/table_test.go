@@ -59,8 +59,8 @@ func (c *cells) Next() ([]table.Cell, error) {
 	return c.rows[c.row-1], nil
 }
 
-// A number, its spelling in a text file, and its spelling with a decimal comma give the same
-// records.
+// The test reads tables whose cells are numbers, text with a decimal point, or text with a decimal
+// comma. The records must be the same.
 func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {
@@ -107,7 +107,8 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A missing cell is treated like text that stands for a missing value.
+// The test checks that a table's empty cell is treated like one of the texts that stand for a
+// missing value.
 func TestMissingCells(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	if err != nil {

@@ -25,8 +25,8 @@ func textOf(cell table.Cell) string {
 	return cell.Text
 }
 
-// value decodes one cell. If the record must be left out, value returns the policy Drop or an
-// error.
+// value decodes the cell of a column, and applies the study's policy if the cell is missing or does
+// not fit. If the record must be left out, value returns the policy Drop or an error.
 func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, error) {
 	x, problem := d.judge(column, cell)
 	if problem == fits {
@@ -35,7 +35,8 @@ func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, err
 	return d.settle(column, x, problem, cell)
 }
 
-// settle applies the rule of the study to a value that has a problem.
+// settle applies the study's rule for problem to a value. It returns the value to use instead, the
+// policy Drop, or an error.
 func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell) (float64, study.Policy, error) {
 	c := &d.study.Columns[column]
 	rule := ruleFor(c, problem)
@@ -93,8 +94,8 @@ func (d *decoder) describe(c *study.Column, problem Problem) string {
 	return fmt.Sprintf("the value is outside the bounds [%s, %s] that the study declares", c.Text(c.Low), c.Text(c.High))
 }
 
-// judge decodes one cell and returns the problem of its value. If the number is out of bounds, judge
-// returns the number too.
+// judge decodes the cell of a column without applying a policy. It returns the value, and the
+// reason that the value does not fit, or fits. The value is valid if the reason is fits or Outside.
 func (d *decoder) judge(column int, cell table.Cell) (float64, Problem) {
 	c := &d.study.Columns[column]
 	if cell.Kind == table.Number && c.Type == study.Numeric && !c.Dated && !math.IsNaN(cell.Number) {
@@ -142,8 +143,8 @@ func parse(text string, comma bool) float64 {
 	return x
 }
 
-// bounded returns x and the reason why x is not a possible value of the column. If x is possible,
-// the reason is fits.
+// bounded checks a number of a numeric column. It returns x, and NoNumber, NotWhole or Outside if
+// the column cannot have the value x, or fits otherwise.
 func (d *decoder) bounded(column int, x float64) (float64, Problem) {
 	c := &d.study.Columns[column]
 	switch {

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Write writes records in the format of the study, so that [Read] reads the same values. It writes
-// the values as Read returned them: dropped records are absent, and clamped and imputed values have
-// their new values. The column of persons, if the study names one, is the last column.
+// Write writes records in the format of the study, so that [Read] reads the same values. These are
+// the values after decoding: dropped records are absent, and clamped and imputed values have their
+// new values. The column of persons, if the study names one, is the last column.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator

@@ -50,8 +50,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// If the shortest text of a number means a missing value in the study, Write uses another text for
-// the number.
+// The test writes numbers whose shortest text stands for a missing value in the study, such as 60.
+// Write must use another text, which Read reads as the number.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(source))
 	if err != nil {

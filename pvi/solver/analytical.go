@@ -12,11 +12,11 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ClippedAnalytical is the private conjugate update for studies whose privacy unit is the record.
-// It clips every record's sufficient statistics, adds them up and adds noise once, through a
-// [dpmech.GaussianSum]. Every proposal is a function of that one release. Sharma (2019, equations
-// 4.20 to 4.22) instead adds new noise to the same statistics in every round, and each round costs
-// privacy; see [PublishedAnalytical].
+// ClippedAnalytical computes a client's factor in a linear model with known noise, in studies whose
+// privacy unit is the record or the person. It clips every record's sufficient statistics, adds
+// them up and adds noise once, through a [dpmech.GaussianSum]. Every proposal is a function of that
+// one release. Sharma (2019, equations 4.20 to 4.22) instead adds new noise to the same statistics
+// in every round, and each round costs privacy; see [PublishedAnalytical].
 //
 // In directions in which the released precision is negative, the factor is set to zero
 // ([gaussian.RepairLikelihood]). This step is post-processing and costs no privacy.
@@ -86,8 +86,9 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 
 // PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019) does.
 // The method is private, because every round is charged, but it wastes budget: T releases cost as
-// much as a single release with 1/√T of the noise. With damping, the factor is an average over
-// rounds, so the noise of earlier releases gradually disappears from the factor.
+// much as a single release with 1/√T of the noise. With damping, each round moves the factor only
+// part of the way to the newly released statistics. The factor is therefore a weighted average over
+// rounds, in which the noise of earlier releases gradually disappears.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource
@@ -141,8 +142,9 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	return released, nil
 }
 
-// factor returns the factor whose natural parameters are a released sum, which is in lattice steps.
-// If the factor is improper, factor repairs it.
+// factor converts a released sum, which is in lattice steps, to the natural parameters of the
+// client's factor. If its precision has negative directions, they are set to zero
+// ([gaussian.RepairLikelihood]).
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

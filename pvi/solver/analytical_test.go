@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// If Propose fails after a release, it returns the event of the release together with the error.
-// ClippedAnalytical keeps the statistics and does not release them again.
+// The test checks that a call to Propose that fails after a release returns the event of this
+// release together with the error. ClippedAnalytical must keep the released statistics, so that its
+// next call releases nothing.
 func TestReleasesAreReportedWithErrors(t *testing.T) {
 	m, err := model.NewLinear([]string{"a"}, []model.Normal{{SD: 1}}, 1)
 	if err != nil {

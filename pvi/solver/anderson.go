@@ -5,7 +5,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// remembered is the number of earlier steps that an extrapolation uses at most.
+// remembered is the largest number of earlier points that an extrapolation combines with the
+// current point.
 const remembered = 6
 
 // An anderson extrapolates a fixed-point iteration x ← x + move(x) by Anderson acceleration. Among
@@ -33,9 +34,10 @@ func (a *anderson) add(point, move []float64) {
 	a.point, a.move = append(a.point[:0], point...), append(a.move[:0], move...)
 }
 
-// next writes to dst the extrapolated point plus damping times the extrapolated move. The squared
-// length of a move is Σ (weight·element)². next returns false if there are fewer than two points,
-// or if their moves hardly differ.
+// next computes the next point of the accelerated iteration. It writes to dst the weighted sum of
+// the points plus damping times the weighted sum of the moves. To compare the lengths of moves,
+// next multiplies each element of a move by the same element of weight. It returns false if add has
+// been called fewer than two times since the last reset, or if the moves hardly differ.
 func (a *anderson) next(dst, weight []float64, damping float64) bool {
 	n := len(a.moves)
 	if n == 0 {
@@ -53,7 +55,7 @@ func (a *anderson) next(dst, weight []float64, damping float64) bool {
 			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
 		}
 	}
-	const ridge = 1e-12 // small addition to the diagonal, which keeps the weights small if moves are nearly equal
+	const ridge = 1e-12 // relative addition to the diagonal of gram, which keeps the weights small if moves are nearly equal
 	for k := range n {
 		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
 	}

@@ -7,13 +7,13 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Conjugate is the exact update of a conjugate model. It proposes the gradient, at q, of the
-// shard's expected log likelihood with respect to the mean parameters of q, which is a natural
-// gradient (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a step size of
-// one). For a q with full covariance this gradient is the likelihood's natural parameters. For a
-// diagonal q it is the mean-field projection of these parameters. If all clients use Conjugate, q
-// converges to the q of pooled variational inference, however the records are divided among
-// clients.
+// Conjugate computes a client's factor in a linear model with known noise, exactly. It proposes the
+// gradient, at q, of the shard's expected log likelihood with respect to the mean parameters of q,
+// which is a natural gradient (Khan and Lin, "Conjugate-Computation Variational Inference", 2017,
+// with a step size of one). For a q with full covariance this gradient consists of the likelihood's
+// natural parameters. For a diagonal q it consists of the natural parameters that mean-field
+// variational inference gives to the likelihood. If all clients use Conjugate, q converges to the q
+// of pooled variational inference, however the records are divided among clients.
 //
 // Conjugate uses the records without noise. A mechanism must make the proposals private.
 type Conjugate struct {

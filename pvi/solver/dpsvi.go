@@ -21,19 +21,20 @@ type DPSVIOptions struct {
 	// Draws is the number of draws of θ in a step. A step releases the gradients at all draws as
 	// one vector.
 	Draws int
-	// Rate is the probability that a record is in a batch. Noisy sums are divided by Rate.
+	// Rate is the probability that a record is in a batch. A noisy sum over a batch is divided by
+	// Rate to estimate the sum over all records.
 	Rate float64
 	// Gradients selects the gradients that a record contributes for each draw of θ. If Gradients is
 	// [study.PublishedGradients], Records must be set to a public number. The solver uses Records in
 	// place of the private number of records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser computes a step of the mean and of the sds of q from the gradient. Schedule
-	// determines the step sizes of all calls of Propose.
+	// Optimiser computes from the gradient by how much a step changes the mean and the sds of q.
+	// Schedule determines the step sizes. It counts steps over all calls to Propose.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the share of the steps of a call of Propose over which q is averaged. These are
-	// the last steps of the call, which proposes the factor of the averaged q.
+	// Average is the fraction of a call's steps, counted from the end, over which q is averaged.
+	// Propose returns the factor that belongs to the averaged q.
 	Average float64
 	// InitialSD is an upper bound on the sds of q at the beginning of the first call of Propose.
 	InitialSD float64
@@ -42,7 +43,8 @@ type DPSVIOptions struct {
 	Start *Start
 }
 
-// size returns the length of the vector that a record contributes in a step if θ has d coordinates.
+// size returns the number of elements of the vector that each record contributes to a step's sum,
+// for a θ with d coordinates.
 func (o *DPSVIOptions) size(d int) int {
 	if o.Gradients.Joint() {
 		d *= 2
@@ -50,21 +52,21 @@ func (o *DPSVIOptions) size(d int) int {
 	return d * o.Draws
 }
 
-// DPSVI is the private solver for any record program. With q diagonal, it maximises the local free
-// energy
+// DPSVI computes the factor of any record program, in studies whose privacy unit is the record or
+// the person. With q diagonal, it maximises the local free energy
 //
 //	E_q[log likelihood] − KL(q‖cavity)
 //
 // by doubly stochastic variational inference (Jälkö, Dikmen and Honkela, "Differentially Private
-// Variational Inference for Non-conjugate Models", 2017). A call of Propose takes several steps.
+// Variational Inference for Non-conjugate Models", 2017). A call to Propose takes several steps.
 // Each step draws θ from q, the same for all records, draws a batch, and releases the noisy sum of
 // the batch's clipped gradients through a [dpmech.SampledSum]. Terms that do not depend on records,
 // such as the divergence from the cavity, are added after the noise, except with
 // [study.PublishedGradients].
 //
-// All numbers that DPSVI keeps or proposes are functions of its releases: the natural parameters of
-// q, the moments of the optimiser, and the precisions. If noise makes a precision of q smaller than
-// the cavity's, the cavity's precision is used.
+// All numbers that DPSVI keeps or proposes are functions of its releases and of public numbers.
+// These are the mean and sds of q, the moments of the optimiser, and the proposed factor. If noise
+// makes a precision of q smaller than the cavity's, the cavity's precision is used.
 //
 // DPSVI is not safe for concurrent use.
 type DPSVI struct {
@@ -88,20 +90,20 @@ type DPSVI struct {
 	prior   []float64
 	sd      []float64
 	mean    []float64
-	at      *gpu.Query // query of the current step; nil until the step has drawn its values of θ
+	at      *gpu.Query // gradients that the current step computes; nil until the step has drawn its values of θ
 
-	// NewDPSVI sets query, drawn and next to methods, so that a step allocates no memory. normals
-	// fills a vector with standard normals for draws of θ. It equals drawn if the CPU takes the
-	// steps.
+	// NewDPSVI stores these functions, so that a step need not allocate them. query adds up the
+	// gradients of a batch. normals fills a vector with the standard normals from which θ is drawn.
+	// On the CPU normals is drawn, and on a device it reads the numbers of the device's plan.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws
-	next    func([]int64, dpmech.SampledQuery) error // releases the noisy sum that a query computes; it is a method of the run, or of a plan for a device
+	next    func([]int64, dpmech.SampledQuery) error // adds noise to the sum that a query computes and releases it
 }
 
-// NewDPSVI returns the solver for the records of a program. The mechanism must be for the program's
-// number of records. Its vectors must have one number for each draw and each coordinate of θ, or
-// two numbers if o.Gradients also releases the gradients with respect to the sds of q.
+// NewDPSVI returns the solver for the records of p. The mechanism must be for the same number of
+// records. Its vectors must have one element for each draw and each coordinate of θ, or two
+// elements if o.Gradients also releases the gradients with respect to the sds of q.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -270,7 +272,8 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step calls next, which releases a noisy sum of gradients, and moves q with that sum.
+// step takes one step of gradient descent. It obtains a noisy sum of gradients from next and moves
+// q along that sum. If q is no longer finite, it returns [ErrDiverged].
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	s.at = nil
 	if err := next(s.noisy, s.query); err != nil {
@@ -292,8 +295,9 @@ func runaway() error {
 	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
-// points returns the query of the current step. The first call in a step draws the values of θ at
-// which gradients are computed. If the batch is empty, points is not called before the release.
+// points returns the query of the current step, which names the values of θ at which gradients are
+// computed. The first call in a step draws these values. If the batch is empty, this first call
+// comes only after the release.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {
 		s.at = s.visit.Next(s.normals, nil)
@@ -308,9 +312,9 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return s.program.records.Each(s.at, s.sink)
 }
 
-// propose writes to dst the factor whose product with the cavity is the averaged q. If a precision
-// of this factor would be negative, propose writes zero. The factor then has no information about
-// the sd of q in that coordinate.
+// propose writes to dst the factor whose product with the cavity is q, averaged as [DPSVIOptions]
+// describes. If q is less precise than the cavity in a coordinate, the precision of the factor
+// would be negative, and propose writes zero. The coordinate then keeps the sd of the cavity.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -326,9 +330,9 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// A later is the step-size schedule of one call of Propose. taken is the number of steps before
-// this call, and total is the number of steps of all calls. Step t of the call is step taken + t of
-// schedule.
+// A later makes the step sizes of one call to Propose continue those of earlier calls. Step t of
+// the call is step taken + t of schedule, where taken is the number of steps in earlier calls.
+// total is the number of steps in all calls.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

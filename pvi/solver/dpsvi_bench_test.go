@@ -170,9 +170,8 @@ func stepCases(t testing.TB) []stepCase {
 }
 
 // BenchmarkPrivateStep measures one private step: sampling, gradients, clipping, noise and update.
-// For comparison it also measures a step without clip, noise and lattice. It reports the lower
-// decile of the times of single steps too, because other work on the machine affects this decile
-// least.
+// For comparison it also measures a step without clip, noise and lattice. It also reports the first
+// decile of the times of single steps, which other work on the machine hardly affects.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)

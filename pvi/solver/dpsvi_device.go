@@ -12,16 +12,17 @@ import (
 type Accelerator struct {
 	Device cuda.Device
 	// Selection is how batches are drawn: either this machine draws them with an exact sampler and
-	// sends them to the device, or the device draws them with a Feistel network. It is a conjecture
-	// that a Feistel network makes all sets of records equally likely.
+	// sends them to the device, or the device draws them with a Feistel network. That a Feistel
+	// network makes all sets of records equally likely is not proven.
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the steps of several clients together on the device.
 	Gathering *cuda.Gathering
 	// Tables, if not nil, keeps the records on the device between calls of Propose.
 	Tables *cuda.Tables
-	// Failed is called if the device fails during a call of Propose. None of the releases of the
-	// failed steps has left the solver. If Failed returns nil, the CPU takes the same steps.
-	// Otherwise Propose returns the error that Failed returns, and the steps stay charged.
+	// Failed decides whether a call to Propose continues after the device has failed with the given
+	// error. The sums of the failed steps have not left the solver. If Failed returns nil, the CPU
+	// takes the same steps. Otherwise Propose returns the error from Failed, and the steps stay
+	// charged.
 	Failed func(error) error
 }
 
@@ -30,14 +31,15 @@ type onDevice struct {
 	records cuda.Records
 }
 
-// On makes a device take the steps of all later calls of Propose. records holds the program's
+// On makes a device take the steps of all later calls to Propose. records holds the program's
 // records in the form that package cuda needs, with the program's share of the prior. m must have
-// the same event as the solver's mechanism, and must draw batches that the device can draw too. If
-// the device does not support the solver's options, On returns an error and changes nothing.
+// the same cost as the solver's mechanism, and must draw batches in a way that the device supports.
+// If it does not, or if the device does not support the solver's options, On returns an error and
+// changes nothing.
 //
-// Records are on the device only during a call of Propose, unless a has Tables. The device uses
-// randomness in a different order ([dpmech.Plan]), so the same seed gives different noise than on
-// the CPU.
+// Records are on the device only during a call to Propose, unless a.Tables keeps them there. The
+// device uses randomness in a different order ([dpmech.Plan]), so the same seed gives different
+// noise than on the CPU.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {
@@ -65,8 +67,8 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice takes the steps of one call of Propose on the device, in groups of at most MaxPlan
-// steps.
+// visitOnDevice takes the steps of one call to Propose on the device. One launch takes at most as
+// many steps as the mechanism's MaxPlan allows.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())

@@ -32,8 +32,8 @@ func (b broken) Write(uint64, []uint64) error                  { return b.fails(
 func (b broken) Read(w []uint64, _ uint64) error               { return b.fails("read") }
 func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails("launch") }
 
-// An onDeviceCase is a study of two visits. here and there state how the CPU and the device draw
-// batches.
+// An onDeviceCase is a solver that is called twice. here states how the CPU draws its batches, and
+// there states how the device draws them.
 type onDeviceCase struct {
 	records, dim int
 	here, there  dpmech.Sampling
@@ -184,8 +184,8 @@ type launches struct {
 
 func (l launches) Launch(string, int, int, int, ...uint64) error { *l.n++; return nil }
 
-// If a visit has too many batch records for one [dpmech.Plan], its steps are computed in several
-// plans.
+// The test checks that a call to Propose uses several plans if its batches have more records than
+// one [dpmech.Plan] can hold.
 func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
 	const records, steps = 1 << 20, 20
 	batches := dpmech.Poisson{Rate: 0.9}

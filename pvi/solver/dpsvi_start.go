@@ -28,8 +28,8 @@ func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *S
 
 func (s *Start) released() bool { return s != nil && s.sum != nil }
 
-// release releases the statistics at the first call and returns the event. Later calls do nothing
-// and return no events. A call with a nil Start also does nothing.
+// release releases the noisy statistics the first time that it is called, and returns the event to
+// charge. Later calls do nothing and return no events. If s is nil, release does nothing.
 func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	if s == nil || s.sum != nil {
 		return nil, nil
@@ -45,8 +45,9 @@ func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	return []accountant.Event{s.source.mechanism.Event()}, nil
 }
 
-// place writes the mean and sd of the diagonal q that minimises KL(q‖p), where p is proportional to
-// the cavity times the factor of the released statistics. If s is nil, place changes nothing.
+// place sets mean and sd to those of the q at which the first call to Propose begins. This is the
+// diagonal q that minimises KL(q‖p), where p is proportional to the cavity times the factor that
+// follows from the released statistics. If s is nil, place changes nothing.
 func (s *Start) place(mean, sd, cavity []float64) error {
 	if s == nil {
 		return nil

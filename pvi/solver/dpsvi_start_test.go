@@ -17,13 +17,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A line is the model y = a + bx with noise of sd 0.5, both as a linear model and as a record
-// program, together with the solution of its normal equations.
+// A line holds records of the model y = a + bx with noise of sd 0.5. The model is given as a linear
+// model and as a record program. The exact posterior of a and b is computed from the normal
+// equations.
 type line struct {
 	linear  *model.Linear
 	program *Program
 	shard   *shard.Shard
-	// precision and mean are those of the posterior under a standard normal prior.
+	// precision and mean describe the exact posterior of (a, b) if the prior is standard normal.
 	precision [2][2]float64
 	mean      [2]float64
 }
@@ -105,8 +106,9 @@ func (l *line) solver(t *testing.T, steps int, sigma float64, o DPSVIOptions) *D
 	return s
 }
 
-// With noise close to zero, the q of the start has the solution of the normal equations as its
-// mean, and the precision of the mean-field posterior. Steps of size zero do not change it.
+// The test starts from statistics with almost no noise and takes steps of size zero. The mean of q
+// must solve the normal equations, and the precisions of q must be those of the mean-field
+// posterior.
 func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	l := newLine(t, 100)
 	o := options(1, 1)
@@ -195,8 +197,8 @@ func TestDPSVIStartIsKept(t *testing.T) {
 	}
 }
 
-// If the steps of the first visit diverge, Propose still returns the event of the released
-// statistics.
+// The test checks that Propose returns the event of the released statistics even if the steps of
+// its first call diverge.
 func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	l := newLine(t, 50)
 	o := options(5, 1)

@@ -47,9 +47,10 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				}
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
-					// Rounding to the lattice may move the sum by one step for each record,
-					// because the mechanism clips to slightly less than the clip. The expected
-					// gradients are finite differences, so they have a small error too.
+					// The tolerance has two parts. The mechanism rounds each record's vector to the
+					// lattice and clips to slightly less than the clip, so the sum may differ by
+					// some lattice steps for each record. The expected gradients are finite
+					// differences, which have a small error.
 					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit+1e-7 {
 						t.Errorf("%v, clip %g, %T: element %d of the sum is %g, want %g", v, clip, sampling, i, got, want[i])
 					}
@@ -59,8 +60,8 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 	}
 }
 
-// With the same random streams, a change of one record changes only that record's clipped
-// gradient in the sum, so the sum changes by at most twice the clip.
+// The test computes a sum twice with the same random streams, after it has changed one record. Only
+// that record's clipped gradient may differ, so the sums may differ by at most twice the clip.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	for _, v := range variants {
 		var before []int64
@@ -135,8 +136,8 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	}
 }
 
-// With little noise, visits end at the mean-field fit of the same records without privacy, for
-// any sampling rate.
+// The test checks that DPSVI with little noise ends near the mean-field fit of the same records
+// without privacy, at each of several sampling rates.
 func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	const n, d, steps = 4000, 4, 2000
 	m, columns := logistic(t, n, d)
@@ -343,8 +344,8 @@ func TestDPSVIRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// The events of all visits compose to the cost that package accountant computes for the whole run
-// with this sampling.
+// The events that the calls to Propose return must compose to the cost that package accountant
+// computes for the whole run with Poisson sampling.
 func TestDPSVIEventsAddUp(t *testing.T) {
 	s := descent(t, 50, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.2}, Steps: 30, Clip: 0.7, NoiseMultiplier: 1.3}, options(30, 0.2))
 	spent, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(1, "visit"))

@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A variant is a combination of a kind of gradients and a number of draws.
+// A variant is a setting of DPSVI that the tests run: the gradients that a record contributes, and
+// the number of draws of θ in a step.
 type variant struct {
 	gradients study.Gradients
 	draws     int
@@ -59,10 +60,10 @@ func divergence(point, cavity []float64) (total float64) {
 	return total
 }
 
-// materialised computes the first step of a visit independently of the solver. It returns the
-// noisy sum of the gradients and the number of records in the batch. It computes each record's
-// gradient with respect to the mean and the log sd of q by finite differences, clips it, and
-// draws noise and batch from copies of the random streams.
+// materialised computes the release of the first step of Propose independently of the solver. It
+// returns the noisy sum of the gradients and the number of records in the batch. It computes each
+// record's gradient with respect to the mean and the log sd of q by finite differences, clips it,
+// and draws the noise and the batch from streams that it splits from src as the solver does.
 func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, sampling dpmech.Sampling) ([]float64, int) {
 	t.Helper()
 	var chosen, noise, draws dpmech.Stream

@@ -18,9 +18,11 @@ import (
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	pooled     bool // whether the fit is pooled; rounding may make the result of a pooled fit differ from the clients' results
-	rough      bool // whether expectations may use quadrature rules of few points, which have larger errors
-	point      bool // whether log likelihood and log cavity are computed only at the mean of q
+	// whether the fit is pooled; a pooled fit uses a faster computation of moments, whose rounding
+	// errors differ from the clients'
+	pooled bool
+	rough  bool // whether expectations may use quadrature rules of few points, which have larger errors
+	point  bool // whether log likelihood and log cavity are computed only at the mean of q
 }
 
 // at returns the expectations of the log likelihood under the q with the natural parameters

@@ -8,9 +8,9 @@ import (
 	"fedpvi/gpu"
 )
 
-// A GradientSum is one client's part of a [SumDescent]. It releases the sum of the clipped
-// gradients of the client's records at a public θ, with the client's share of the noise. It stores
-// no releases, and it is not safe for concurrent use.
+// A GradientSum computes the releases of one client in a study that runs a [SumDescent]. A release
+// is the sum of the clipped gradients of the client's records at a public θ, plus the client's
+// share of the noise. It stores no releases, and it is not safe for concurrent use.
 type GradientSum struct {
 	program   *Program
 	mechanism *dpmech.SampledSum
@@ -54,8 +54,9 @@ func (g *GradientSum) Resume(taken int) error {
 	return nil
 }
 
-// Release writes to dst the noisy sum of the gradients at the query's θ, in steps of the
-// mechanism's lattice. It draws the noise and the batch from src before it reads a record.
+// Release writes to dst the noisy sum of the records' gradients at the θ that the query at names.
+// The elements are numbers of lattice steps. It draws the noise and the batch from src before it
+// reads a record.
 func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
 	dpmech.Split(g.streams.Sampling, src)
 	dpmech.Split(g.streams.Noise, src)

@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has a bounded Fisher information with respect to its predictors. The
-// Fisher information is the expected negative second derivative of the log likelihood. The
-// information does not depend on the observed outcome.
+// An informative response has a Fisher information that is bounded whatever the predictors are. The
+// Fisher information is the expected negative second derivative of the log likelihood with respect
+// to the predictors. It does not depend on the observed outcome.
 type informative interface {
 	Response
 
@@ -43,7 +43,7 @@ func (k knownNormal) Information(_, w []float64) { w[0] = 1 / k.variance }
 
 func (k knownNormal) most() float64 { return 1 / k.variance }
 
-// Information implements informative. The information is diag(p) − ppᵀ, where p holds the
+// Information implements informative. The Fisher information is diag(p) − ppᵀ, where p holds the
 // probabilities of all classes except the first.
 func (s softmax) Information(eta, w []float64) {
 	k := len(eta)

@@ -53,8 +53,8 @@ func TestInformation(t *testing.T) {
 	}
 }
 
-// The gradients of all records add up to the gradient of the log likelihood, and their
-// information matrices to its negative Hessian.
+// The test adds up the results of EachGradient and of EachInformation. They must equal the gradient
+// and the negative Hessian of the log likelihood of all records.
 func TestEachAddsUp(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
 		predictors := o.Response().Size()

@@ -26,8 +26,9 @@ type Likelihood interface {
 	// error of the quadrature rule.
 	Tolerance() float64
 
-	// Reach returns the largest absolute change of a predictor of any record when θ changes by the
-	// vector move.
+	// Reach measures how far the vector move is for the records: it returns the largest absolute
+	// change of any record's predictor if θ changes by move. A [Program], which has no predictors,
+	// measures move in sds of its base.
 	Reach(move []float64) float64
 }
 
@@ -50,8 +51,8 @@ func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.
 // Factor writes to dst the natural parameters of the factor that approximates the log likelihood.
 // These parameters are the gradient of the expected log likelihood with respect to the mean
 // parameters of a q with the given mean (Khan and Lin, "Conjugate-Computation Variational
-// Inference", 2017). By the identities of Bonnet and Price the parameters follow from the expected
-// first and second derivatives.
+// Inference", 2017). By the identities of Bonnet and Price, which relate derivatives of a Gaussian
+// expectation to expected derivatives, the parameters follow from e.Gradient and e.Hessian.
 func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	d := family.Dim()
 	copy(dst, e.Gradient)

@@ -74,14 +74,16 @@ func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 //	φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ).
 //
 // The expectation has no closed form, so it is computed as a sum over counts. The sum ends when the
-// remaining probability is at most 10⁻⁶, or after 16384 counts.
+// remaining probability is at most 10⁻⁶, or after 16384 counts. All of the remaining probability is
+// then given to the next count.
 func (negativeBinomial) Information(eta, w []float64) {
 	mean, phi := math.Exp(eta[0]), math.Exp(eta[1])
 	share := mean / (mean + phi)
 	w[0], w[1], w[2] = phi*share, 0, 0
 	const most = 1 << 14
-	// In the loop p is the probability of the count y, left is the probability of a count of at least
-	// y, gap is φ²(ψ′(φ) − ψ′(φ+y)), and sum is the sum of p·gap over smaller counts.
+	// At the beginning of each pass of the loop, p is the probability of the count y, left is the
+	// probability of a count of at least y, and gap is φ²(ψ′(φ) − ψ′(φ+y)). sum is the sum of p·gap
+	// over smaller counts.
 	p := math.Exp(-phi * math.Log1p(mean/phi))
 	left, gap, sum := 1.0, 0.0, 0.0
 	for y := 0.0; left > 1e-6 && y < most; y++ {

@@ -8,9 +8,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// For every response, the information is the variance of the score, and the score of outcomes from
-// Outcome has mean zero. Both are true only for the right distribution of outcomes. The test
-// computes outcomes on a grid of normal quantiles.
+// The test checks Outcome and Information of every response. The score is the derivative of the log
+// likelihood with respect to the predictors. If outcomes have the right distribution, its mean is
+// zero and its variance is the Fisher information. The test averages over outcomes at a grid of
+// normal quantiles z.
 func TestMadeUpOutcomes(t *testing.T) {
 	type outcome struct {
 		name string

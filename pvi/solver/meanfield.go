@@ -46,12 +46,14 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	return false
 }
 
-// newtonSettled is the relative change of natural parameters at which the steps end. Near the
-// solution each Newton step doubles the number of correct digits.
+// newtonSettled is the relative change of natural parameters at or below which [PooledDiagonal]
+// stops. It can be small, because near the solution each Newton step doubles the number of correct
+// digits.
 const newtonSettled = 1e-10
 
-// A newtonStep computes Newton steps of the mean of a diagonal q. Its field q is the approximation
-// that the last call of evaluate set, and e holds the expectations under q.
+// A newtonStep computes Newton steps of the mean of a diagonal Gaussian. Its field q is the
+// Gaussian of the last call to evaluate, and e holds the expected log likelihood and derivatives
+// under q.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -83,7 +85,7 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 }
 
 // step writes to dst the natural parameters of q after a Newton step. The step starts from the q of
-// the last call of evaluate, and natural must hold the natural parameters of this q. move is the
+// the last call to evaluate, and natural must hold the natural parameters of this q. move is the
 // largest absolute change of a natural parameter, and size is the largest absolute value in
 // natural. ok is false if the Hessian is not negative definite.
 func (n *newtonStep) step(dst, natural []float64) (move, size float64, ok bool) {

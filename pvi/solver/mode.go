@@ -11,7 +11,7 @@ import (
 const (
 	mostOfMode = 200
 	atMode     = 1e-20 // squared length of a step, in posterior sds, below which the mode has been found
-	steepest   = 1e12  // largest multiple of the diagonal of the prior's precision that [mode.step] adds to the curvature
+	steepest   = 1e12  // the search fails if mode.shortened must become larger than this
 )
 
 // Mode writes to dst the Laplace approximation of the posterior: the normal distribution, in the
@@ -21,8 +21,8 @@ const (
 // a positive definite curvature.
 //
 // A step uses the curvature plus a multiple of the diagonal of the prior's precision (Levenberg
-// 1944, Marquardt 1963). The multiple falls towards 0 while the steps raise the log posterior, and
-// grows when a step does not raise it.
+// 1944, Marquardt 1963). The multiple falls towards 0 as long as no step would lower the log
+// posterior. It grows if a step would lower it, or if the matrix is not positive definite.
 func Mode(dst, prior []float64, all []Likelihood) bool {
 	d := all[0].Dim()
 	family := gaussian.Full(d)
@@ -42,8 +42,8 @@ func Mode(dst, prior []float64, all []Likelihood) bool {
 	return false
 }
 
-// A mode searches for the mode of a posterior. value, slope and curvature describe the log
-// posterior at theta.
+// A mode searches for the mode of a posterior. value, slope and curvature are the log posterior at
+// theta, its gradient, and its negative second derivatives.
 type mode struct {
 	energy
 	prior []float64 // natural parameters of the prior
@@ -55,8 +55,8 @@ type mode struct {
 	shortened float64       // multiple of the diagonal of the prior's precision that step adds to the curvature
 }
 
-// look moves to theta, and computes the log posterior and its derivatives there. If one of these
-// numbers is not finite, look does not move, and returns false.
+// look sets m.theta to theta, and computes the log posterior and its derivatives there. If one of
+// these numbers is not finite, look leaves m unchanged and returns false.
 func (m *mode) look(theta []float64) bool {
 	d := len(theta)
 	e := NewExpected(m.family)
@@ -82,8 +82,10 @@ func (m *mode) look(theta []float64) bool {
 	return true
 }
 
-// step tries one step. It returns the squared length of the step, in the metric of the matrix that
-// steeper returns, and whether the step was taken. The length is NaN if there is no step.
+// step tries one Newton step and takes it unless it lowers the log posterior. It returns the
+// squared length of the full step, in the metric of the matrix from steeper, and whether the step
+// was taken. The length is NaN if this matrix is not positive definite for any multiple up to the
+// constant steepest.
 func (m *mode) step() (length float64, moved bool) {
 	d := len(m.theta)
 	var root mat.Cholesky
@@ -134,8 +136,8 @@ func (m *mode) steeper() *mat.SymDense {
 	return out
 }
 
-// found writes the normal distribution at theta to dst. It returns false if that distribution is
-// not proper.
+// found writes to dst the natural parameters of the normal distribution with mean theta and with
+// the curvature as its precision. It returns false if that distribution is not proper.
 func (m *mode) found(dst []float64) bool {
 	d := len(m.theta)
 	for i := range d {

@@ -11,9 +11,9 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// ErrDiverged is returned if a solver finds no proper factor. Whether there is a proper factor
-// depends on the records. If the privacy unit is the client, the error would reveal private
-// information, so the client proposes no change instead.
+// A solver returns ErrDiverged if it finds no proper factor. Whether it finds one depends on the
+// records, so a visible error would reveal private information. If the privacy unit is the client,
+// the client therefore proposes no change instead ([ProposeAlways]).
 var ErrDiverged = errors.New("no proper factor was found")
 
 // ProposeAlways calls s.Propose, where s is a solver that uses the records without noise. If s
@@ -60,8 +60,8 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// The cavity is q without the factors of Weight clients, as if each of these clients had the
-	// factor of this client.
+	// The local variable cavity is q without the factors of all clients that answer this plan. It
+	// assumes that each of these clients has the same factor as this one.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
@@ -94,7 +94,7 @@ const (
 // shorten writes to dst a factor on the line from the current factor to s.target. It halves the
 // step until three conditions hold:
 //   - The new q is near the current q ([NaturalGradient.near]).
-//   - If better is not nil, it returns true for the new q.
+//   - The function better is nil or returns true for the new q.
 //   - q stays proper if all clients change their factors as this client does.
 //
 // The third condition is enough even if clients change their factors differently. λ then moves to
@@ -121,9 +121,8 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: after any step the posterior would be improper or no better; inference.solver = \"svi\" takes steps that need not be so, and a narrower prior helps", ErrDiverged)
 }
 
-// proper computes the q that results if the client's factor moves toward s.target by times the
-// difference between them, and reports whether this q is proper. It sets s.trial to the natural
-// parameters of this q and s.move to its mean.
+// proper reports whether q stays proper if the client's factor changes by times·(s.target −
+// factor). It sets s.trial to the natural parameters of this q and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -131,8 +130,9 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near reports whether proper returns true and no predictor of a record changes by more than
-// farthest. If proper returns true, near sets s.move to the change of the mean.
+// near reports whether the q that [NaturalGradient.proper] computes is proper and so close to the
+// current q that the predictors of all records change by at most the constant farthest. If proper
+// returns true, near sets s.move to the change of the mean.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -13,19 +13,21 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants limit a pooled fit. The change of a step is the largest change of a natural
-// parameter divided by the largest natural parameter.
+// These constants determine when a pooled fit ends. A "change" is the size of a step: the largest
+// absolute change of a natural parameter, divided by the largest absolute natural parameter.
 const (
 	mostSteps = 1500
-	mostAgain = 100   // largest number of steps with average Hessians, if steps with Hessians at the mean of q have not settled
+	// largest number of further steps with average Hessians, after steps with Hessians at the mean
+	// of q have not settled
+	mostAgain = 100
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // after a change this small, steps use quadrature rules of many points
-	coarsest  = 1e-3  // replaces sharpest if the quadrature rules of the clients also have few points
+	coarsest  = 1e-3  // used in place of sharpest if the clients' own expectations have the error bound coarse
 	local     = 0.01  // largest change of a step after which the next q is extrapolated
 	exhausted = 1e-13 // a change this small ends the fit
 	settled   = 1e-11 // a change this small ends the fit if the change of the step before was not larger
 	enough    = 1e-10 // a change this small ends the fit if expectations have coarse errors
-	still     = 1e-7  // a change this small ends the fit if the free energy has not risen for plateau steps
+	still     = 1e-7  // a change this small ends the fit if the free energy has not risen in the last 25 steps (see plateau)
 	plateau   = 25    // after this many steps without progress, further changes of q are taken to be rounding
 
 	growth  = 1.3  // largest factor by which one step raises the damping or the limit of the damping
@@ -33,8 +35,8 @@ const (
 	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows again
 )
 
-// These are bounds on the relative error of a free energy. The error depends on the rules by which
-// the free energy is computed.
+// These constants bound the relative error of a free energy. The quadrature rules with which the
+// free energy is computed determine which of them holds.
 const (
 	rounding = 1e-13
 	sharp    = 1e-10 // expectations by quadrature rules of many points
@@ -42,13 +44,14 @@ const (
 	coarse   = 1e-4 // expectations by rules of few points, or by the quasi-random points of a [Program]
 )
 
-// ErrUnsettled is returned for a pooled fit whose steps did not settle. The result of such a fit is
-// the last q that it reached.
+// [Pooled] returns an error that wraps ErrUnsettled if it ends before its steps have become small
+// enough. Its result is then the last q that it reached.
 var ErrUnsettled = errors.New("the fit of the pooled records has not converged")
 
-// Pooled maximises the free energy of the given likelihoods together, and writes the natural
-// parameters of q to dst. A study without privacy whose clients have these likelihoods converges to
-// the same q. If point is true, Pooled finds the mode and the curvature at the mode instead.
+// Pooled fits q to the records of all clients in one place. It maximises the free energy of the sum
+// of the given log likelihoods, and writes the natural parameters of q to dst. A study without
+// privacy whose clients have these likelihoods converges to the same q. If point is true, Pooled
+// finds the mode and the curvature at the mode instead.
 //
 // Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
 // the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
@@ -161,11 +164,12 @@ type fit struct {
 
 	damping, most float64 // damping of the next step, and the present limit of the damping
 	flat          int     // number of steps since the free energy last rose
-	last, lowest  float64 // change of q in the last step, and the smallest change of q in any step
+	last, lowest  float64 // change of q in the last step, and the smallest change of q in any step since begin
 	stalled       int     // number of steps since the smallest change of q was reached
 }
 
-// begin computes the free energy at the current q and resets the state of the steps.
+// begin prepares for steps from the current q: it computes the free energy there, sets the damping
+// to 1 and forgets earlier steps.
 func (f *fit) begin() (err error) {
 	if f.expected, f.best, err = f.at(f.natural, f.prior, 1); err != nil {
 		return err
@@ -192,7 +196,8 @@ func (f *fit) run(most int) error {
 	return fmt.Errorf("%w after %d steps: the last one moved q by %.1g of its largest natural parameter", ErrUnsettled, most, f.last)
 }
 
-// step takes one step of the fit, and reports whether the fit has settled.
+// step takes one step of the fit and reports whether the fit has settled, so that no more steps are
+// needed.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {
@@ -228,7 +233,7 @@ func (f *fit) tolerance() float64 {
 	return f.likelihood.Tolerance()
 }
 
-// roughEnough returns the change at which the steps with rules of few points end.
+// roughEnough returns the change of q at or below which the fit stops to use rules of few points.
 func (f *fit) roughEnough() float64 {
 	if f.likelihood.Tolerance() == coarse {
 		return coarsest
@@ -283,8 +288,8 @@ func (f *fit) weights() []float64 {
 	return weight
 }
 
-// propose writes the q after the next step to f.next. It returns the change that the step would
-// make without damping.
+// propose computes the next plain step and writes the natural parameters after it to f.next. It
+// returns the relative change of the natural parameters that the step would make without damping.
 func (f *fit) propose() (change float64, err error) {
 	mean := make([]float64, f.family.Dim())
 	if err := f.family.Mean(mean, f.natural); err != nil {
@@ -303,9 +308,9 @@ func (f *fit) propose() (change float64, err error) {
 	return change / size, nil
 }
 
-// adapt chooses the damping of the next step, given the change of the last step and the free energy
-// after this step. If changes have not become smaller for plateau steps, the steps overshoot, and
-// adapt lowers the limit of the damping.
+// adapt chooses the damping of the next step. change is the change of q in the last step, and value
+// is the free energy after it. If the changes have not become smaller in the last 25 steps (the
+// constant plateau), adapt assumes that the steps overshoot and lowers the limit of the damping.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0

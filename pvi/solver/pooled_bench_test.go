@@ -68,8 +68,8 @@ func standardNormal(d int) []float64 {
 	return natural
 }
 
-// BenchmarkPooled fits pooled records. The fits should take at most 2 s for the counts and a
-// minute for 669 coordinates.
+// BenchmarkPooled measures fits of pooled records. The fit of the negative binomial counts should
+// take at most 2 s, and the fit with 669 coordinates at most a minute.
 func BenchmarkPooled(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -14,7 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ordinary returns a linear regression that learns the sd of its noise. The true sd is noise.
+// ordinary returns a linear regression with n records, in which the sd of the noise is a parameter.
+// The records are drawn with the sd noise and an intercept of location.
 func ordinary(n, columns int, noise, location float64, random *rand.Rand) *Regression {
 	d := columns + 2
 	l := NewRegression(d, Outcome{Family: study.Linear})
@@ -35,9 +36,9 @@ func ordinary(n, columns int, noise, location float64, random *rand.Rand) *Regre
 	return l
 }
 
-// Pooled fits of linear regressions with learned noise settle for any number of records, sd of the
-// noise and mean of the outcome. A natural-gradient step does not change the q at which they
-// settle.
+// The test fits linear regressions that learn the sd of their noise, for several numbers of
+// records, noise sds and intercepts. Each fit must settle, and a further natural-gradient step must
+// not change its q.
 func TestPooledSettles(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	for _, n := range []int{0, 1, 12, 400} {
@@ -148,9 +149,9 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// For any damping, extrapolation solves a linear fixed-point equation of n unknowns in n + 1
-// evaluations, as Walker and Ni (2011) prove, or a few more because of rounding. Plain steps would
-// need hundreds.
+// Anderson acceleration solves a linear fixed-point equation with n unknowns in n + 1 evaluations
+// (proven by Walker and Ni, 2011). The test allows a few more because of rounding, and tries
+// several values of the damping. Without acceleration the iteration would need hundreds of steps.
 func TestAndersonSolvesLinearEquations(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	const n = 5

@@ -29,11 +29,12 @@ type Program struct {
 	hessian                    []float64 // Hessian of the log density of the records plus this client's share of the log prior, at one point
 }
 
-// Base is the first q, before any client has changed it. The coordinates of θ are independent and
-// normal with these means and sds.
+// Base describes q before the first round. The coordinates of θ are then independent and normal
+// with these means and sds.
 type Base struct{ Mean, SD []float64 }
 
-// These are the numbers of points over which expectations are averaged.
+// Expectations are averages over averagedOver quasi-random points, or over roughlyOver points if
+// larger errors are allowed ([Approximation]).
 const (
 	averagedOver = 32
 	roughlyOver  = 4
@@ -87,8 +88,8 @@ func (p *Program) AddGradient(dst, theta []float64) float64 {
 	return value + p.addPrior(dst, theta)
 }
 
-// addPrior adds to dst the gradient of share·log(prior/base) at theta, and returns the value. It
-// does nothing if the prior equals the base.
+// addPrior adds to dst the gradient of share·log(prior/base) at theta, where share is p.share, and
+// returns the value of this expression. It does nothing if the prior equals the base.
 func (p *Program) addPrior(dst, theta []float64) float64 {
 	if p.prior == nil {
 		return 0
@@ -140,8 +141,8 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// place sets p.theta to the point of q that corresponds to the standard normal point z. root is the
-// Cholesky root of the covariance of q, or nil if q is diagonal.
+// place sets p.theta to the mean of q plus root·z. If z is standard normal, p.theta then has the
+// distribution q. root is the Cholesky root of the covariance of q, or nil if q is diagonal.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {

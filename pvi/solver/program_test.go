@@ -41,8 +41,9 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// With the same noise and θ, a record adds the same vector to a sum, whichever records were added
-// before it. In this test's model every record depends on different coordinates.
+// The test checks that a record adds the same vector to a sum, whichever records were added before
+// it. Noise and θ are the same each time. In this test's model different records depend on
+// different coordinates of θ.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)

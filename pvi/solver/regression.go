@@ -21,14 +21,14 @@ type Regression struct {
 	y        []float64
 	design   Design
 
-	// short is a rule with a fourth of the points of rule. brief states, for each record, whether
-	// both rules give the same expectations. AddExpected then uses the short rule. Both fields are
-	// nil unless [Regression.Compare] was called.
+	// short is a quadrature rule with a fourth of the points of the field rule. brief states for
+	// each record whether both rules give the same expectations. If they do, AddExpected uses short
+	// for this record. Both fields are nil unless [Regression.Compare] was called.
 	short *quadrature.Rule
 	brief []agreement
 }
 
-// An agreement is the result of a comparison of two rules for one record.
+// An agreement states whether two quadrature rules gave the same expectations for one record.
 type agreement byte
 
 const (
@@ -57,8 +57,8 @@ func NewRegression(dim int, o Outcome) *Regression {
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds a coordinate of θ, multiplied by value, to the current predictor. Coordinates must come
-// in increasing order.
+// Load adds the term value·θ[coordinate] to the current predictor of the current record. The terms
+// of a predictor must be loaded in increasing order of their coordinates.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
 // EndPredictor ends the current predictor. The next call of Load begins another one.
@@ -134,7 +134,7 @@ func (r *Regression) Reach(move []float64) float64 {
 	return most
 }
 
-// A workspace holds the vectors with which the expectations of one record are computed.
+// A workspace is scratch memory for the expectations of one record.
 type workspace struct {
 	mean, root []float64 // mean of the predictors, and the Cholesky root of the predictors' covariance by rows
 	eta, g, h  []float64
@@ -187,8 +187,9 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// choose returns the rule for the expectations of record i. rule is the rule for all records
-// without a short rule, and w holds the distribution of the record's predictors.
+// choose returns the quadrature rule for the expectations of record i. This is r.short if it gives
+// the same expectations for this record (see [Regression.Compare]), and the parameter rule
+// otherwise. w holds the distribution of the record's predictors.
 func (r *Regression) choose(rule *quadrature.Rule, i int, w *workspace) *quadrature.Rule {
 	if r.brief == nil || rule != r.rule {
 		return rule
@@ -205,8 +206,8 @@ func (r *Regression) choose(rule *quadrature.Rule, i int, w *workspace) *quadrat
 	return rule
 }
 
-// same reports whether both rules give the same value, gradient and Hessian of a record with the
-// outcome y, up to rounding.
+// same reports whether the rules r.short and r.rule give the same expected log likelihood, gradient
+// and Hessian of a record with the outcome y, up to rounding.
 func (r *Regression) same(w *workspace, y float64) bool {
 	var all [2][]float64
 	for i, rule := range []*quadrature.Rule{r.short, r.rule} {
@@ -301,9 +302,9 @@ func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 	return sum
 }
 
-// gather adds to e the expected derivatives of record i with respect to θ. It computes them by the
-// chain rule from the derivatives with respect to the predictors in w. If diagonal is true,
-// e.Hessian holds only the diagonal.
+// gather adds to e the expected derivatives of record i's log likelihood with respect to θ. It
+// computes them by the chain rule from w.sumG and w.sumH, which are derivatives with respect to the
+// record's predictors. If diagonal is true, e.Hessian holds only the diagonal.
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {

@@ -25,9 +25,10 @@ type Response interface {
 	// Mean returns the expected outcome, or NaN if the outcome is one of several classes.
 	Mean(eta []float64) float64
 
-	// Program returns the log likelihood as an expression of a record program, and makes the
-	// program predict y. eta is the predictor of the location, or a vector with the log odds of all
-	// classes. scale is the scale of the outcome, if the outcome has a scale.
+	// Program writes this response in a record program: it returns the log likelihood as an
+	// expression, and makes the program of b predict y. eta is the predictor of the location, or a
+	// vector with the log odds of all classes. scale is the scale of the outcome, if the outcome
+	// has a scale.
 	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
 
 	// Typical returns typical sizes of the derivatives of a record's log likelihood with respect to
@@ -51,8 +52,7 @@ type Described interface {
 
 	// Outcome returns an outcome as a function of the predictors eta and two numbers z. If the
 	// elements of z are independent standard normals, the outcome has the distribution of the
-	// response at eta. The function is continuous except where a discrete outcome jumps. indicator,
-	// poissonAt and class return such outcomes.
+	// response at eta. The function is continuous except where a discrete outcome jumps.
 	Outcome(eta []float64, z [2]float64) float64
 }
 
@@ -70,7 +70,9 @@ type Public struct {
 type Typical struct {
 	Slope     float64 // typical size of a large first derivative
 	Curvature float64 // typical size of the second derivative; 0 if public numbers give no estimate
-	Bound     float64 // plausible upper bound on a record's natural parameters for a regressor of length 1
+	// plausible upper bound on the natural parameters of one record's likelihood if its vector of
+	// regressors has length 1
+	Bound float64
 }
 
 // A Source returns random numbers that need not be secret. A Rand of math/rand/v2 is a Source.
@@ -179,8 +181,8 @@ func (probit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliProbit, y, eta)
 }
 
-// Typical implements [Response]. Slope is twice the derivative at η = 0, which is φ(0)/Φ(0). The
-// derivative itself has no upper bound.
+// Typical implements [Response]. Slope is twice the derivative at η = 0 of the log likelihood of y
+// = 1, which is φ(0)/Φ(0). The derivative itself has no upper bound.
 func (probit) Typical(Public) Typical { return Typical{2 * math.Sqrt(2/math.Pi), 2 / math.Pi, 1} }
 
 func (p probit) Draw(eta []float64, _ float64, r Source) float64 {
@@ -285,8 +287,8 @@ func (n negativeBinomial) Draw(eta []float64, scale float64, r Source) float64 {
 	return drawCount(n.Mean(eta)*distuv.Gamma{Alpha: scale, Beta: scale, Src: r}.Rand(), r)
 }
 
-// risingFactorial computes log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0. It returns the first
-// and the second derivative with respect to φ, and the value.
+// risingFactorial returns the value of log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0, and its
+// first and second derivatives with respect to φ.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -441,8 +443,8 @@ func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
 
 // class returns the number of a class, counted from 0. eta holds the log odds of the other classes
-// relative to class 0. If u is uniform in [0, 1], the classes have the probabilities that follow
-// from eta.
+// relative to class 0. class is the inverse of the distribution function: if u is uniform in [0,
+// 1], each class is returned with the probability that eta gives to it.
 func class(eta []float64, u float64) float64 {
 	largest := 0.0 // log odds of the baseline class
 	for _, e := range eta {
@@ -462,10 +464,10 @@ func class(eta []float64, u float64) float64 {
 	return float64(len(eta))
 }
 
-// varying is a base response with effects that vary between groups, which are added to the first
-// predictor. Each effect adds e^κ·p, where κ is the log of the effect's sd between groups and p is
-// the regressor times the standardised effect of the record's group. The pairs κ, p come after the
-// predictors of the base response.
+// varying adds effects that vary between groups to a response without such effects, its base. The
+// effects are added to the first predictor of the base. Each effect adds e^κ·p, where κ is the log
+// of the effect's sd between groups and p is the regressor times the standardised effect of the
+// record's group. The pairs κ, p come after the predictors of the base response.
 type varying struct {
 	Response // base response
 	effects  int

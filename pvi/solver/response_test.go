@@ -32,8 +32,9 @@ var responses = func() map[string]tested {
 	return all
 }()
 
-// outcomes returns all outcomes, or nil if they are real numbers. For counts, the list ends where
-// the probability of a count is negligible at the predictors of these tests.
+// outcomes returns all values that an outcome can take, or nil if the outcome is a real number.
+// Counts have no largest value, so the list omits counts whose probability is negligible at the
+// predictors of these tests.
 func (c tested) outcomes() (all []float64) {
 	n := map[study.OutcomeKind]int{study.Binary: 2, study.Class: c.of.Size() + 1, study.Count: 3000}[c.kind]
 	for y := range n {

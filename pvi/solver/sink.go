@@ -2,8 +2,8 @@ package solver
 
 import "fedpvi/dpmech"
 
-// A Sink passes the gradients of records from the evaluator of package gpu to the accumulator of a
-// mechanism.
+// A Sink receives the gradients of records from an evaluator of package gpu, and adds them to a
+// mechanism's sum, which clips them.
 type Sink struct {
 	Sum   *dpmech.Accumulator // accumulator of the current batch
 	dense []float64           // scratch space, all zeros between records

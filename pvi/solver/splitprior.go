@@ -5,7 +5,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior is a Solver that calls another Solver with the cavity raised to the power share.
+// splitPrior is the [Solver] that [SplitPrior] returns. It raises the cavity to the power share and
+// then calls the embedded Solver.
 type splitPrior struct {
 	Solver
 	share  float64

@@ -24,9 +24,9 @@ func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]
 func (w *witness) State() []byte        { return []byte("remembered") }
 func (w *witness) Restore([]byte) error { return nil }
 
-// If M clients split the prior, their cavity is prior^(1/M), and the prior times their factors
-// is the product of their posteriors (Tresp 2000). Each of the 4 posteriors has natural
-// parameters 10, 20, ...
+// The test checks two properties of a prior that is split among M clients. The cavity of each
+// client is prior^(1/M). The prior times the factors of all clients equals the product of the
+// clients' posteriors (Tresp 2000). Each of the 4 posteriors has natural parameters 10, 20, ...
 func TestSplitPrior(t *testing.T) {
 	const clients = 4
 	prior := []float64{1, -2, 3, 0.5}

@@ -8,14 +8,15 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A SumDescent runs one gradient descent for all clients of a study. In each round it opens the sum
-// of the clients' gradients. Each sum is one step of [DPSVI] on all records. The server and all
-// sites use the same sums and therefore compute the same q. The option Steps counts the steps of
-// the whole study, and Average is a share of these steps.
+// A SumDescent runs one gradient descent for all clients of a study. Each round opens the noisy sum
+// of the gradients of all clients' records, and takes one step of [DPSVI] with it. The server and
+// all sites use the same sums and therefore compute the same q. The option Steps counts the steps
+// of the whole study, and Average is a share of these steps.
 //
 // A SumDescent stores no q between calls. Instead, every call takes a state as an argument. A state
-// is a vector that is a function of the sums so far and of public draws. If the floating-point
-// libraries of two machines round differently, their states differ in the last bits.
+// is a vector that encodes q and the progress of the descent. It is a function of the sums so far
+// and of public random numbers. If the floating-point libraries of two machines round differently,
+// their states differ in the last bits.
 //
 // A SumDescent is not safe for concurrent use.
 type SumDescent struct {
@@ -61,8 +62,8 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 // Size returns the number of elements of an opened sum.
 func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
-// Start returns the state before the first sum. Its q is the base of the program, with sds reduced
-// to at most InitialSD.
+// Start returns the state before the first sum. Its q is the [Base] of the program, but no sd is
+// larger than the option InitialSD.
 func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
 
 // Check returns an error if state is not a state of this descent or has an element that is not
@@ -77,17 +78,17 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns the query for gradients at θ = m + s∘epsilon, where m and s are the mean and sds of
-// the state's q and ∘ multiplies element by element. The query is valid until the next call of a
-// method.
+// Query returns the query that asks for the records' gradients at θ = m + s∘epsilon. Here m and s
+// are the mean and sds of the state's q, and ∘ multiplies element by element. The query is valid
+// until the next call to a method of s.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
-// Step returns the state after a sum, in the memory of next. sum is the opened noisy sum of all
-// records' gradients at the θ of Query(state, epsilon). Step returns false if an element of the new
-// state is not finite.
+// Step takes one step of the descent. It returns the state after the step, in the memory of next.
+// sum is the opened noisy sum of all records' gradients at the θ of Query(state, epsilon). Step
+// returns false if an element of the new state is not finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)

@@ -20,10 +20,11 @@ import (
 //
 // by stochastic gradients with the optimiser Adam (Kingma and Ba 2015). It draws θ = m + Rε, where
 // m and RRᵀ are the mean and covariance of q, and ascends in coordinates in which q is standard
-// normal at the beginning of the round. The gradient is the path derivative only, because the
-// variance of this estimate is zero if q is exact (Roeder, Wu and Duvenaud, "Sticking the landing",
-// 2017). Draws come in antithetic pairs ε, −ε. The step size falls linearly towards zero, and SVI
-// proposes the average over the second half of the steps.
+// normal at the beginning of the round. It estimates the gradient by the path derivative, which is
+// the derivative through θ with the parameters of log q held fixed. The variance of this estimate
+// is zero if q is exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in
+// antithetic pairs ε, −ε. The step size falls linearly towards zero, and SVI proposes the average
+// over the second half of the steps.
 //
 // SVI uses the records without noise. A mechanism must make the proposals private.
 type SVI struct {
@@ -51,7 +52,7 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 	return nil, c.result(dst, p)
 }
 
-// A climb is the state of one call of Propose. It uses coordinates u with θ = m₀ + R₀u, where m₀
+// A climb is the state of one call to Propose. It uses coordinates u with θ = m₀ + R₀u, where m₀
 // and R₀ are the mean of q and the root of its covariance at the beginning. In these coordinates q
 // is N(0, I) at the beginning and N(mean, LLᵀ) later, where L is lower triangular or diagonal. The
 // diagonal of L is stored as its logarithm.
@@ -96,8 +97,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// If x is zero, q is as at the beginning: its mean in the coordinates u is 0, and L is I,
-		// because the diagonal of L is stored as its logarithm.
+		// x begins at zero. This is the q of the beginning, because its mean in the coordinates u
+		// is 0, and its root L is the identity, whose diagonal is stored as log 1.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
@@ -169,7 +170,8 @@ func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	}
 }
 
-// draw adds the path derivative at the draw c.eps, multiplied by weight, to the gradient.
+// draw adds to c.gradient the estimate of the gradient from one draw of θ, multiplied by weight.
+// c.eps holds the standard normals from which θ is computed.
 func (c *climb) draw(weight float64) {
 	c.place()
 	clear(c.slope)
@@ -342,7 +344,7 @@ func cholesky(covariance []float64, d int) []float64 {
 }
 
 // normals fills v with standard normal variates from src by the method of Box and Muller (1958).
-// These numbers do not protect records.
+// They must not be used as privacy noise.
 func normals(v []float64, src *dpmech.Stream) {
 	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
 	for i := 0; i < len(v); i += 2 {

@@ -1,6 +1,7 @@
 package solver
 
-// Times returns the likelihood in which each record of l occurs the given number of times.
+// Times returns a likelihood that counts each record of l the given number of times, which need not
+// be whole.
 func Times(l Likelihood, times float64) Likelihood {
 	if times == 1 {
 		return l

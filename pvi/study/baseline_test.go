@@ -38,8 +38,8 @@ synthetic.records_per_client = 10
 baseline = "dp-sgld"
 `
 
-// A study with a baseline needs certain keys, and Parse refuses keys that the baseline would not
-// use.
+// The test checks that Parse refuses a study with a baseline if a key that the baseline needs is
+// missing, or if a key is given that the baseline would not use.
 func TestBaseline(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},

@@ -17,8 +17,8 @@ const (
 	Categorical ColumnType = "categorical" // values are declared levels
 	Ordered     ColumnType = "ordered"     // values are declared levels, lowest first, with scores 0, 1, 2, ...
 
-	// date is the type of a column of dates in a study file. Such a column is a numeric column of
-	// years, see [Column.Dated].
+	// A study file gives the type date to a column of dates. Parse turns it into a Numeric column
+	// of years ([Column.Dated]), so no [Column] has this type.
 	date ColumnType = "date"
 )
 
@@ -45,7 +45,7 @@ type Column struct {
 	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
 	Imputed string   // value that replaces a missing value if Missing is Impute, written as in a file
 
-	Found *Bounds // bounds that a standardisation found; nil if no bounds were found for the column
+	Found *Bounds // narrower bounds that a [Standardisation] found; nil if none has found bounds for this column
 
 	// Transform is applied to a numeric column before scaling; the default is no transform. Scaling
 	// subtracts the middle of the transformed bounds and divides by half of their width. If Spread
@@ -98,7 +98,8 @@ func (c *Column) mapped() (low, high float64) {
 }
 
 // Middle returns the transformed value that scaling maps to 0. The scaled value is (transformed
-// value − Middle)/Half, which is in [−1, 1] unless the study gives a centre and a spread.
+// value − Middle)/Half. It is in [−1, 1] for values within the bounds, unless the study gives a
+// centre and a spread.
 func (c *Column) Middle() float64 {
 	if c.Spread > 0 {
 		return c.Centre
@@ -107,8 +108,7 @@ func (c *Column) Middle() float64 {
 	return low + (high-low)/2
 }
 
-// Half returns the difference between the transformed value that scaling maps to 1 and the
-// transformed value that scaling maps to 0.
+// Half returns the unit of scaling: scaling maps the transformed value Middle + Half to 1.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread
@@ -200,7 +200,8 @@ func readBounds(t *document.Table, c *Column) {
 	c.Low, c.High = bounds[0], bounds[1]
 }
 
-// readScaling reads the keys that map a numeric column with bounds to the model's scale.
+// readScaling reads the keys that state how a numeric column is mapped to the model's scale:
+// transform, centre and spread.
 func readScaling(t *document.Table, c *Column) {
 	if readChoice(t, "transform", &c.Transform, Log, Log1p) {
 		if low := c.Transform.Of(c.Low); math.IsNaN(low) || math.IsInf(low, 0) {

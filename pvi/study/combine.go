@@ -6,12 +6,13 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Combination is the rule by which the releases of a round move λ.
+// A Combination is the rule that computes from the releases of all clients in a round by how much λ
+// moves.
 type Combination string
 
-// BySum, ByMedian and ByTrimmed are the combinations. The robust combinations are functions of
-// published releases, so they cost no privacy. They are useful if all clients have about the same
-// number of records.
+// The median and the trimmed mean are robust: a few clients with unusual releases change them
+// little. They are computed from releases that are published anyway, so they cost no privacy. They
+// are useful if all clients have about the same number of records.
 const (
 	BySum     Combination = "sum"     // sum of the releases; the default
 	ByMedian  Combination = "median"  // number of releases times the median of each element
@@ -21,10 +22,10 @@ const (
 // Robust reports whether c bounds the influence of a minority of clients on the result.
 func (c Combination) Robust() bool { return c == ByMedian || c == ByTrimmed }
 
-// Loss returns the variance of c divided by the variance of the sum, for releases with Gaussian
-// noise and Gaussian differences between clients. The returned value is the limit for many clients,
-// which is also the largest: π/2 for the median, and 1.2 for the trimmed mean (Huber and Ronchetti,
-// Robust Statistics, 2009, section 1).
+// Loss returns the price of robustness: the variance of the combination c divided by the variance
+// of the sum. The noise and the differences between clients are assumed to be Gaussian. Loss
+// returns the limit of this ratio for many clients, which is also its largest value: π/2 for the
+// median, and 1.2 for the trimmed mean (Huber and Ronchetti, Robust Statistics, 2009, section 1).
 func (c Combination) Loss() float64 {
 	switch c {
 	case ByMedian:
@@ -35,9 +36,9 @@ func (c Combination) Loss() float64 {
 	return 1
 }
 
-// readCombine reads how releases are combined. A robust combination needs releases that are the
-// difference between a client's own factor and a share of λ, and the factor must not depend on the
-// round.
+// readCombine reads the key federation.combine. It refuses a robust combination unless each
+// client's release is published, and is the difference between a factor that does not depend on the
+// round and a public share of λ.
 func readCombine(s *Study, federation *document.Table) {
 	f := &s.Federation
 	f.Combine = BySum

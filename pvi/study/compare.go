@@ -7,9 +7,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Compare has the options of a release that serves to compare studies. Each client holds out
-// randomly chosen records. After the other rounds it releases a noisy sum of the log predictive
-// densities of these records.
+// A Compare has the options of a last round that measures how well the study predicts, so that
+// studies can be compared. Each client holds out randomly chosen records from the fit. In the last
+// round it releases a noisy sum of their log predictive densities.
 type Compare struct {
 	HeldOut float64 // probability with which a record or a person is held out
 	Share   float64 // share of the privacy budget
@@ -18,9 +18,9 @@ type Compare struct {
 	Low, High float64
 }
 
-// OutcomeScale describes the outcome and the scale of its density. If the description is the same
-// for two studies, their log predictive densities can be compared. It is empty for a model without
-// an outcome.
+// OutcomeScale returns a text that tells whether two studies can be compared by their log
+// predictive densities: they can if the text is the same for both. It describes the outcome and the
+// scale of its density. It is empty for a model without an outcome.
 func (s *Study) OutcomeScale() string {
 	c, ok := s.Column(s.Model.Outcome)
 	switch {
@@ -46,16 +46,19 @@ const (
 	mostHeldOut         = 0.5
 	defaultCompareShare = 0.1
 
-	// belowUniform and aboveUniform are the distances, in nats, from the log density of the uniform
-	// distribution to the ends of the default range.
+	// By default, log predictive densities are clipped to a range around u, the log density of the
+	// uniform distribution. The range begins at u − belowUniform and ends at u + aboveUniform, in
+	// nats.
 	belowUniform, aboveUniform = 4, 3
 
-	mostNats  = 1000 // largest absolute value of an end of the range
-	leastNats = 0.01 // smallest width of the range; a narrower range would say nothing about a model, and could be rounded to zero
+	mostNats = 1000 // largest absolute value of an end of the range
+	// smallest width of the range; in a narrower range all models would have nearly the same score,
+	// and the width could be rounded to zero
+	leastNats = 0.01
 )
 
-// readCompare reads the table [compare]. private reports whether the study finds the scale of its
-// columns under noise.
+// readCompare reads the table [compare] and adds the last round to the study. private states
+// whether a private release finds the scale of the columns, which [compare] does not allow.
 func readCompare(s *Study, root, inference *document.Table, private bool) {
 	if !root.Has("compare") {
 		return
@@ -94,9 +97,10 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 	}
 }
 
-// readScoreRange reads the range of log predictive densities. The default range contains the log
-// density of a uniform outcome. For discrete outcomes, whose densities are probabilities, it ends
-// at 0. There is no default for a program, because the scale of its density is not known.
+// readScoreRange reads the range to which log predictive densities are clipped. The default range
+// contains the log density of a uniform outcome. For discrete outcomes, whose densities are
+// probabilities, it ends at 0. There is no default for a program, because the scale of its density
+// is not known.
 func readScoreRange(s *Study, c *Compare, t *document.Table) {
 	if ends, ok := t.Floats("clip"); ok {
 		if len(ends) != 2 || !(ends[1]-ends[0] >= leastNats) || !(math.Abs(ends[0]) <= mostNats && math.Abs(ends[1]) <= mostNats) {

@@ -37,7 +37,8 @@ clients = 3
 synthetic.records_per_client = 100
 `
 
-// The table [compare] adds a round to the study. The default range follows from the outcome.
+// The test checks that the table [compare] adds a round to the study, and that the default range of
+// log predictive densities follows from the bounds or levels of the outcome.
 func TestCompare(t *testing.T) {
 	for _, c := range []struct {
 		overrides []study.Override

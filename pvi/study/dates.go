@@ -24,8 +24,8 @@ func (c *Column) Day(years float64) calendar.Day {
 	return c.Since + calendar.Day(math.Round(years*daysPerYear))
 }
 
-// Text returns a value of a numeric column as text, in the form of a file of records: the shortest
-// text of a number, or a day such as 2020-12-31.
+// Text returns a value of a numeric column as a file of records would contain it: a day such as
+// 2020-12-31 for a column of dates, and otherwise the shortest decimal number that is read as x.
 func (c *Column) Text(x float64) string {
 	if c.Dated {
 		return c.Day(x).String()
@@ -33,13 +33,14 @@ func (c *Column) Text(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// whole reports whether every value of a numeric column can be a whole number: the column has whole
-// bounds, and has neither a transform nor dates.
+// whole reports whether a numeric column can serve as a column of whole numbers. Its bounds must be
+// whole, and it must have neither a transform nor dates.
 func (c *Column) whole() bool {
 	return c.Transform == "" && !c.Dated && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High)
 }
 
-// asDay returns the day of a TOML value such as 2020-12-31, with or without quotes.
+// asDay converts a TOML value such as 2020-12-31, with or without quotes, to a day. It returns
+// false if the value is not a day.
 func asDay(value any) (calendar.Day, bool) {
 	return calendar.Parse(fmt.Sprint(value))
 }

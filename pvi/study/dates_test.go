@@ -32,8 +32,9 @@ func julianDay(y, m, d int) int {
 	return d - 32075 + 1461*(y+4800+shift)/4 + 367*(m-2-12*shift)/12 - 3*((y+4900+shift)/100)/4
 }
 
-// A date is the number of days since the declared day, divided by 365.25. The test counts the days
-// independently. Writing a day and reading it again gives the same number.
+// The test checks that the value of a date is the number of days since the declared day, divided by
+// 365.25. It counts the days by an independent formula. A day that is written as text and read
+// again must have the same value.
 func TestYears(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
 	if err != nil {
@@ -90,7 +91,8 @@ func TestWrongDates(t *testing.T) {
 	}
 }
 
-// An event on a column of dates is a comparison with a day.
+// The key positive of a column of dates is a comparison with a day. The test checks which
+// comparisons Parse accepts, and the errors for others.
 func TestEventOfDates(t *testing.T) {
 	for positive, want := range map[string]string{
 		">= 2021-01-01": "", "< 2021-01-01": "", "> 3": "has dates, write", ">= 2500-01-01": "is the same for every value",

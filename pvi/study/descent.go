@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent has the options of the solver DPSVI. The solver DPSEP uses the options for steps and
-// batches. If an option may be 0, the value 0 means that the option is derived from public numbers.
+// Descent has the options of the solver DPSVI. The solver DPSEP uses those about steps and batches.
+// The value 0 means that the option is derived from public numbers, where the field says so.
 type Descent struct {
 	Steps     int     // number of steps in each round; 0 to derive the number
 	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive the step size
@@ -16,17 +16,18 @@ type Descent struct {
 	Gradients Gradients
 	Optimiser Optimiser
 	Decay     float64 // last step size as a share of StepSize; step sizes fall linearly; default 0.05
-	Average   float64 // share of the steps, at the end of a round, over which q is averaged; default 0.5
+	Average   float64 // fraction of a round's steps, counted from its end, over which q is averaged; default 0.5
 	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive the bound
 
-	// StartShare is the share of the budget, in μ², that a client spends on a release of its
-	// records' statistics. The first round of the client then starts at the q that is computed from
-	// the statistics. If StartShare is 0, no statistics are released and the first round starts at
-	// the q of the plan.
+	// StartShare is the share of the budget, in μ², that a client spends on one release of noisy
+	// sums of its records' sufficient statistics, before its first steps. These steps then start at
+	// the q that is computed from the sums. If StartShare is 0, no statistics are released and the
+	// first round starts at the q of the plan.
 	StartShare float64
 }
 
-// Gradients is the kind of gradients that a record contributes to a step.
+// Gradients states which gradients of its log likelihood a record contributes to a step: only that
+// with respect to the mean of q, or also that with respect to the sds of q.
 type Gradients string
 
 // Kinds of gradients.
@@ -100,8 +101,8 @@ func readDescent(s *Study, t *document.Table) {
 	}
 }
 
-// checkDescent refuses keys that do not fit the number of records or the adjacency. It must be
-// called after the number of records and the adjacency have been read.
+// checkDescent refuses options of [Descent] that do not fit federation.nominal_records or the
+// adjacency. It must be called after these two keys have been read.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return
@@ -161,8 +162,8 @@ func readStart(s *Study, t *document.Table) {
 	}
 }
 
-// checkSummed refuses keys that apply only to clients that take their own steps. It is called for
-// studies in which q moves by sums of the gradients of all clients.
+// checkSummed is called for studies in which each step uses the sum of the gradients of all
+// clients. It refuses keys that apply only to clients that take steps by themselves.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string
@@ -180,8 +181,8 @@ func checkSummed(d *Descent, t *document.Table) {
 	}
 }
 
-// share reads a number in (0, 1], or in [0, 1] if zero is true. If t does not have the key, share
-// returns fallback.
+// share reads a number in (0, 1], or in [0, 1] if the parameter zero is true. It reports an error
+// for other numbers. If t does not have the key, share returns fallback.
 func share(t *document.Table, key string, fallback float64, zero bool) float64 {
 	v, ok := t.Float(key)
 	if !ok {

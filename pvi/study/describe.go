@@ -6,11 +6,12 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Describe has the options of tables that describe the records: counts by level, histograms, and
-// the sums from which means and sds follow. Package describe defines the release.
+// A Describe has the options of the noisy tables that describe the records: counts by level,
+// histograms, and the sums from which means and sds are computed. Package describe computes the
+// tables.
 type Describe struct {
 	Columns []int   // indices of the described columns, in the order of the study
-	By      int     // index of the column whose levels divide the tables; −1 if no column divides them
+	By      int     // index of the column for each of whose levels there are separate tables; −1 if there is no such column
 	Bins    int     // number of bins of a histogram
 	Share   float64 // share of the privacy budget
 }
@@ -69,8 +70,8 @@ func readDescribe(s *Study, root *document.Table) {
 	}
 }
 
-// readDescribed reads the names of the described columns. The default is all columns except the
-// column that divides the tables.
+// readDescribed reads the names of the columns that the tables describe. The default is all columns
+// except the column d.By, whose levels have separate tables.
 func readDescribed(s *Study, d *Describe, t *document.Table) {
 	names, ok := t.Strings("columns")
 	if !ok {

@@ -56,8 +56,8 @@ synthetic.records_per_client = 100
 	}
 }
 
-// A study with [describe] and no [model] has one round and spends its whole budget on the tables.
-// Keys that need a model are refused.
+// The test checks that a study with [describe] and no [model] has one round and spends its whole
+// budget on the tables. Parse must refuse keys that have a meaning only with a model.
 func TestStudyWithoutModel(t *testing.T) {
 	const text = `
 study = { version = 2, name = "alone" }

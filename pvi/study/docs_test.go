@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// readers contains the names of the functions and methods that read a key of the language. Their
-// first text argument is the key.
+// readers contains the names of the functions and methods with which this package reads a key of a
+// study. The key is the first argument that is a string literal.
 var readers = map[string]bool{
 	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,
 	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "share": true, "needs": true,
 }
 
-// readKeys returns the keys that the sources of this package read, and all string literals in
-// these sources. Keys that are read in a loop or passed to a function are only among the
-// literals.
+// readKeys scans the sources of this package. It returns the keys that occur as literals in calls
+// to the functions in readers, and all string literals. Keys that reach these functions in a
+// variable are only among the string literals.
 func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")

@@ -44,7 +44,8 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// Parse returns a study. The study lists its coefficients, and has default values for absent keys.
+// This example parses a study, and prints its coefficients, the scale of a column, and default
+// values of keys that the study leaves out.
 func ExampleParse() {
 	s, err := study.Parse("beetles.toml", []byte(beetles))
 	if err != nil {

@@ -13,8 +13,8 @@ const (
 	maxComponents = 64
 )
 
-// readModel reads the table [model] into s. It reports whether a private release must find the
-// scale of the columns.
+// readModel reads the table [model] into s. It returns true if the table has standardise =
+// "private", so that a private release must find the scale of the columns.
 func readModel(s *Study, root *document.Table) (private bool) {
 	t := root.Table("model")
 	if root.Has("describe") && !root.Has("model") {
@@ -52,7 +52,8 @@ func readModel(s *Study, root *document.Table) (private bool) {
 	return private
 }
 
-// readFamilyKeys reads keys that only some families have, and refuses them for others.
+// readFamilyKeys reads those keys of [model] that have a meaning only for some families, such as
+// noise_sd, and refuses them for other families.
 func readFamilyKeys(s *Study, t *document.Table) {
 	m := &s.Model
 	keys := m.Family.find().keys
@@ -132,7 +133,8 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 }
 
-// readEvent reads the condition on column c under which the outcome is 1.
+// readEvent reads the key positive, the condition on the outcome's column c under which the outcome
+// counts as 1. It does nothing if the outcome is not binary.
 func readEvent(s *Study, t *document.Table, c *Column) {
 	m := &s.Model
 	if m.Kind() != Binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
@@ -186,8 +188,8 @@ func parseEvent(text string, c *Column) (event *Event, problem string) {
 	return nil, strconv.Quote(text) + ` is not a comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
 }
 
-// comparable returns the value of a numeric column that is written in a comparison: a number, or a
-// day of a column of dates.
+// comparable parses the right-hand side of a comparison with column c: a number or, if c has dates,
+// a day. It returns the number as a value of the column. ok is false if text is neither.
 func (c *Column) comparable(text string) (value float64, ok bool) {
 	if c.Dated {
 		day, ok := asDay(text)
@@ -315,8 +317,8 @@ func readTerms(s *Study, t *document.Table) {
 	s.Model.Terms = terms
 }
 
-// countCoefficients returns the number of coefficients of the terms. The count ends when the number
-// exceeds maxParameters.
+// countCoefficients returns the number of coefficients that the terms have together, or
+// maxParameters+1 if there are more than maxParameters.
 func countCoefficients(s *Study, terms []Term) int {
 	total := 0
 	for _, term := range terms {

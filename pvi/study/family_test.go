@@ -139,8 +139,8 @@ federation = { nominal_records = 9`, "", `no public number bounds the effect of 
 	}
 }
 
-// A transform is applied before a column is mapped to [−1, 1]. If the study gives a public centre
-// and spread, they determine the map instead.
+// The test checks that a transform is applied before a column is mapped to [−1, 1] by its bounds,
+// and that a public centre and spread, if given, replace the bounds in this map.
 func TestScaling(t *testing.T) {
 	s, err := parseModel(`family = "linear", outcome = "age", noise_sd = 3, terms = ["gain"]`)
 	if err != nil {

@@ -8,18 +8,19 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Formula is a model that the study gives as a regression formula. The program of the model is
-// the translation of this formula.
+// A Formula is a model that the study gives as a regression formula, such as "y ~ age + (1 |
+// clinic)". [Parse] translates it into a [Program].
 type Formula struct {
-	Text   string // formula of the study
+	Text   string // formula, as the study has it
 	Family string // family and its link, in the spelling of the study
 	Priors []formula.Prior
 
-	// Varying reports whether the formula has effects of groups, curves or monotonic effects.
+	// Varying is true if the formula has effects that vary between groups, curves such as s(age),
+	// or monotonic effects such as mo(grade).
 	Varying bool
 
-	// Effects is the program that computes the correlated effects of groups as generated
-	// quantities. It is nil if there are no correlated effects.
+	// Effects is a second program, which computes the correlated effects of groups from the
+	// parameters, for reports. It is nil if the formula has no correlated effects.
 	Effects *syntax.Program
 }
 
@@ -74,7 +75,7 @@ func readFormula(s *Study, t, prior *document.Table) {
 	s.findIntegers()
 }
 
-// columnOfFormula returns the description of a column in the form that package formula expects.
+// columnOfFormula converts the declaration of a column to the type that package formula expects.
 func columnOfFormula(c *Column) formula.Column {
 	if c.Type != Numeric {
 		return formula.Column{Name: c.Name, Levels: c.Levels}
@@ -86,7 +87,8 @@ func columnOfFormula(c *Column) formula.Column {
 	}
 }
 
-// reportFormula reports the error err at the key of the document that caused the error.
+// reportFormula reports the error err, from the translation of a formula, at the key that caused
+// it: the family, a prior, or the formula.
 func reportFormula(err error, t, prior *document.Table) {
 	var family *formula.FamilyError
 	var of *formula.PriorError
@@ -100,7 +102,8 @@ func reportFormula(err error, t, prior *document.Table) {
 	}
 }
 
-// addVariable adds a variable to the data block of the program of a formula.
+// addVariable declares to the formula's program which column, or which indicator of a level,
+// provides the values of the data variable v.
 func (s *Study) addVariable(v formula.Variable, t *document.Table) {
 	part := ProgramPart{Column: s.ColumnIndex(v.Column)}
 	if v.Is != "" {

@@ -66,8 +66,8 @@ func TestNumbersOfAFormula(t *testing.T) {
 	}
 }
 
-// Parse refuses formulas that cannot be used, and keys that have no meaning for a formula. The
-// error gives a remedy.
+// The test checks that Parse refuses formulas with errors, and keys that have no meaning beside a
+// formula. The error gives a remedy.
 func TestKeysOfFormulas(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"age + dose", "age + height", "1:15: E601 height is not a column"},

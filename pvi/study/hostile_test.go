@@ -9,8 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Parse reads or refuses malicious documents of the largest allowed size in the time of a few
-// passes over them, and its errors are short. A quadratic algorithm would take minutes.
+// The test passes malicious documents of the largest allowed size to Parse. Parse must finish in
+// the time of a few passes over the document, and its errors must be short. An algorithm whose time
+// grows with the square of the size would take minutes.
 //
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them

@@ -48,11 +48,11 @@ func readIntervals(s *Study, t *document.Table) {
 	t.Errorf("intervals", "is missing: %s. Write intervals = %q to report point estimates alone%s", s.whyDishonest(), NoIntervals, instead)
 }
 
-// Honest reports whether the sds that the study's method computes include every known source of
-// uncertainty: the privacy noise, and correlations of coefficients. Honest returns true for studies
-// with the solver Scoring or without a model, for studies with private steps and a last round
-// ([OneStep]), and for studies without privacy whose q has a full covariance and whose posterior
-// has one mode.
+// Honest reports whether the study's intervals can be relied on. The sds that its method computes
+// must include every known source of uncertainty: the privacy noise, and correlations of
+// coefficients. Honest returns true for studies with the solver Scoring or without a model, for
+// studies with private steps and a last round ([OneStep]), and for studies without privacy whose q
+// has a full covariance and whose posterior has one mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {
@@ -64,9 +64,9 @@ func (s *Study) Honest() bool {
 	return in.Sampled() && in.NoiseAware == OneStep
 }
 
-// single reports whether the posterior of the model is assumed to have a single mode, so that q can
-// cover the posterior. A program is assumed to have a single mode, because its author can know
-// this.
+// single reports whether the posterior is taken to have a single mode, so that one Gaussian q can
+// describe it. This is so for regressions and for programs. A program may have several modes, but
+// its author can know this.
 func (m *Model) single() bool { return !m.general() || m.Family == ByProgram }
 
 func (s *Study) whyDishonest() string {
@@ -86,9 +86,9 @@ func (s *Study) whyDishonest() string {
 // Points reports whether the study reports only point estimates.
 func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
 
-// Doubt returns a sentence that must be shown beside intervals that leave out a known source of
-// uncertainty ([Study.Honest]). It returns "" for other intervals. Only studies of version 1 can
-// have intervals that leave out a known source.
+// Doubt returns a warning that must be shown beside the study's intervals if they leave out a known
+// source of uncertainty ([Study.Honest]). Otherwise it returns "". Only studies of version 1 can
+// have such intervals.
 func (s *Study) Doubt() string {
 	if s.Version > 1 || s.Honest() {
 		return ""

@@ -15,8 +15,9 @@ func with(version string, more ...string) []study.Override {
 	return all
 }
 
-// In version 2 only the solvers below have honest intervals, for every model and privacy unit. A
-// study with another solver is refused unless it writes intervals = "none".
+// The test parses studies of version 2 with every solver, for several models and for every privacy
+// unit. Only some solvers have honest intervals ([study.Study.Honest]). With another solver Parse
+// must refuse the study unless it has intervals = "none".
 func TestEverySolverIsHonestOrRefused(t *testing.T) {
 	models := []string{
 		`{ family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }`,
@@ -56,8 +57,8 @@ func TestEverySolverIsHonestOrRefused(t *testing.T) {
 	}
 }
 
-// Since version 2, a study whose method has no honest intervals is refused unless it writes
-// intervals = "none". Version 1 does not have this key.
+// The test checks that Parse refuses a study of version 2 whose method has no honest intervals,
+// unless the study has intervals = "none". In version 1 Parse must refuse this key.
 func TestIntervals(t *testing.T) {
 	const (
 		svi     = `{ rounds = 30, solver = "dp-svi" }`

@@ -7,7 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Parse accepts a split prior only for one synchronous round with a solver that uses the prior.
+// The test checks that Parse accepts local_prior = "split" only in a study of one synchronous round
+// whose solver uses the prior.
 func TestLocalPrior(t *testing.T) {
 	const head = `
 [study]

@@ -14,7 +14,7 @@ type Model struct {
 	Outcome  string   // name of the outcome's column; empty for a mixture
 	Positive *Event   // condition under which a binary outcome is 1; nil for other outcomes
 	Terms    []Term   // terms in the order of the document, the intercept first
-	OneHot   bool     // whether all levels of a categorical column have an indicator; otherwise the first has none
+	OneHot   bool     // whether every level of a categorical column has a coefficient; otherwise the first level has none
 	Groups   []Group
 
 	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
@@ -58,10 +58,10 @@ const (
 type family struct {
 	name Family
 	kind OutcomeKind
-	keys []string // keys of [model] that only this family has
+	keys []string // keys of [model] that this family has and some others do not
 
-	// says is a sentence about the distribution of a regression's outcome, for the review of a
-	// study. The method Sentence replaces the names in braces.
+	// says is a sentence that tells the reviewers of a study how a regression's outcome is
+	// distributed. [Model.Sentence] replaces the names in braces.
 	says string
 
 	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. If the
@@ -69,12 +69,12 @@ type family struct {
 	// its name, and otherwise "".
 	unit, ratio string
 
-	curved bool // whether there is a public bound on the curvature of a record's log likelihood
+	curved bool // whether the curvature of a record's log likelihood has a bound that depends only on public numbers
 	scale  Scale
 }
 
-// A Scale is a scale parameter of the outcome that the model learns. The zero Scale means that the
-// model learns no scale.
+// A Scale describes the parameter that a model learns for the spread of its outcome, such as the sd
+// of the noise. The zero Scale means that the model has no such parameter.
 type Scale struct {
 	Prior string // key of the parameter's prior in the table [prior]
 	Name  string // name of the parameter; empty if the model is not a regression
@@ -149,8 +149,8 @@ func (m *Model) Kind() OutcomeKind {
 	return m.Family.find().kind
 }
 
-// Sentence returns a sentence about the distribution of a record's outcome, for the review of a
-// study. predictor is the text for the predictor η.
+// Sentence returns a sentence that tells the reviewers of a study how a record's outcome is
+// distributed. predictor is the text that stands for the linear predictor η.
 func (m *Model) Sentence(predictor string) string {
 	of, positive := m.Family, ""
 	if of == NeuralNetwork {
@@ -225,8 +225,9 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group gives every level of a categorical column its own coefficients. These coefficients are
-// draws from one distribution with a learned sd. An example is "1 + age | clinic".
+// A Group is a group term of a model, such as "1 + age | clinic". It gives every level of the
+// categorical column By its own intercept or slopes, which have a common normal distribution with a
+// learned sd.
 type Group struct {
 	By        string
 	Intercept bool
@@ -242,8 +243,8 @@ func (g Group) Effects() []string {
 	return append(effects, g.Slopes...)
 }
 
-// Reads returns the indices of the columns that the model or the tables of [Describe] use. The
-// indices increase.
+// Reads returns the indices, in increasing order, of the columns that the model uses or that the
+// tables of [Describe] describe.
 func (s *Study) Reads() []int {
 	used := s.Modelled()
 	if d := s.Describe; d != nil {
@@ -256,7 +257,7 @@ func (s *Study) Reads() []int {
 	return slices.Compact(used)
 }
 
-// Modelled returns the indices of the columns that the model uses. The indices increase.
+// Modelled returns the indices of the columns that the model uses, in increasing order.
 func (s *Study) Modelled() []int {
 	var used []int
 	add := func(name string) {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware is the way to compute a second posterior for the report. This posterior includes the
-// privacy noise.
+// NoiseAware is the way in which a study with private steps computes a second posterior for the
+// report. This posterior is wider than q, because it includes the privacy noise.
 type NoiseAware string
 
 const (
@@ -15,21 +15,21 @@ const (
 	// the rounds. The mean of the second posterior is a Newton step from q. The covariance of this
 	// posterior includes the noise in the gradient and in the curvature.
 	OneStep NoiseAware = "one-step"
-	// ClosedForm widens the posterior of every coefficient, given the sd of the noise. The wider
-	// posterior costs no privacy.
+	// ClosedForm widens the posterior of every coefficient by a formula, from the known sd of the
+	// noise. This costs no privacy.
 	ClosedForm NoiseAware = "closed-form"
-	// Iterates adds to the variance of every coefficient the variance of the means of q over the
-	// last rounds. Jälkö, Prediger, Honkela and Kaski ("DPVIm: Differentially Private Variational
-	// Inference Improved", 2023) proposed the method for the last of many steps of constant size.
-	// The value exists for comparisons, because the added variance depends on the step size and
-	// on the number of means.
+	// Iterates computes how much the mean of q still varies from round to round over the last
+	// rounds, and adds this variance to the variance of every coefficient. Jälkö, Prediger, Honkela
+	// and Kaski ("DPVIm: Differentially Private Variational Inference Improved", 2023) proposed the
+	// method for the last of many steps of constant size. The value exists for comparisons, because
+	// the added variance depends on the step size and on the number of means.
 	Iterates NoiseAware = "iterates"
 	// NoNoiseAware means that the report has no second posterior.
 	NoNoiseAware NoiseAware = "none"
 )
 
-// leastIterates is the smallest number of rounds for which the variance of the last half of the
-// means is a useful estimate.
+// leastIterates is the smallest number of rounds for Iterates. With fewer, the variance of the
+// means of q over the last half of the rounds would be a poor estimate.
 const leastIterates = 20
 
 func readNoiseAware(s *Study, t *document.Table) {

@@ -83,8 +83,8 @@ func TestNoiseAwareErrors(t *testing.T) {
 	}
 }
 
-// The key max_norm bounds Σx² and Σx⁴. It changes nothing if the columns' bounds imply tighter
-// bounds.
+// The test checks that the key max_norm bounds Σx² and Σx⁴ over the regressors x of a record, and
+// that it changes nothing if the bounds of the columns imply smaller sums.
 func TestMaxNorm(t *testing.T) {
 	for _, c := range []struct {
 		line            string

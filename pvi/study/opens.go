@@ -56,9 +56,10 @@ func readSummed(s *Study, federation, t *document.Table) {
 	in.Damping = Damping{Alpha: 1}
 }
 
-// readAggregation reads the way in which messages of clients are added up. With secure aggregation
-// the number of colluders must be at least two below the smallest number of clients. Other rules
-// about these numbers depend on the roster and are checked later.
+// readAggregation reads the key federation.aggregation, which states by whom the clients' messages
+// are added up. With secure aggregation the number of colluders must be at least two below the
+// smallest number of clients. Other rules about these numbers depend on the roster and are checked
+// later.
 func readAggregation(f *Federation, t *document.Table) {
 	if f.Opens != OpenSums {
 		refuse(t, "aggregation", `has no meaning where every message may be opened: write opens = %q as well, or remove aggregation`, OpenSums)

@@ -2,15 +2,15 @@ package study
 
 import "fedpvi/internal/document"
 
-// Partitions divides a client's records into disjoint parts. The client fits each part
-// without noise, clips the changes of the parts, and adds noise to their sum (Heikkilä et al.,
-// "Differentially private partitioned variational inference", 2023, section 3). The privacy
-// unit is then the record.
+// Partitions divides a client's records into disjoint parts. The client fits each part without
+// noise, clips the changes of the parts, and adds noise to their sum (Heikkilä et al.,
+// "Differentially private partitioned variational inference", 2023, section 3). The privacy unit is
+// then the record or the person.
 type Partitions struct {
 	Count int // K, the number of parts; 0 if records are not divided
-	// Averaged is true if each part of the records proposes a factor for the whole client, and the
-	// client averages the changes. If it is false, each part has its own factor, as if the part
-	// were a client.
+	// Averaged states how the parts share the client's factor. If it is false, each part has a
+	// factor of its own, as if it were a client. If it is true, each part proposes a new value for
+	// the client's single factor, and the client averages the proposed changes.
 	Averaged bool
 }
 
@@ -33,7 +33,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
-		p.Count = max(1, p.Count) // a count below 1 was reported as an error, and must not mean that records are not divided
+		p.Count = max(1, p.Count) // readCount has reported a count below 1; a count of 0 would mean that records are not divided
 		if !s.Privacy.Unit.OfRecords() && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `have no meaning with privacy.unit = %q, because they hide one record of a client: remove the key`, s.Privacy.Unit)
 		}
@@ -46,8 +46,9 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses published factors, which contain the client's own noise. The cost of the
-// sums over clients does not cover factors with this noise.
+// checkPartitions refuses factors = "published" in a study whose clients divide their records into
+// parts. Such factors contain the client's own noise, but the study's privacy cost is computed for
+// sums of which no client's noise is known.
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Partitions.Count > 0 && in.Factors == Published {
@@ -67,8 +68,9 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 	}
 }
 
-// hidesChanges reports whether noise is added to changes of natural parameters. These are the
-// changes of clients, or of parts of a client's records.
+// hidesChanges reports whether the study adds its noise to changes of natural parameters, rather
+// than to gradients or sums over records. A change is that of a whole client or of a part of its
+// records.
 func (s *Study) hidesChanges() bool {
 	return s.Privacy.Unit == Client && s.Inference.Solver != Scoring || s.partitioned()
 }

@@ -58,8 +58,9 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// An impossible number of parts gives exactly one error. Parse does not then treat the study as if
-// its records were not divided, because that would give a second error about the solver.
+// The test checks that Parse returns exactly one error if the number of parts is 0. If Parse then
+// read the study as if its records were not divided, it would return a second error, about the
+// solver.
 func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
 	source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", `rounds = 3, partitions = 0, solver = "natural-gradient"`,
 		`unit = "none"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`).Replace(families)

@@ -10,8 +10,9 @@ import (
 // of clients that have rows of the same person.
 const maxPerPerson = 1000
 
-// readPerson reads the keys of the privacy unit [Person]. It checks that the unit, the column that
-// identifies the person of a row, and the number of rows fit together.
+// readPerson reads the keys of the privacy unit [Person]: the column that names the person of each
+// row, the number of rows of a person, and the number of clients that have them. It checks that
+// these keys and the unit fit together.
 func readPerson(s *Study, table, privacy *document.Table) {
 	p, column := &s.Privacy, s.Table.Person
 	if p.Unit != Person {
@@ -51,9 +52,9 @@ func refusePerson(s *Study, table, privacy *document.Table) {
 	}
 }
 
-// checkPerson refuses options for which no privacy proof covers persons with several rows, and
-// options that are defined only for single records. It must be called after the options of the
-// solver have been read.
+// checkPerson refuses options that are not possible with the privacy unit [Person]: those whose
+// privacy proof does not cover persons with several rows, and those that are defined only for
+// single records. It must be called after the options of the solver have been read.
 func checkPerson(s *Study, inference *document.Table) {
 	if s.Privacy.Unit != Person {
 		return
@@ -73,8 +74,8 @@ func checkPerson(s *Study, inference *document.Table) {
 	}
 }
 
-// Rows returns the largest number of records of one privacy unit that a client uses. The result is
-// 1 unless the unit is the person.
+// Rows returns the largest number of one person's records that a client uses, if the privacy unit
+// is the person. Otherwise it returns 1.
 func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
 
 // Holders returns the largest number of clients that have records of the same person and whose
@@ -90,8 +91,8 @@ func (s *Study) Holders(clients int) int {
 }
 
 // MessagesOfPerson returns the largest number of clients that have records of the same person and
-// whose messages anyone may read. clients is the number of clients of the study. The result is 1
-// unless the study protects persons at several clients.
+// whose messages anyone may read. clients is the number of clients of the study. The result is 1 if
+// only sums are opened, and unless the study protects persons at several clients.
 func (s *Study) MessagesOfPerson(clients int) int {
 	if s.Federation.Opens == OpenSums {
 		return 1

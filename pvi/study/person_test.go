@@ -22,7 +22,8 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// By default a client uses one row of a person, and no person has rows at two clients.
+// The test checks the defaults of the unit person: a client uses one row of a person, and no person
+// has rows at two clients.
 func TestPersonDefaults(t *testing.T) {
 	st, err := Parse("visits.toml", []byte(personStudy))
 	if err != nil {

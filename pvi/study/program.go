@@ -18,9 +18,11 @@ const ByProgram Family = "program"
 
 // A Program is a model in the Stan language.
 type Program struct {
-	Tree      *syntax.Program
-	Records   string            // name of the number of records in the data block; default "N"
-	Variables []ProgramVariable // variables of the data block that have a value for each record, in the order of the block
+	Tree    *syntax.Program
+	Records string // name of the number of records in the data block; default "N"
+	// variables of the data block that have one or more numbers for each record, in the order of
+	// the block
+	Variables []ProgramVariable
 	Constants map[string]Constant
 	Complete  map[string]string // priors that the program lacks, by parameter
 }
@@ -48,9 +50,10 @@ type Constant struct {
 	Values []float64
 }
 
-// Number returns the value of part p of a program's variable for one record. row holds the record's
-// values. An indicator is 1 or 0. A level is represented by its number, counted from 1. A numeric
-// value is transformed but not scaled.
+// Number returns the number that part p of a program's variable has for one record. row holds the
+// values of the record's columns. If p is an indicator, the number is 1 or 0. Otherwise it is the
+// number of the level, counted from 1, or the numeric value after the column's transform and
+// without scaling.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	c, value := &s.Columns[p.Column], row[p.Column]
 	switch {
@@ -99,7 +102,8 @@ func readProgram(s *Study, t *document.Table) {
 	s.findIntegers()
 }
 
-// refuseOfPrograms refuses keys that a model cannot have if it is given as a program or a formula.
+// refuseOfPrograms is called for a model that is given as a program or a formula, as key states. It
+// reports an error if the study scales its columns, or has version 1.
 func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
 		t.Errorf("standardise", `a %s reads values in their own units: write standardise = "none", or leave it out`, key)
@@ -109,7 +113,8 @@ func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	}
 }
 
-// parseProgram returns the tree of the program, or nil if the program cannot be read.
+// parseProgram parses the text of the key program. If the text is the name of a file or cannot be
+// parsed, it reports an error and returns nil.
 func parseProgram(t *document.Table) *syntax.Program {
 	text, _ := t.String("program")
 	if isFile(text) {
@@ -131,7 +136,8 @@ func textOr(t *document.Table, key, otherwise string) string {
 	return otherwise
 }
 
-// readStatistic reads a constant whose name is a statistic of columns, such as "mean(age)".
+// readStatistic reads a constant that gives the value of a statistic of columns and is named after
+// it, such as "mean(age)".
 func (s *Study) readStatistic(name string, data *document.Table) {
 	p := s.Model.Program
 	if _, ok := p.Constants[name]; ok || slices.ContainsFunc(p.Variables, func(v ProgramVariable) bool { return v.Name == name }) {
@@ -146,8 +152,9 @@ func (s *Study) readStatistic(name string, data *document.Table) {
 	p.Constants[name] = c
 }
 
-// readDatum reads the value of a variable of the data block: columns or a constant. If the variable
-// has an element for each record, the default value is the column that has the variable's name.
+// readDatum reads from the table data where the values of a variable of the data block come from.
+// These are columns if the variable has an element for each record, by default the column with the
+// variable's name. Otherwise the value is a public constant.
 func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p := s.Model.Program
 	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)
@@ -223,8 +230,8 @@ func (s *Study) publicConstant(name string, value any, data *document.Table) (Co
 	return c, ok
 }
 
-// constantOf returns a number, or nested lists of numbers, as a Constant. ok is false for other
-// values.
+// constantOf converts a number, or nested lists of numbers, to a Constant. ok is false for other
+// values, for empty lists, and if lists at the same depth differ in length.
 func constantOf(value any) (c Constant, ok bool) {
 	list, isList := value.([]any)
 	if !isList {
@@ -257,9 +264,9 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// findIntegers sets the bounds of the program's variables, and sets whether their values are whole
-// numbers. The values of a numeric column are whole if the program declares the variable int and
-// the bounds are whole numbers.
+// findIntegers sets the fields Low, High and Whole of the program's variables. On entry, Whole
+// states whether the program declares the variable int. It becomes false if the variable reads a
+// numeric column that cannot serve as a column of whole numbers ([Column.whole]).
 func (s *Study) findIntegers() {
 	for i := range s.Model.Program.Variables {
 		v := &s.Model.Program.Variables[i]
@@ -279,8 +286,8 @@ func (s *Study) findIntegers() {
 	}
 }
 
-// Counts reports whether the values of a column must be whole numbers. This is true for the outcome
-// of a count model, and for a column that a program reads as an int.
+// Counts reports whether the values of the column with the given index must be whole numbers. This
+// is true for the outcome of a count model, and for a column whose values a program reads as int.
 func (s *Study) Counts(column int) bool {
 	m := &s.Model
 	if m.Family != ByProgram {
@@ -291,9 +298,10 @@ func (s *Study) Counts(column int) bool {
 	})
 }
 
-// Attach returns a study document in which the name of a program's file is replaced by the text of
-// the file. The digest of the study then covers the program. read returns the content of a file
-// beside the study. Attach returns other documents unchanged.
+// Attach makes a study document complete: if the document names the file of its program, Attach
+// replaces the name by the text of the file. The digest of the study then covers the program. The
+// function read must return the content of a file in the study's folder. Attach returns other
+// documents unchanged.
 func Attach(file string, source []byte, read func(name string) ([]byte, error)) ([]byte, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

@@ -94,7 +94,8 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// The numbers that a program reads from a record agree with the study's description.
+// The test checks that the method Number returns the values that the table data describes:
+// transformed values of columns, numbers of levels, and indicators.
 func TestNumbersOfAProgram(t *testing.T) {
 	document, err := study.Attach("study.toml", []byte(programStudy), func(string) ([]byte, error) { return []byte(programText), nil })
 	if err != nil {

@@ -8,19 +8,22 @@ import (
 // Propagation has the options of the solver DPSEP, except for steps and batches, which are in
 // [Descent].
 type Propagation struct {
-	StepSize float64 // largest share of its distance to the sum of the sites by which one pass over the records moves the factor; default 1
+	// one pass over the records moves the factor by at most this fraction of the way to the sum of
+	// the records' sites; default 1
+	StepSize float64
 	Recency  float64 // exponent r: the weight of pass p in the factor is proportional to p^r; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
-	// PrecisionWeight multiplies the precisions of a record's site before clip and noise. After
-	// clip and noise the precisions are divided by PrecisionWeight. The default is 0.5. For a
-	// mixture the default is 1, or 0.1 if the sds of the clusters are learned.
+	// PrecisionWeight balances the two kinds of natural parameters under the clip. The precisions
+	// of a record's site are multiplied by it before clip and noise, and divided by it afterwards.
+	// The default is 0.5. For a mixture the default is 1, or 0.1 if the sds of the clusters are
+	// learned.
 	PrecisionWeight float64
 
 	Contribution Contribution
 	Sites        Sites // kind of sites of a mixture with known sd
 	Improper     Improper
-	Raw          bool // whether sites are clipped in coordinates around the origin; otherwise around the mean of q
+	Raw          bool // whether sites are clipped in coordinates whose origin is θ = 0; otherwise the origin is the mean of q
 	Reseat       bool // whether stuck clusters of a mixture are moved; default true
 
 	Start   Start
@@ -38,18 +41,19 @@ const (
 	DeviationContribution Contribution = "deviation"
 )
 
-// Sites is the kind of site that a record of a mixture has for a cluster.
+// Sites is the way in which a record's site for a cluster of a mixture is computed.
 type Sites string
 
 const (
-	// With TiedSites, a record's site for a cluster is the likelihood of the record under this
-	// cluster, raised to the power p. p is the probability that the record belongs to the cluster.
+	// With TiedSites, a record's site for a cluster is the record's likelihood under this cluster,
+	// raised to the power p, where p is the probability that the record belongs to the cluster.
 	TiedSites Sites = "tied"
 	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"
 )
 
-// Improper is the treatment of a factor that no likelihood could have. Noise leads to such factors.
+// Improper states how a client treats a factor that the noise has made improper, so that no
+// likelihood could have it.
 type Improper string
 
 const (
@@ -60,13 +64,14 @@ const (
 	Reject Improper = "reject"
 )
 
-// Start is the q at which the first step computes the records' sites.
+// Start states where q begins, that is, at which q the first step computes the records' sites.
 type Start string
 
 const (
-	// PriorStart starts q at the prior, or at StartAt if the study gives StartAt.
+	// PriorStart begins at the prior, except that means in [Propagation].StartAt replace those of
+	// the prior.
 	PriorStart Start = "prior"
-	// DrawnStart is a draw from the prior with public random numbers.
+	// DrawnStart begins at means that are drawn from the prior with public random numbers.
 	DrawnStart Start = "draw"
 )
 
@@ -183,8 +188,8 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 	s.Privacy.Centred = false // Centred applies only to changes of whole clients
 }
 
-// checkPropagation refuses keys that do not fit the number of records, the adjacency or the
-// coordinates. It must be called after these three have been read.
+// checkPropagation refuses options of [Propagation] that do not fit federation.nominal_records, the
+// adjacency or the coordinates of the clip. It must be called after these three have been read.
 func checkPropagation(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSEP {
 		return

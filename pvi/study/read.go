@@ -9,9 +9,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the newest version of the study language. Versions 1 and 2 can be read. In version 2
-// the default solver is [Scoring] if the model allows it, and only version 2 has [Intervals]. Some
-// defaults differ as well.
+// Version is the newest version of the study language. Versions 1 and 2 can be read. Version 2
+// differs in three ways: the default solver is [Scoring] if the model allows it, studies can have
+// the key intervals ([Intervals]), and some other defaults are different.
 const Version = 2
 
 const (
@@ -339,15 +339,15 @@ func readFederation(s *Study, t *document.Table) {
 }
 
 // maxRejected is the default of federation.max_rejected. A limit is needed because a rejected round
-// costs as much privacy as an accepted one. If noise alone leads to the rejection of a round with
+// costs as much privacy as an accepted one. If noise alone makes a round be rejected with
 // probability 1/7, this limit ends one in twenty studies of twenty rounds. If the probability is
-// larger, the command sim plan reports that the noise is too large.
+// larger, the command sim plan warns that the noise is too large.
 const maxRejected = 3
 
 // minPace and maxPace are the shortest and the longest Pace in seconds: a millisecond and a day.
 const minPace, maxPace = 1e-3, 24 * 60 * 60
 
-// readPace reads the number of seconds between a plan and the answers to the plan.
+// readPace reads the key pace, the number of seconds after which clients answer a plan.
 func readPace(s *Study, t *document.Table) {
 	pace := &s.Federation.Pace
 	if s.Version > 1 && s.Privacy.Unit != None {

@@ -14,9 +14,9 @@ type scoringLimit struct {
 	remedy       Solver // solver that the error message recommends if a limit is exceeded
 }
 
-// scoringLimits has the limits for the privacy units that the solver Scoring can protect. With
-// the unit client every round sends two matrices, and the time to compute the posterior grows
-// with the sixth power of the number of coefficients.
+// scoringLimits has the limits for the privacy units that the solver Scoring can protect. With the
+// unit client fewer coefficients are allowed: every round sends two matrices, and the time to
+// compute the posterior grows with the sixth power of the number of coefficients.
 var scoringLimits = map[Unit]scoringLimit{
 	Record: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
 	Person: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
@@ -53,7 +53,8 @@ func (m *Model) scores(unit Unit) bool {
 	return ok && (len(m.Groups) == 0 || unit == Record)
 }
 
-// whyNotScored says why the solver Scoring cannot fit the study's model with its privacy unit.
+// whyNotScored returns, as part of an error message, the reason that the solver Scoring cannot fit
+// the study's model with its privacy unit.
 func (s *Study) whyNotScored() string {
 	switch {
 	case s.Privacy.Unit == Client && s.Model.Formula != nil:
@@ -64,8 +65,8 @@ func (s *Study) whyNotScored() string {
 	return fmt.Sprintf("%q cannot fit this model with privacy.unit = %q", Scoring, s.Privacy.Unit)
 }
 
-// MostScored returns the largest number of coordinates of θ on which records may depend with the
-// solver Scoring.
+// MostScored returns how many coordinates of θ the records may depend on at most if the solver is
+// Scoring.
 func (s *Study) MostScored() int { return scoringLimits[s.Privacy.Unit].coefficients }
 
 func readTargetOfScoring(s *Study, t *document.Table) {

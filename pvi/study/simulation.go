@@ -88,8 +88,8 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses keys that have no effect on a baseline, because a baseline runs on the pooled
-// records.
+// inOnePlace refuses a private standardisation and several clients in a study with a baseline. A
+// baseline runs on the pooled records, so these options have no effect on it.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline has no budget for finding a scale: write model.standardise = %q", "bounds")
@@ -134,7 +134,8 @@ func readTest(s *Study, t *document.Table) {
 // clients do not read these names.
 const Own = "own:"
 
-// readOwnName reads the name of an extension, and reports whether the study names an extension.
+// readOwnName sets dst to the value of key if the value is the name of an extension (see [Own]). It
+// returns false, and leaves dst unchanged, if the value is anything else.
 func readOwnName(t *document.Table, key string, dst *string) bool {
 	v, _ := t.Value(key)
 	text, ok := v.(string)
@@ -148,9 +149,9 @@ func readOwnName(t *document.Table, key string, dst *string) bool {
 	return true
 }
 
-// readOwn reads the names of a solver and of a clip that are extensions. Only a study without
-// privacy, or with the privacy unit client, can use such an extension. With the unit client a
-// mechanism hides the results of the solver and of the clip.
+// readOwn reads the names of a solver and of a clip that are extensions. A study can use them
+// without privacy. It can also use them with the privacy unit client, because a mechanism then
+// hides the results of the solver and of the clip.
 func readOwn(s *Study, t *document.Table) {
 	for _, one := range []struct {
 		key string
@@ -167,8 +168,8 @@ func readOwn(s *Study, t *document.Table) {
 	}
 }
 
-// ownKind returns the kind of a partition if this kind is the name of an extension. Otherwise it
-// returns the prefix Own alone, which is not the name of an extension.
+// ownKind returns p.Kind if it is the name of an extension. Otherwise it returns the prefix Own
+// alone, which no extension has as its name, so that no valid Kind equals it.
 func (p *Partition) ownKind() string {
 	if strings.HasPrefix(p.Kind, Own) {
 		return p.Kind

@@ -33,7 +33,9 @@ func fitting(m *Model, unit Unit) []Solver {
 	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0 && m.Family == Poisson:
-		return []Solver{SVI, NaturalGradient} // the expected rate is infinite if the log rate contains an effect that is multiplied by the exponential of a Gaussian
+		// NaturalGradient needs the expected rate under q, which is infinite: the log rate contains
+		// an effect times the exponential of a Gaussian
+		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
 		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and of the sds of the effects, which does not exist if groups hardly differ
 	default:
@@ -91,7 +93,8 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers lists the keys that control steps, each with the solvers that use it.
+// steppers lists the keys that control the steps of iterative solvers. It names for each key the
+// solvers that use it; others refuse the key.
 var steppers = []struct {
 	key  string
 	used []Solver

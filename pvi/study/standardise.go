@@ -13,12 +13,13 @@ type Bounds struct {
 	High float64 `json:"high"`
 }
 
-// Standardisation narrows the bounds of columns that are mapped to [-1, 1] to the range of the
-// records. For this purpose clients make private releases before the first round.
+// A Standardisation finds narrower bounds for columns whose public bounds are much wider than the
+// values of the records. The narrower bounds are then mapped to [−1, 1]. To find them, clients make
+// private releases before the first round.
 type Standardisation struct {
 	Columns []int   // increasing indices into Study.Columns; all of these columns are numeric
 	Rounds  int     // number of passes, each within the bounds that the previous pass found; default 3
-	SDs     float64 // half width of the found bounds around the mean, in sds; default 4
+	SDs     float64 // the found bounds extend from the mean minus SDs to the mean plus SDs, in sds of the column; default 4
 
 	// Share is the share of the whole study's μ² that all passes together may spend, default 0.1.
 	// Share is 0 if the study gives NoiseMultiplier instead, the noise multiplier of each pass.
@@ -85,8 +86,9 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 	}
 }
 
-// standardisable returns the indices of the columns that t names. The default is every numeric
-// column of the model for which the study gives no scale.
+// standardisable returns the indices of the columns that a standardisation must scale. These are
+// the columns that t names or, by default, all numeric columns that the study uses and for which it
+// gives no centre and spread. An outcome is included only if it is a number on the model's scale.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
 	if names, ok := t.Strings("columns"); ok {
@@ -131,8 +133,8 @@ func (s *Study) uses(name string) bool {
 	return name != s.Model.Outcome || s.Model.Kind() == Measured
 }
 
-// Scale returns the bounds that are mapped to [-1, 1]: the bounds that a standardisation found
-// or, without one, the public bounds.
+// Scale returns the bounds that are mapped to [−1, 1], unless the column has a centre and a spread.
+// They are the bounds that a standardisation found or, if there are none, the public bounds.
 func (c *Column) Scale() Bounds {
 	if c.Found != nil {
 		return *c.Found
@@ -146,7 +148,7 @@ func (s *Study) HasScale() bool {
 	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
 
-// PublicScale returns the public bounds of the standardised columns. These bounds are the scale
+// PublicScale returns the public bounds of the standardised columns, which are mapped to [−1, 1]
 // until a standardisation finds narrower bounds.
 func (s *Study) PublicScale() []Bounds {
 	var bounds []Bounds
@@ -159,7 +161,8 @@ func (s *Study) PublicScale() []Bounds {
 	return bounds
 }
 
-// Scales returns the scale of every standardised column, or nil if there are no such columns.
+// Scales returns the bounds that are mapped to [−1, 1], for each standardised column. It returns
+// nil if there are no such columns.
 func (s *Study) Scales() []Bounds {
 	scales := s.PublicScale()
 	for k := range scales {

@@ -56,7 +56,7 @@ type Prior struct {
 	Mean, SD     float64           // mean and sd of the prior; default 0 and 1
 	Coefficients map[string]Normal // priors of single coefficients, by name
 
-	Scale      LogNormal // prior of a learned noise sd, and of the sds between groups if the solver is not Scoring
+	Scale      LogNormal // prior of a learned sd of the noise and, unless the solver is Scoring, of the sds between groups
 	Spread     float64   // scale of the half-normal prior of the sds between groups, if the solver is Scoring
 	Dispersion LogNormal // prior of the dispersion of counts
 }
@@ -91,8 +91,8 @@ type Factors string
 const (
 	// Tied sets λ_m = w_m (λ − λ_prior) with public weights. Clients do not store factors.
 	Tied Factors = "tied"
-	// Exact adds the client's changes without their noise to λ_m. The sum of all noise is an
-	// additional factor of q, which no client stores.
+	// Exact adds the client's own changes, without noise, to λ_m. λ moves by the noisy changes, so
+	// q has an additional factor, the sum of all noise, which no client stores.
 	Exact Factors = "exact"
 	// Published adds the noisy changes to λ_m, as in Sharma (2019). If only sums are opened, the
 	// published privacy claim does not hold, and the option exists to show that.
@@ -118,8 +118,8 @@ type Inference struct {
 	NoiseAwareShares [3]float64 // with OneStep, the shares of the budget for the rounds, the gradient and the curvature; zeros to derive the shares
 	Partitions       Partitions
 
-	// SplitPrior makes each of the M clients raise the prior to the power 1/M. Such a study has
-	// only one round.
+	// SplitPrior makes each of the M clients compute its posterior with the prior raised to the
+	// power 1/M. Such a study has only one round.
 	SplitPrior bool
 }
 
@@ -129,8 +129,8 @@ type Solver string
 const (
 	// Conjugate is the exact update of a linear model with known noise.
 	Conjugate Solver = "conjugate"
-	// NaturalGradient is one step in natural parameters, along the gradient of the expected log
-	// likelihood with respect to the mean parameters of q.
+	// NaturalGradient takes one step in natural parameters: towards the gradient of the expected
+	// log likelihood with respect to the mean parameters of q.
 	NaturalGradient Solver = "natural-gradient"
 	// SVI takes stochastic gradient steps on the local free energy.
 	SVI Solver = "svi"
@@ -210,10 +210,10 @@ type Privacy struct {
 	// the model's scale. If Clip is 0, the protocol derives the clip.
 	Clip float64
 
-	// Centred is true if a client clips its change and adds noise in coordinates around the
-	// current mean m of q. In these coordinates the natural parameters h and Λ become h − Λm and Λ.
-	// True is the default if the privacy unit is the client, and is not allowed with published
-	// factors.
+	// Centred is true if changes of natural parameters are clipped and made noisy in coordinates
+	// around the current mean m of q. In these coordinates the natural parameters h and Λ become h
+	// − Λm and Λ. True is the default if noise is added to changes of clients or of parts of their
+	// records, and is not allowed with published factors.
 	Centred bool
 }
 
@@ -229,8 +229,7 @@ const (
 	OpenSums Opens = "sums"
 )
 
-// An Aggregation is the way in which messages of clients are added up in a study that opens only
-// sums.
+// An Aggregation states who adds up the clients' messages in a study that opens only sums.
 type Aggregation string
 
 const (
@@ -243,15 +242,15 @@ const (
 	Secure Aggregation = "secure"
 )
 
-// Hidden returns h for secure aggregation. A coalition of the coordinator and at most h clients
-// cannot read the messages of the other clients. A study opens a sum only if minClients of its
-// clients take part in every step of secure aggregation.
+// Hidden returns the number h of clients against which secure aggregation protects: the coordinator
+// and up to h clients together cannot read the messages of the other clients. clients is the number
+// of clients of the study, and minClients of them must take part in every step of the aggregation.
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
-// OneOther is a value of Colluders. With this value the privacy target holds even if the observer
-// is another participant of a sum and knows the share of the noise that this participant added.
-// OneOther means one colluding client if every sum has at least two answers (U_min ≥ 2). If a sum
-// can have a single answer, OneOther means no colluding client.
+// OneOther is a value of Colluders that assumes one observer among the participants. The privacy
+// target then holds even against a participant of a sum, who knows the share of the noise that it
+// added itself. OneOther means one colluding client if every sum has at least two answers (U_min ≥
+// 2). If a sum can have a single answer, OneOther means no colluding client.
 const OneOther = -1
 
 // Federation has the rules of the federation.
@@ -265,18 +264,18 @@ type Federation struct {
 	NominalRecords int         // public estimate of the number of records of one client; 0 if not given
 	MaxRecords     int         // largest number of records of one client; default 1,000,000
 
-	// Combine is the way in which the releases of a round move λ.
+	// Combine is the rule that computes from the releases of a round by how much λ moves.
 	Combine Combination
 
 	// MaxRejected is the number of failed rounds in a row after which the coordinator ends the
-	// study and clients stop answering. A round has failed if it was rejected, or if it was void
-	// although clients answered. A value of 0 means that there is no limit. The default is 0 in
-	// version 1 and 3 in version 2.
+	// study and clients stop answering. A round has failed if its new λ was rejected, or if it was
+	// void although some clients answered. A value of 0 means that there is no limit. The default
+	// is 0 in version 1 and 3 in version 2.
 	MaxRejected int
 
 	// Pace is the number of seconds between a plan and the answer of a client. If the client needs
 	// longer, it sends the answer at the next multiple of Pace. If Pace is 0, answers are sent at
-	// once. The default is 0 in version 1. In version 2 the default is 1 for a study with privacy.
+	// once. The default is 1 for a study of version 2 with privacy, and otherwise 0.
 	Pace float64
 }
 
@@ -338,8 +337,9 @@ const (
 type Partition struct {
 	Kind     string  // kind: "balanced" (default), "by-size", "label-skew", "column", or the name of an extension (see [Own])
 	SizeSkew float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
-	// LabelSkew is κ ≤ 1. If c is the share of the majority label in all records, the share of this
-	// label in the records of small clients is max(0, c + (1−c)κ).
+	// LabelSkew is κ ≤ 1, which makes the labels of small clients differ from those of large ones.
+	// If the majority label has the share c of all records, it has the share max(0, c + (1−c)κ) of
+	// the records of a small client.
 	LabelSkew      float64
 	LabelThreshold float64 // smallest outcome for which a record has the label
 	Column         string  // name of the column that has the client's name
@@ -356,8 +356,8 @@ type Synthetic struct {
 // Distribution is a normal distribution of a numeric column, truncated to the column's bounds.
 type Distribution struct{ Mean, SD float64 }
 
-// An Override sets one value of a study. Key is a dotted key such as "privacy.epsilon", and Value is
-// a TOML value. An empty Value removes the key.
+// An Override replaces one value of a study document before it is parsed. Key is a dotted key such
+// as "privacy.epsilon", and Value is a TOML value. An empty Value removes the key.
 type Override struct{ Key, Value string }
 
 // Parse reads and checks a study. file is a name, which is used only in errors. The returned error

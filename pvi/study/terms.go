@@ -82,8 +82,8 @@ type Coefficient struct {
 	Parts []Part // factors of the regressor, one for each column; empty for the intercept
 }
 
-// A Part is a factor of a regressor: a numerical column, or the indicator of one level of a
-// categorical column.
+// A Part is one of the factors whose product is a regressor. It is the value of a numerical column,
+// or the indicator of one level of a categorical column.
 type Part struct {
 	Column int // index into Study.Columns
 	Level  int // index into the levels of the column, or −1 for a numerical column
@@ -106,9 +106,10 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	}
 }
 
-// products yields the coefficients of a term whose regressor begins with the factors in chosen. of
-// holds the possible factors for each of the remaining columns. The factor of the last column
-// varies fastest. If yield returns false, products stops and returns false.
+// products enumerates the coefficients of a term whose regressors begin with the factors in chosen,
+// and calls yield with each. The parameter of holds the possible factors for each of the remaining
+// columns. The factor of the last column varies fastest. If yield returns false, products stops and
+// returns false. Otherwise it returns true.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
@@ -175,8 +176,9 @@ func (s *Study) Unscale(c *Column, scaled float64) float64 {
 	return c.Transform.inverse(zero + unit*scaled)
 }
 
-// Line returns two numbers, zero and unit, that describe the scale of a column. The method Scale
-// maps the transformed value zero to 0, and the transformed value zero + unit to 1.
+// Line returns the two numbers of the linear map from a column's transformed values to the model's
+// scale. [Study.Scale] maps the transformed value zero to 0, and the transformed value zero + unit
+// to 1.
 func (s *Study) Line(c *Column) (zero, unit float64) {
 	if !s.Model.Standardise {
 		return 0, 1
@@ -192,9 +194,10 @@ func (s *Study) maxAbs(c *Column) float64 {
 	return max(math.Abs(s.Scale(c, c.Low)), math.Abs(s.Scale(c, c.High)))
 }
 
-// RegressorBounds returns public upper bounds on Σx² and Σx⁴ over the regressors x of a record.
-// A record has at most one level of a categorical column, so only one of the term's regressors
-// can be nonzero. If the study gives a largest norm of x, this norm bounds both sums as well.
+// RegressorBounds returns public upper bounds on Σx² and Σx⁴ over the regressors x of a record. A
+// record has at most one level of a categorical column, so only one of the term's regressors can be
+// nonzero. If the study has the key max_norm, which bounds the norm of x, this bound is used as
+// well.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -212,9 +215,10 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 	return squares, fourths
 }
 
-// TypicalSquares returns the mean of Σx² over the regressors x of a record for values that are
-// independent and uniform within their bounds. The mean is a public estimate of the size of a
-// typical record.
+// TypicalSquares returns a public estimate of Σx² over the regressors x of a typical record. The
+// estimate is a mean for columns that are independent, with the mean squares that
+// [Study.meanSquare] assumes and equally frequent levels. It is at most the square of the key
+// max_norm.
 func (s *Study) TypicalSquares() (squares float64) {
 	for _, term := range s.Model.Terms {
 		product := 1.0
@@ -266,8 +270,9 @@ func (s *Study) OutcomeBound() float64 {
 	return s.maxAbs(c)
 }
 
-// OutcomeUnit returns the size, in the unit of the outcome's column, of one unit of the outcome on
-// the model's scale.
+// OutcomeUnit returns the number by which a difference of outcomes on the model's scale is
+// multiplied to give the difference in the unit of the outcome's column, after its transform. It
+// returns 1 for outcomes that are not numbers on the model's scale.
 func (s *Study) OutcomeUnit() float64 {
 	if s.Model.Kind() != Measured {
 		return 1

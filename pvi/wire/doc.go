@@ -11,6 +11,6 @@
 // empty list is read as nil.
 //
 // A message has exactly one encoding: encoding a decoded message gives the same bytes. The reader
-// checks [Limits] before it allocates anything. It does not check the meaning of a message. The
-// state machines of [fedpvi/pvi] do.
+// checks [Limits] before it allocates anything. It does not check that a message makes sense in its
+// study. The state machines of [fedpvi/pvi] do that.
 package wire

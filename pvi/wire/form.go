@@ -52,7 +52,7 @@ const (
 	wideSize   = 16
 )
 
-// verdicts has the verdict for each byte of the encoding. Byte 0 is invalid.
+// verdicts maps the byte that encodes a verdict to the verdict. Byte 0 encodes none.
 var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
 
 func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
@@ -117,8 +117,8 @@ func namesSize(v []pvi.ClientID) int {
 	return size
 }
 
-// appendVerdict appends the byte of a verdict to b. For an unknown verdict it appends a byte
-// that readers refuse.
+// appendVerdict appends to b the byte that encodes v. For an unknown verdict this is 0, which
+// readers refuse.
 func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	for n, known := range verdicts {
 		if n > 0 && known == v {
@@ -149,8 +149,8 @@ func open(b []byte, k Kind, l Limits) *reader {
 	return r
 }
 
-// done returns nil if the whole message was read without a failure, and otherwise an error with
-// the reason.
+// done is called after the last field of a message of kind k. It returns [pvi.Refused], with the
+// reason, if a read has failed or bytes are left, and nil otherwise.
 func (r *reader) done(k Kind) error {
 	if r.why == "" && len(r.rest) > 0 {
 		r.fail("something follows it")
@@ -179,7 +179,8 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// list returns the length and the bytes of a list whose elements have the given size.
+// list reads a list whose elements have size bytes each. It returns the number of elements and
+// their bytes, or 0 and nil if the read fails.
 func (r *reader) list(size int) (int, []byte) {
 	n := r.length(r.limits.Elements)
 	if n > len(r.rest)/size {
@@ -278,8 +279,8 @@ func (r *reader) bounds() []study.Bounds {
 	return v
 }
 
-// appendReleases appends the releases that are the last part of an outcome, if the outcome has
-// releases.
+// appendReleases appends the clients' releases to the encoding of an outcome, as its last part. It
+// appends nothing if the outcome has none (v is nil).
 func appendReleases(b []byte, v []int64) []byte {
 	if v == nil {
 		return b

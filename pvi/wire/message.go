@@ -136,7 +136,8 @@ func ReadOneStepOutcome(b []byte, l Limits) (*lastround.Outcome, error) {
 	return checked(m, r, OneStepOutcome)
 }
 
-// checked returns the message m. It returns an error if r failed or has bytes left.
+// checked returns m, the message of kind k that r has decoded, or an error if a read of r failed or
+// bytes are left.
 func checked[M any](m *M, r *reader, k Kind) (*M, error) {
 	if err := r.done(k); err != nil {
 		return nil, err

@@ -117,8 +117,8 @@ var codecs = map[Kind]codec{
 	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
-// Reading a message that was written returns the same message. A truncated or extended message is
-// refused.
+// The test writes arbitrary messages of each kind. Reading one must return the same message, and
+// reading a truncated or extended one must fail.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for kind, c := range codecs {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -185,8 +185,9 @@ func TestFormByHand(t *testing.T) {
 	}
 }
 
-// A message is refused if it is longer than the study allows, or contains a number that is not
-// finite. Lengths are checked before memory is allocated.
+// The test checks that a message is refused if a list or name in it is longer than the limits
+// allow, or if it contains a number that is not finite. The lengths must be checked before memory
+// is allocated.
 //
 //abuse:case A13 numbers that are not finite are refused where they are read
 //abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated

@@ -9,9 +9,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions returns sentences about a study. They state the conditions on the other clients and on
-// the clock under which the costs hold, the records that a client leaves out, and facts that the
-// costs do not cover. The page docs/prove/privacy.md gives the reasons.
+// Conditions returns sentences that state when a study's privacy costs hold, and what they leave
+// out. They name the conditions on the other clients and on the study's numbers, the records that a
+// client leaves out, and facts that the costs do not cover, such as the time of an answer. The page
+// docs/prove/privacy.md gives the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
@@ -44,8 +45,9 @@ func Conditions(p *pvi.Protocol) string {
 	return text.String()
 }
 
-// kept describes how a client treats values outside the bounds of a column, if it keeps such
-// records.
+// kept returns a sentence about records that a client keeps although a value is missing or out of
+// bounds, because the study moves such values to a bound or replaces them. It returns "" if the
+// study does neither.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {

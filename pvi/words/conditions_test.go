@@ -9,8 +9,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Conditions mentions the noise of other clients, the records that are left out, the limit on sums,
-// and the time at which answers are sent.
+// The test checks that Conditions mentions, in studies to which they apply, the noise of other
+// clients, the records that are left out, the limit on sums, and the time at which answers are
+// sent.
 func TestConditions(t *testing.T) {
 	record := []study.Override{{Key: "privacy.unit", Value: `"record"`}, {Key: "inference.solver", Value: `"clipped-analytical"`}}
 	for _, c := range []struct {

@@ -74,8 +74,8 @@ func (e *Examined) Persons() string {
 	return text + fmt.Sprintf("The study protects %s.", e.Study.Privacy.Protects())
 }
 
-// A ColumnRule describes a column: its values, and how a record with a missing value or with
-// another value is treated.
+// A ColumnRule tells a data holder which values a column may have, and how a record is treated
+// whose value is missing or is none of these.
 type ColumnRule struct {
 	Name    string `json:"name"`
 	Values  string `json:"values"`
@@ -83,7 +83,8 @@ type ColumnRule struct {
 	Others  string `json:"others"`
 }
 
-// valuesWidth is the largest width at which a text shows the values of a column.
+// valuesWidth is the number of characters in a line at which the list of a column's values is
+// wrapped.
 const valuesWidth = 40
 
 // Columns describes the columns that the file must have.
@@ -132,7 +133,8 @@ func (e *Examined) Format() string {
 	return text + ". Files in other formats, and queries to a database, have columns with the same names."
 }
 
-// Finding describes values that do not fit, and how the study treats them.
+// Finding returns a sentence that tells the data holder how many values of a column have a certain
+// problem, and how the study treats them.
 func (e *Examined) Finding(f shard.Finding) string {
 	problem, many := "", f.Count != 1
 	verb := func(one, more string) string {
@@ -169,7 +171,8 @@ func (e *Examined) Finding(f shard.Finding) string {
 	return text + verb(". The record is left out.", ". The records are left out.")
 }
 
-// Places lists the first rows of a finding, and says how many more there are.
+// Places tells the data holder where the values of a finding are. It lists the first rows, the
+// number of further rows, and the values in the listed rows.
 func (e *Examined) Places(f shard.Finding) string {
 	text := e.rows(f)
 	var values []string
@@ -258,7 +261,8 @@ func (e *Examined) column(f shard.Finding) *study.Column {
 	return &e.Study.Columns[e.Study.ColumnIndex(f.Column)]
 }
 
-// Unused names the columns of the table that the study does not read.
+// Unused returns a sentence that names the columns of the table that the study does not read, or ""
+// if there are none.
 func (e *Examined) Unused() string {
 	if len(e.Of.Unused) == 0 {
 		return ""

@@ -132,8 +132,8 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return nil
 }
 
-// writeModel writes the parameters of the model, and the term that a record adds to the log density
-// of these parameters.
+// writeModel writes a table of the model's parameters with their priors, the term that one record
+// adds to the log density, in words and as a formula, and the text of the program.
 func (e *Explained) writeModel(w io.Writer) error {
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for i, q := range e.Parameters {
@@ -185,7 +185,8 @@ func (e *Explained) writeFormula(b *strings.Builder) {
 	_ = Table(b, "  ", 3, rows) // a strings.Builder has no errors
 }
 
-// visible replaces a character that a terminal would not show. It leaves out carriage returns.
+// visible is a mapping for [strings.Map]. It replaces characters that a terminal would not show by
+// question marks, and removes carriage returns.
 func visible(r rune) rune {
 	switch {
 	case r == '\r':

@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Forecast returns sentences that compare the noise with the signal of the records.
+// Forecast returns sentences that tell, before the study begins, how large its privacy noise will
+// be in comparison with the contributions of records or clients.
 func Forecast(p *pvi.Protocol) string {
 	f := p.Method().Forecast()
 	if steps, ok := method.StepsOf(p.Method()); ok {
@@ -41,8 +42,8 @@ func Forecast(p *pvi.Protocol) string {
 	return text
 }
 
-// Warning returns a warning if many rounds may be rejected because of the noise, and ""
-// otherwise.
+// Warning returns a warning if the noise is likely to make a study useless, because many rounds may
+// be rejected or intervals will be hardly narrower than the prior's. Otherwise it returns "".
 func Warning(p *pvi.Protocol) string {
 	if p.Study().Privacy.Unit == study.None {
 		return ""
@@ -58,8 +59,8 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// leastSampledNoise is the smallest noise multiplier at which the total noise of all steps hardly
-// depends on the sampling rate.
+// At a noise multiplier of leastSampledNoise or more, the total noise of all steps hardly depends
+// on the sampling rate. Below it, sampling costs more than it saves.
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {
@@ -79,8 +80,8 @@ func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
 }
 
-// hides returns a sentence if the noise hides more records than the nominal number of records of
-// all clients together, and otherwise "".
+// hides returns a warning if the noise is as large as the contributions of all records that the
+// study expects, by its nominal number of records, or larger. Otherwise it returns "".
 func hides(p *pvi.Protocol, f method.Forecast) string {
 	records := float64(p.Study().Federation.NominalRecords) * float64(len(p.Roster()))
 	if records == 0 || f.Noise/f.Largest < records {
@@ -89,8 +90,8 @@ func hides(p *pvi.Protocol, f method.Forecast) string {
 	return fmt.Sprintf(" The study expects only %.0f records of all clients together, so it is hopeless.", records)
 }
 
-// fullSignal is the value of [method.Signalled.Signal] above which the noise hardly widens the
-// intervals.
+// fullSignal is the ratio of signal to noise ([method.Signalled.Signal]) from which on more clients
+// would hardly make the intervals narrower.
 const fullSignal = 30
 
 func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) string {

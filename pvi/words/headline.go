@@ -7,9 +7,10 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Headline returns sentences that state the ε of a study, and the strongest observer that the study
-// does not trust. If an observer could open single messages, the second sentence names this
-// observer and states the ε for it. costs comes from [pvi.Protocol.Costs].
+// Headline returns one to three sentences. The first states the ε of a study against the strongest
+// observer that the study does not trust. If the study trusts the coordinator not to open single
+// messages, the second sentence states the ε that holds if it does. The last sentence warns of a
+// very large ε. costs comes from [pvi.Protocol.Costs].
 func Headline(costs []method.Cost) string {
 	strongest := method.Strongest(costs)
 	text := fmt.Sprintf("ε = %s at δ = %g under %s, against %s.", Number(strongest.Epsilon), strongest.Delta, strongest.Adjacency, strongest.View.Who)
@@ -21,8 +22,8 @@ func Headline(costs []method.Cost) string {
 	return text + large(strongest.Epsilon)
 }
 
-// largeEpsilon is the ε above which a promise is called empty. With ε = 10, the odds of a guess
-// about one privacy unit may grow by a factor of e^10, about 22,000.
+// If ε is above largeEpsilon, the headline warns that the study promises next to nothing. With ε =
+// 10, the odds of a guess about one privacy unit may grow by a factor of e^10, about 22,000.
 const largeEpsilon = 10
 
 // large returns a warning if ε is so large that it gives almost no protection, and otherwise "".

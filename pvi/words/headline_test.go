@@ -25,10 +25,11 @@ type = "numeric"
 bounds = [0, 1]
 `
 
-// The headline names the strongest observer that the study does not trust. New studies that open
-// only sums meet their target against one other participant. A study of three clients can instead
-// count the noise of all three toward its target of 4. The cost to a participant is then 5.06,
-// because it can subtract its own third of the noise.
+// The test checks that the headline states the ε against the strongest observer that the study does
+// not trust. By default, a study of version 2 that opens only sums meets its target against another
+// participant. With colluders = 0, the target of 4 holds for the noise of all three clients
+// together. The ε against a participant is then 5.06, because it can subtract its own third of the
+// noise.
 func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b", "c"}
 	none := study.Override{Key: "federation.colluders", Value: "0"}
@@ -71,7 +72,8 @@ func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 	}
 }
 
-// The headline calls a promise with ε = 10⁶ empty, but not one with ε = 2.
+// The test checks that the headline warns of an ε above 10 and states the factor e^ε, and that it
+// does not warn of smaller ε.
 func TestHeadlineOfALargeEpsilon(t *testing.T) {
 	for epsilon, want := range map[float64]string{2: "", 10: "", 20: "which is 4.9e+08", 1e6: "which is more than 1e+300"} {
 		got := words.Headline([]method.Cost{{Epsilon: epsilon, Delta: 1e-5}})

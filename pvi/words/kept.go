@@ -8,14 +8,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// narrow is the relative width below which the bounds of a column select a narrow slice of records.
-// The width is relative to the larger absolute value of the two bounds. For a column of dates,
-// narrow is in years.
+// Bounds of a column that are closer together than narrow times the larger of their absolute values
+// select a narrow slice of records, of which the text warns. For a column of dates, narrow is a
+// number of years.
 const narrow = 0.1
 
-// recordsKept describes the records of a file that a study uses. If a study leaves out records
-// because of their values, the results of the study are about the remaining records, which may
-// belong to few people.
+// recordsKept returns a line of text for each column, which states the values that a record must
+// have for the study to use it. A data holder needs this because the results are about the used
+// records only, and these may belong to few people.
 func recordsKept(st *study.Study) []string {
 	read := map[int]bool{}
 	for _, i := range st.Reads() {
@@ -59,8 +59,8 @@ func span(c *study.Column) string {
 	return strings.TrimSpace(fmt.Sprintf("a number in [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit))
 }
 
-// sliceOf describes the bounds of a column if they are narrow and other records are left out.
-// Otherwise it returns "".
+// sliceOf returns a text with the bounds of a column if they are narrow, in the sense of the
+// constant narrow, and records outside them are left out. Otherwise it returns "".
 func sliceOf(c *study.Column) string {
 	if c.Type != study.Numeric || c.Outside == study.Clamp {
 		return ""
@@ -75,8 +75,8 @@ func sliceOf(c *study.Column) string {
 	return fmt.Sprintf("%s from %s to %s", c.Name, text(c.Low), text(c.High))
 }
 
-// policies describes how a record is treated if its value in the column is missing or is not
-// allowed.
+// policies returns a phrase that states how a record is treated if its value in the column is
+// missing or is not allowed.
 func policies(c *study.Column) string {
 	others := "; records with other values are left out"
 	if c.Outside == study.Clamp {

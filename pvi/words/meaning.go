@@ -22,12 +22,12 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
 }
 
-// Coin is the last sentence of a text that contains the result of [Guess]. It gives a probability
-// for comparison.
+// Coin ends every text that contains a probability from [Guess]. It gives the reader the
+// probability of a blind guess for comparison.
 const Coin = "Tossing a coin is right with probability 0.5."
 
-// Meaning explains in sentences the costs of a study for the strongest observer. costs comes from
-// [pvi.Protocol.Costs].
+// Meaning explains what ε and δ mean for the strongest observer of a study, as probabilities of a
+// correct guess. costs comes from [pvi.Protocol.Costs].
 func Meaning(protects string, costs []method.Cost) string {
 	strongest := method.Strongest(costs).View
 	var guesses []string

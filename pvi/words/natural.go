@@ -10,13 +10,14 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// ErrNoRatio is returned if ratios are requested for a model without odds and rates.
+// [Natural] and [Estimates] return ErrNoRatio if the parameter ratios is true but the model has
+// neither odds nor rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
 // Natural writes a table of parameters in natural units, with their central 95 % intervals. If
-// other is not nil, it holds the same parameters under another posterior, and the table shows them
-// to the right of a vertical bar. If ratios is true, the table shows the exponential of the mean of
-// each log odds and log rate, without an sd.
+// other is not nil, it holds the same parameters under another posterior, such as that of the
+// pooled records. The table then shows both posteriors, separated by a vertical bar. If ratios is
+// true, the table shows the exponential of the mean of each log odds and log rate, without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	posteriors := [][]fit.Natural{of}
 	if other != nil {

@@ -10,14 +10,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Readers returns a sentence that names the people who could read a client's answer.
+// Readers returns a sentence that tells a data holder who could read a single answer of its client.
 func Readers(p *pvi.Protocol) string {
 	return readers(p, fmt.Sprintf("%d of the %d clients", p.Hidden(), len(p.Roster())))
 }
 
-// ReadersOfAny is like Readers for a study without a roster. The sentence is true for every roster
-// with which the study can begin, because a client refuses a roster in which fewer colluding
-// clients could read an answer.
+// ReadersOfAny is like [Readers], but for a study whose roster is not known yet. The sentence
+// states the smallest number of clients that, together with the coordinator, could not read an
+// answer. A client refuses rosters for which this number would be smaller, so the sentence is true
+// for every roster.
 func ReadersOfAny(p *pvi.Protocol) string {
 	hidden := max(1, p.Colluders())
 	return readers(p, fmt.Sprintf("%s (the number is fixed when the study begins, and is not smaller)", Plural(hidden, "client")))
@@ -151,7 +152,8 @@ func tablesInWords(st *study.Study) string {
 	return fmt.Sprintf("tables that describe %s%s: counts by level or by bin, counts of missing values where these are allowed, and, for numbers, sums of values and of squares", strings.Join(names, ", "), by)
 }
 
-// everyRound returns a phrase that says in which rounds a message is sent.
+// everyRound returns the words "each of n rounds", or "the one round", for a sentence about a
+// message that is sent in every round.
 func everyRound(rounds int) string {
 	if rounds == 1 {
 		return "the one round"

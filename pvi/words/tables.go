@@ -13,16 +13,17 @@ import (
 // mostGroups is the largest number of groups of records that a table shows side by side.
 const mostGroups = 4
 
-// A TableRow is a row of the tables that describe the records, in words.
+// A TableRow is one row, as texts, of the tables that describe the records.
 type TableRow struct {
 	Name string          // column of the study; empty if the previous row has the same column
 	What string          // level or bin, or "mean", "sd" or "quartiles"
 	Of   []string        // estimate and interval of each group
-	Bar  *describe.Value // share of all records, for a picture; nil if the row has none
+	Bar  *describe.Value // share of all records that have this level or are in this bin, for a bar chart; nil in other rows
 }
 
-// TableHead returns the names of the groups of records for the head of the table, and the number
-// of groups that fit side by side.
+// TableHead returns the heading of each group of records that the tables show side by side, and the
+// number of these groups. The first group is all records. If there are more than mostGroups other
+// groups, the tables show only the first.
 func TableHead(s *describe.Summary) (names []string, groups int) {
 	if groups = len(s.Groups); groups > mostGroups+1 {
 		groups = 1
@@ -92,8 +93,8 @@ func TablesNote(s *describe.Summary) string {
 		100*s.Level, Number(s.NoiseSD))
 }
 
-// TablesCSV writes the tables as CSV, with one row for each number. The estimate is empty if the
-// noise leaves only an interval.
+// TablesCSV writes the tables that describe the records as CSV, with one row for each number. The
+// estimate is empty if the noise is so large that only an interval can be given.
 func TablesCSV(w io.Writer, s *describe.Summary) error {
 	rows := [][]string{{"column", "group", "what", "level", "estimate", "low", "high", "unit"}}
 	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
