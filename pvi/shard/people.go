@@ -24,8 +24,8 @@ import (
 //     have changed.
 //   - Therefore two neighbouring files, which differ in all records of one person, lead to
 //     results that differ in at most rows_per_person records, all of this person. The privacy
-//     proof needs nothing else, and in particular no secret, because it holds for any records
-//     of a person.
+//     proof needs only this. The choice need not be secret, because the proof holds for any
+//     records of a person.
 //   - A client that starts again keeps the same records.
 //
 // Other rules would be wrong. If Keep chose the first records of each person, the results could be
