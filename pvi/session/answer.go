@@ -8,15 +8,15 @@ import (
 	"fedpvi/pvi"
 )
 
-// An Answer is a client's answer to a plan, with its cost and with hashes that identify the
-// protocol and the state.
+// An Answer is a client's answer to a plan. Besides the release it has the cost of the answer and
+// two hashes, of the protocol and of the state from which the plan was made.
 type Answer struct {
 	Plan    int     // number of the plan over all phases
 	Release []byte  // encoded release, a message of [fedpvi/pvi/wire]; nil after an error, and with secure aggregation
 	Vector  []int64 // elements of the release with secure aggregation, at most VectorSize; otherwise nil
 	Spent   Spent
-	// Commitment is the hash of the release, which the client signs, if clients commit to their
-	// releases ([Site.Commits]). Otherwise it is zero.
+	// If clients commit to their releases ([Site.Commits]), Commitment is the hash of the release,
+	// which the client signs. Otherwise it is zero.
 	Commitment [32]byte
 
 	Digest [32]byte // result of [Site.Digest] when the answer was computed
@@ -26,8 +26,8 @@ type Answer struct {
 // errNothingAsked is the refusal to answer if no plan is pending.
 var errNothingAsked = &pvi.Refused{Reason: "no plan names this client now"}
 
-// Quote returns the cost of the answer to the pending plan, before any noise is drawn. The answer
-// can cost less only if it ends in an error.
+// Quote returns the cost of the answer to the pending plan before the answer is computed. If the
+// answer ends in an error, its cost may be smaller than the quote.
 func (s *Site) Quote() (Spent, error) {
 	if s.pending == nil {
 		return nil, errNothingAsked
@@ -35,7 +35,8 @@ func (s *Site) Quote() (Spent, error) {
 	return s.phaseOf(s.pending).quote()
 }
 
-// phaseOf returns the phase to which an entry belongs. The phase must have begun.
+// phaseOf returns the state machine of the phase to which the entry e belongs. The phase must have
+// begun.
 func (s *Site) phaseOf(e *Entry) sitePhase {
 	place, _ := s.course.at(e.Plan)
 	return s.phases[place]
@@ -48,8 +49,8 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 // has only one answer. If the error is a [pvi.Refused], nothing changes. After any other error
 // there is no release, and Spent is the cost of the noise that was drawn. This cost must be
 // charged. If the phase panics, Answer returns an error, and Spent is the largest possible cost of
-// the answer ([Site.Quote]). If the computation for a record panics, the panic does not reach
-// Answer, because the mechanism then releases only noise.
+// the answer ([Site.Quote]). A panic in the computation for a single record does not reach Answer:
+// the record then contributes zero.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {

@@ -29,8 +29,8 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	return st
 }
 
-// half returns a server of a thousand clients, half of which have answered, and the releases of the
-// other half.
+// half returns the server of a study with a thousand clients, half of which have answered the first
+// plan. It also returns the releases of the other half, which the server has not collected.
 func half(b *testing.B) (*Server, [][]byte) {
 	b.Helper()
 	const clients = 1000
@@ -94,8 +94,8 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState measures how long a server takes to marshal its state. The server is the one
-// that half returns.
+// BenchmarkServerState measures how long a server takes to marshal its state when 500 of a thousand
+// clients have answered.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ErrNoPosterior is the error for a check of a study that reports only point estimates or has no
+// [Posterior.Check] returns ErrNoPosterior if the study reports only point estimates or has no
 // model.
 var ErrNoPosterior = errors.New("the study has no posterior, and records are compared with draws from a posterior")
 

@@ -9,8 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The records of a study agree with its posterior, and records with different outcomes do not.
-// Check returns an error for point estimates, from which no outcomes can be drawn.
+// The test checks that Check finds no deviation for records of the study, and finds one for records
+// with different outcomes. For a study that reports only point estimates it must return an error,
+// because no outcomes can be drawn from these.
 func TestCheck(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", version2), 2)
 	for !h.server.Done() {

@@ -11,7 +11,8 @@ import (
 // encrypts the release for the coordinator. Anyone can then check the releases in an outcome. If
 // the releases are too long for the outcome, anyone can fetch them by these hashes and add them up.
 
-// Counted holds the clients whose answers an outcome counts, in the order of the roster.
+// A Counted states which answers an outcome counts: the clients in the order of the roster, and the
+// hashes of their releases if the outcome contains the releases.
 type Counted struct {
 	Clients []pvi.ClientID
 	// Commitments are the hashes of the clients' releases. They are nil if the outcome has no sum, or
@@ -23,11 +24,13 @@ type Counted struct {
 	limit int64   // largest absolute value of an element of a release
 }
 
-// Fetched reports whether the releases of the clients are not in the outcome and must be fetched.
+// Fetched reports whether the releases are missing from the outcome because they are too long, so
+// that [Counted.AddUp] must fetch them.
 func (c Counted) Fetched() bool { return c.sum != nil }
 
-// AddUp fetches the releases. It checks each release against the hash that its client has signed,
-// and the total against the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
+// AddUp verifies the sum of an outcome without trusting the coordinator. It fetches the releases,
+// checks each release against the hash that its client has signed, and checks that they add up to
+// the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
 func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	hashes := make([]pvi.Digest, len(signed))
 	for m := range signed {
@@ -36,7 +39,8 @@ func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	return pvi.AddUp(fmt.Sprintf("plan %d", c.plan), c.Clients, hashes, c.sum, c.limit, fetch)
 }
 
-// Fetched reports whether the releases for a plan are too long for the plan's outcome.
+// Fetched reports whether the releases for a plan are too long to be part of the plan's outcome, so
+// that whoever needs them must fetch them.
 func (s *Server) Fetched(plan int) bool {
 	place, number := s.course.at(plan)
 	return s.course.phases[place].fetched(number)

@@ -16,8 +16,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Posterior is the result of a study, with a marginal for each parameter. If the study reports
-// only point estimates, a Posterior has estimates and no marginals, and its result has no q.
+// A Posterior presents the result of a study to a reader: it adds names, intervals and natural
+// units to the numbers of a [Result]. If the study reports only point estimates, a Posterior has
+// Estimates and no Marginals, and its Result has no q.
 type Posterior struct {
 	Marginals []Marginal     `json:"marginals,omitempty"`
 	Estimates []fit.Estimate `json:"estimates,omitempty"`
@@ -49,16 +50,16 @@ type Marginal struct {
 	// has no noise-aware posterior.
 	NoiseAware *Interval `json:"noise_aware,omitempty"`
 
-	// NoiseSD is the part of the noise-aware sd that is due to the privacy noise; nil if the
-	// noise-aware sd is below the sd of q.
+	// NoiseSD is the part of the noise-aware sd that is due to the privacy noise. It is nil without
+	// a noise-aware posterior, and if the noise-aware sd is below the sd of q.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 
 	Interval // interval under q, without the privacy noise
 }
 
 // An Interval holds the central 95 % and 90 % intervals of a parameter on the model's scale. Mean
-// and SD are the moments of a normal coordinate: the parameter itself or, if [Marginal].Log is
-// true, its logarithm. The quantiles are quantiles of the parameter itself.
+// and SD are the mean and sd of the parameter or, if [Marginal].Log is true, of its logarithm,
+// which is then normal. The quantiles are always those of the parameter itself.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -142,8 +143,8 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 // if there are none.
 func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
 
-// gaussian returns the family and the natural parameters of the normal distribution whose moments
-// [Posterior.Moments] returns.
+// gaussian returns the posterior of θ, with the privacy noise if a noise-aware posterior exists, as
+// a family and natural parameters. It returns an error if the study has no model.
 func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	if p.model.Study.Model.Absent() {
 		return nil, nil, errors.New("the study has no model, and so no posterior")
@@ -157,8 +158,8 @@ func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	return family, natural, family.FromMoments(natural, mean, cov)
 }
 
-// Moments returns the mean and the covariance of θ under the noise-aware posterior if there is
-// one, and otherwise under q.
+// Moments returns the mean and the covariance of θ under the posterior that readers should use: the
+// noise-aware posterior if there is one, and otherwise q.
 func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	r := p.Result
 	mean, sd, rows := r.Mean, r.SD, r.Covariance
@@ -177,8 +178,10 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 
 // Table writes the posterior in natural units. If ratios is true, it also writes ratios of odds or
 // rates, as [words.Natural] does. Then it writes the posterior on the model's scale, with the sd of
-// q next to the sd that includes the noise, and the notes of the result. For a posterior of point
-// estimates it writes only one table.
+// q next to the sd that includes the noise. If the study reports only point estimates, one table of
+// estimates takes the place of both. After these come, where the study has them, the generated
+// quantities, the notes of the result, the tables that describe the records, and the scores of
+// held-out records.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if p.model.Study.Model.Absent() {
 		return p.tables(w)

@@ -12,8 +12,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Describe returns the posterior on the scale that the scale phase found. The intervals in
-// natural units include the privacy noise, and come first in the table.
+// The test checks that Describe converts the posterior to natural units with the scale that the
+// scale phase found. The intervals in natural units must include the privacy noise, and must come
+// first in the table.
 func TestDescribe(t *testing.T) {
 	document := `
 study = { version = 1, name = "s" }

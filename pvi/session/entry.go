@@ -1,6 +1,6 @@
 package session
 
-// A Kind is the kind of an entry: a plan or an outcome of one of the phases.
+// A Kind states whether an entry is a plan or an outcome, and of which phase.
 type Kind string
 
 // Kinds of entries, in the order of the phases.
@@ -14,7 +14,7 @@ const (
 )
 
 // An Entry is a message of the coordinator to all clients: a plan, or the outcome of a plan. Its
-// body is a message of [fedpvi/pvi/wire]. It must not be changed.
+// body is a message of [fedpvi/pvi/wire]. The bytes of the body must not be changed.
 type Entry struct {
 	Kind Kind   `json:"kind"`
 	Plan int    `json:"ask"` // number of the plan over all phases, from 1

@@ -2,10 +2,11 @@ package session
 
 import "slices"
 
-// Follow applies the next entry. It stores a plan that names this client, and applies or queues an
-// outcome. Follow returns [pvi.Refused] if the entry contradicts the entries before it. The
-// coordinator has then sent a wrong entry, or state was lost, and the client must stop. Any other
-// error ends the study too.
+// Follow processes the next entry of the study. A plan that names this client becomes the pending
+// plan. An outcome is applied, or queued while the client must still answer another plan. Follow
+// returns [pvi.Refused] if the entry contradicts the entries before it. The coordinator has then
+// sent a wrong entry, or state was lost, and the client must stop. Any other error ends the study
+// too.
 func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
 		return err
@@ -70,8 +71,9 @@ func (s *Site) followOutcome(e Entry) error {
 	return nil
 }
 
-// checkQueued returns a refusal if an outcome cannot come next. It makes only the checks that
-// are possible while earlier outcomes are still queued.
+// checkQueued checks an outcome before it is queued, and returns [pvi.Refused] if the outcome
+// cannot come next. It makes only those checks that do not need the state after the outcomes in the
+// queue.
 func (s *Site) checkQueued(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
@@ -89,8 +91,8 @@ func (s *Site) drain() error {
 	return nil
 }
 
-// settle applies an outcome to its phase. After the last outcome of a phase it begins the next
-// phase.
+// settle passes an outcome to the state machine of its phase. After the last outcome of a phase it
+// begins the next phase.
 func (s *Site) settle(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {

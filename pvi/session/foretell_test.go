@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In every phase, Foretell returns the plan that the server sends next, even if outcomes are queued
-// before it. It returns nil if the plan depends on the order of answers, and after the last plan.
+// The test checks in every phase that Foretell returns exactly the plan that the server sends next,
+// also for a site that is restored from its saved state. It must return nil in an asynchronous
+// study, in which the plan depends on the order of answers, and after the last plan.
 func TestPlansAreForetold(t *testing.T) {
 	for name, c := range map[string]struct {
 		privacy, inference string

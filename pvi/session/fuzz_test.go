@@ -19,8 +19,8 @@ func everyPhase(t testing.TB) *study.Study {
 	return planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", scaledPrivately...)
 }
 
-// along runs a study of two clients. For every plan it calls look, after client 0 has computed its
-// answer and before client 1 answers.
+// along runs a study of two clients and lets a test inspect every plan. It calls look with client
+// 0's answer a to the plan, before client 1 has answered.
 func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answer)) {
 	h := newHouse(t, st, 2)
 	for !h.server.Done() {
@@ -30,8 +30,8 @@ func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answ
 	}
 }
 
-// FuzzHostile gives servers and sites arbitrary bytes instead of messages. They must accept the
-// bytes, or refuse them and not change.
+// FuzzHostile passes arbitrary bytes in place of messages to servers and sites at every stage of a
+// study. A server or site that refuses the bytes must not change.
 func FuzzHostile(f *testing.F) {
 	st := everyPhase(f)
 	type moment struct{ site, server []byte }
@@ -148,7 +148,7 @@ func FuzzDamagedState(f *testing.F) {
 }
 
 // Servers and sites refuse a state of another study, roster, client or version. They also refuse a
-// truncated state, and a state with sections from different states.
+// truncated state, and a state that combines sections of two saved states.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")
@@ -181,8 +181,8 @@ func TestStateIsChecked(t *testing.T) {
 			site("damaged", st, "c01", b)
 		}
 	}
-	// The combined state has the sections of the phases from one state, and the server's or site's
-	// own section from another.
+	// The test combines two saved states: the sections of the phases from one, and the server's or
+	// site's own section from the other.
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections

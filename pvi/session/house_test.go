@@ -36,7 +36,8 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	return st
 }
 
-// scaled sets up a scale phase without noise, and scaledPrivately a scale phase with noise.
+// The overrides in scaled add a scale phase without noise to a study. Those in scaledPrivately add
+// a scale phase with noise.
 var (
 	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
 	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
@@ -51,7 +52,8 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house runs a server and all of its sites in one process.
+// A house is the set-up of a test: the server and all sites of one study, which exchange messages
+// in memory.
 type house struct {
 	t       testing.TB
 	study   *study.Study
@@ -88,7 +90,8 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// next publishes all plans that can be published now, and returns the last of their entries.
+// next makes the server publish all plans that it can publish now, delivers them to the sites, and
+// returns the last of them.
 func (h *house) next() Entry {
 	h.t.Helper()
 	from := len(h.said)
@@ -173,7 +176,8 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused fails the test unless try returns a refusal and the state of m stays the same.
+// refused checks that m refuses a message. It fails the test unless try returns [pvi.Refused] and
+// the state of m stays the same.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)

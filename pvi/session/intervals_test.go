@@ -13,8 +13,9 @@ import (
 
 var version2 = study.Override{Key: "study.version", Value: "2"}
 
-// The result of a study that reports only point estimates contains λ and the mean, but no sds and
-// no covariance. Its description does not contain λ either.
+// The test checks a study that reports only point estimates. Its Result must have λ and the mean,
+// but no sds and no covariance. The Posterior from Describe must not have λ either, because λ
+// determines the sds.
 func TestPointEstimates(t *testing.T) {
 	for _, c := range []struct{ privacy, inference, q string }{
 		{recordPrivacy, steps, "diagonal"},
@@ -74,8 +75,8 @@ func TestPointEstimates(t *testing.T) {
 	}
 }
 
-// In version 2, a study with a last round reports only the noise-aware posterior. Without the last
-// round, it reports point estimates.
+// The test checks that a study of version 2 with a last round reports only the noise-aware
+// posterior, and that it reports point estimates if the last round is void.
 func TestOnePosteriorWithALastRound(t *testing.T) {
 	inference := steps + "\nnoise_aware = \"one-step\""
 	h, old := newHouse(t, planeStudy(t, recordPrivacy, inference, "", version2), 2), newHouse(t, planeStudy(t, recordPrivacy, inference, ""), 2)

@@ -16,7 +16,9 @@ import (
 // lastPhase is the phase of the last round, whose outcome determines the one-step posterior.
 type lastPhase struct {
 	*course
-	sizes *lastround.Round // last round on the public scale; its noise may differ from the noise of the actual last round
+	// last round for the columns' public bounds, from which sizes are taken; the actual last round
+	// may have different noise
+	sizes *lastround.Round
 }
 
 func (p *lastPhase) kinds() (plan, outcome Kind) { return OneStepPlan, OneStepOutcome }
@@ -80,8 +82,8 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending stores the outcome of the last round. The outcome is part of the saved state, and the
-// one-step posterior of the result is computed from it.
+// An ending is the part of the last phase that servers and sites have in common. It stores the
+// outcome of the last round, from which the one-step posterior of the result is computed.
 type ending struct {
 	*lastPhase
 	round   *lastround.Round   // last round on the scale that was found

@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// newModelHash returns a hash function for the state from which a plan was made. The function
-// hashes the numbers in the plan, so machines that round differently compute the same hash.
+// The hash of the state from which a plan was made lets an answer state to which posterior it
+// belongs. It is computed from the numbers in the plan, which are the same for all clients.
+// Machines that round differently therefore compute the same hash.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()
@@ -29,8 +30,8 @@ func word(h hash.Hash, n uint64) {
 
 func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
 
-// modelOfScale returns the hash of the state from which a plan of the scale phase was made. This
-// state is the bounds of the columns.
+// modelOfScale returns the hash of the state from which a plan of the scale phase was made: the
+// bounds of the columns.
 func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	h := newModelHash(digest)
 	for _, b := range bounds {
@@ -40,8 +41,7 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda returns the hash of the state from which a plan of the rounds was made. This state
-// is λ.
+// modelOfLambda returns the hash of the state from which a plan of the rounds was made: λ.
 func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
@@ -58,8 +58,8 @@ func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	return sum(h)
 }
 
-// modelOfPoint returns the hash of the state from which the plan of the last round was made. This
-// state is the point of the plan.
+// modelOfPoint returns the hash of the state from which the plan of the last round was made: the
+// point θ at which clients compute gradients and curvatures.
 func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
 	h := newModelHash(digest)
 	for _, x := range point {

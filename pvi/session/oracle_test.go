@@ -64,8 +64,9 @@ opens = "sums"
 #federation
 `
 
-// An asking is a study that tries to find out, at no cost, whether a record is in a file. It
-// consists of the record's line and of a part of the study document.
+// An asking is a malicious study that tries to find out, at no privacy cost, whether a client's
+// file contains a record. line is the record's line in the file. text is the part of the study
+// document that singles the record out, and key marks the place of this part.
 type asking struct{ line, key, text string }
 
 func (a asking) study(t *testing.T) *study.Study {
@@ -86,8 +87,8 @@ func (a asking) study(t *testing.T) *study.Study {
 	return st
 }
 
-// askings returns studies that try to find out whether a record is in a file. In each of them a
-// different rule separates the record from the others.
+// askings returns many malicious studies, each of which singles out a record by a different rule,
+// such as the bounds of a column or the largest number of records.
 func askings() (all []asking) {
 	const person = "77,rare,0.31,5"
 	numeric := func(low, high float64, rest string) string {
@@ -130,7 +131,8 @@ type heard struct {
 	first    []int64 // numbers of the first message
 }
 
-// listen runs a study in which the first client has a file with the given text.
+// listen runs a study in which the first client has a file with the given text, and returns
+// everything about this client that others can see.
 func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	t.Helper()
 	fault := func(err error) bool {
@@ -206,10 +208,11 @@ func numbers(t *testing.T, release []byte) []int64 {
 	return r.Change
 }
 
-// The test runs each study with a record in the file and without it. If the study leaves the record
-// out, no byte may change. Otherwise only the released numbers may change. The client's
-// participation, and the number, lengths and costs of its messages, must stay the same, and the
-// first message may change by at most the sensitivity.
+// The test runs each malicious study twice: with the record in the first client's file and without
+// it. If the study leaves the record out, no byte that others see may differ. Otherwise only the
+// released numbers may differ. The client's participation, and the number, lengths and costs of its
+// messages, must stay the same, and the numbers of the first message may differ by at most the
+// sensitivity for which the noise was chosen.
 //
 //abuse:case P20 in 40 studies that try to ask about a record its presence changes nothing but what is charged
 func TestRecordsAnswerNoQuestion(t *testing.T) {

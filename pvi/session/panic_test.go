@@ -16,9 +16,10 @@ func (faulty) answer(a *Answer, _ []byte, _ *dpmech.Stream) error {
 	panic("the record 424242")
 }
 
-// If a phase panics outside of a mechanism, the site returns an error and charges the whole quote.
-// The error names the place in the code, but no value. The plan then has no answer, and the client
-// continues to follow the study.
+// The test makes the computation of an answer panic outside the wall around single records. Answer
+// must return an error that names the place in the code but no value, and must charge the whole
+// quote. The plan must stay without an answer, and the client must be able to follow the study
+// further.
 //
 //abuse:case A13 a panic while a plan is answered is charged, and the error has no value
 func TestPanicIsCharged(t *testing.T) {

@@ -12,9 +12,10 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A phase is one of the phases of a study. Server and sites derive the phase from the study and the
-// roster, and the phase makes their state machines. To add a phase, write its three types and add
-// it to newCourse.
+// A phase describes one of the phases of a study (see the package comment). It states the number of
+// its plans and the sizes of its messages, and makes the state machines of the server and the
+// sites. Server and sites derive it from the study and the roster. To add a phase, write its three
+// types and add it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // number of plans in the phase
@@ -37,13 +38,14 @@ type phase interface {
 // A serverPhase is the coordinator's state machine for a phase. Plans are numbered from 1 within
 // the phase. Bodies are messages of [fedpvi/pvi/wire].
 type serverPhase interface {
-	// next returns the next plan. It returns false if all plans were issued, or if answers to
-	// earlier plans are missing.
+	// next returns the next plan of the phase. It returns false if all plans were issued, or if the
+	// next plan must wait for answers to earlier plans.
 	next() (number int, body []byte, ok bool)
-	// collect adds a release. It returns the outcome if this was the last missing answer to the
-	// plan.
+	// collect adds a client's release for a plan. If all clients of the plan have now answered, it
+	// returns the outcome, and otherwise nil.
 	collect(client pvi.ClientID, number int, release []byte) (outcome []byte, err error)
-	// collectSum ends a plan with the sum of the participants' vectors and returns its outcome.
+	// collectSum ends a plan of a study with secure aggregation and returns its outcome. sum is the
+	// opened sum of the participants' vectors.
 	collectSum(number int, sum Sum) (outcome []byte, err error)
 	// close ends a plan without the missing answers and returns its outcome.
 	close(number int) (outcome []byte, err error)
@@ -60,13 +62,14 @@ type serverPhase interface {
 
 // A sitePhase is a client's state machine for a phase.
 type sitePhase interface {
-	// foretell computes a plan from the outcomes before it. It returns false if the plan depends
-	// on the order of answers.
+	// foretell computes a plan before the server publishes it, from the outcomes so far. It returns
+	// false if the plan depends on the order of answers.
 	foretell(number int) (body []byte, ok bool)
-	// foretellOutcome computes the outcome of a plan that accepts the opened sum.
+	// foretellOutcome computes the outcome that the server will publish for a plan if it accepts
+	// the opened sum.
 	foretellOutcome(number int, sum Sum) []byte
-	// check returns a refusal if a plan is invalid. It reports whether the plan names the
-	// client.
+	// check checks a plan of the server. It returns [pvi.Refused] if the plan is invalid, and
+	// otherwise whether the plan names the client.
 	check(number int, body []byte) (named bool, err error)
 	// quote returns the largest cost of the answer to the next plan.
 	quote() (Spent, error)
@@ -75,8 +78,8 @@ type sitePhase interface {
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
 	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
 
-	// checkQueued returns a refusal if an outcome cannot come next. waiting is the number of
-	// earlier outcomes that the site has not yet applied.
+	// checkQueued checks an outcome that cannot be applied yet. It returns [pvi.Refused] if the
+	// outcome cannot come next. waiting is the number of outcomes in the queue before it.
 	checkQueued(number int, body []byte, waiting int) error
 	settle(number int, body []byte) error
 
@@ -85,30 +88,31 @@ type sitePhase interface {
 	machine
 }
 
-// kept holds the fields of a phase that are part of a saved state but not of the phase's section in
-// this state.
+// A saved state has a section for the server or site itself and one for each phase (see sections).
+// kept holds those fields of the phases that are saved in the server's or site's own section.
 type kept struct {
 	Verdicts tally
 	InARow   int    `json:",omitempty"` // number of failed rounds since the last accepted round (see [History])
 	Ending   []byte `json:",omitempty"` // outcome of the last round
 }
 
-// A course is the sequence of a study's phases. Server and sites derive it from the study and
-// the roster.
+// A course holds the phases of a study in their order, and the protocols on which they are based.
+// Server and sites derive it from the study and the roster.
 type course struct {
 	study  *study.Study // study before the scale phase
 	phases []phase      // all phases of the study, first to last
-	// public is the protocol on the public scale. Costs and sizes do not depend on the scale, so
-	// this protocol gives them before the scale is found.
+	// public is the protocol of the rounds for the columns' public bounds. A scale phase may find
+	// narrower bounds, but costs and sizes do not depend on these, so they can be taken from public
+	// at any time.
 	public   *pvi.Protocol
 	protocol *pvi.Protocol // protocol of the rounds; nil until the scale is found
-	digest   [32]byte      // identity of the scaling until the scale is found, then of the protocol
+	digest   [32]byte      // hash that identifies the scale phase until it has ended, and then hash of protocol
 	limits   wire.Limits
 }
 
-// newCourse returns the phases of a study in their order. It returns an error if the study takes
-// steps as a paper describes them, and the privacy claim of the paper is wrong (see
-// [pvi.Protocol.Published]). Such studies are only for simulations.
+// newCourse derives the course of a study from the study and the roster. It returns an error if the
+// study follows a published method whose privacy claim is wrong (see [pvi.Protocol.Published]).
+// Such studies are only for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}
 	onPublic := st
@@ -144,8 +148,8 @@ var latest struct {
 }
 
 // protocolOf returns the protocol of a study. A simulation makes the server and all sites from one
-// Study. All of them then share one protocol, including the states and queries that the method
-// stores.
+// Study. All of them then share one protocol, so that states and queries which its method computes
+// and stores are computed once.
 func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	latest.Lock()
 	p := latest.protocol.Value()
@@ -163,8 +167,8 @@ func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	return p, nil
 }
 
-// present returns the protocol of the rounds. Before the scale is found, present returns the
-// protocol on the public scale.
+// present returns the protocol of the rounds or, while the scale phase is not over, the protocol
+// for the columns' public bounds.
 func (c *course) present() *pvi.Protocol {
 	if c.protocol == nil {
 		return c.public
@@ -192,8 +196,8 @@ func (c *course) plans() (n int) {
 	return n
 }
 
-// at returns the index in c.phases of the phase of a plan, and the number of the plan within
-// that phase, counted from 1.
+// at converts the number of a plan in the whole study to the index of its phase in c.phases, and
+// the number of the plan within that phase. Both numbers count from 1.
 func (c *course) at(plan int) (place, number int) {
 	end := len(c.phases) - 1
 	for i, p := range c.phases[:end] {
@@ -205,8 +209,8 @@ func (c *course) at(plan int) (place, number int) {
 	return end, plan
 }
 
-// numbered returns the number of a plan in the whole study. place is the index of the plan's phase,
-// and number is the plan's number within that phase.
+// numbered is the inverse of the method at: it returns the number in the whole study of the plan
+// with the given number in the phase c.phases[place].
 func (c *course) numbered(place, number int) int {
 	for _, p := range c.phases[:place] {
 		number += p.plans()

@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// poisoned returns the release with each number replaced by 0 or by the largest number that the
-// server accepts, with a random sign. In every kind of release the numbers are at the end.
+// poisoned returns a copy of an encoded release in which each number from index from on is replaced
+// by −2^bits, 0 or 2^bits at random. In every kind of release the numbers are at the end.
 func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	out := append([]byte(nil), release...)
 	for at := len(out) - 8; at >= from; at -= 8 {
@@ -23,8 +23,8 @@ func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	return out
 }
 
-// numbersFrom returns the index in a release at which its list of numbers begins, after the list's
-// length.
+// numbersFrom returns the index of the byte in an encoded release at which its list of numbers
+// begins, after the length of the list.
 func numbersFrom(release []byte) int {
 	for n := 1; 8*n+4 < len(release); n++ {
 		at := len(release) - 8*n - 4
@@ -91,8 +91,9 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	}
 }
 
-// poison makes client m answer, replaces its release by the most harmful one that the server
-// accepts, and sends the true answers of the other clients.
+// poison sends the answer a of client m to the server. If m is 0, it replaces the numbers of the
+// release by random numbers 0 and ±2^bits, with the largest bits that the server accepts. It then
+// delivers the outcome, if there is one.
 func (h *house) poison(m int, a Answer, random *rand.Rand) {
 	h.t.Helper()
 	for bits := 62; ; bits-- {

@@ -69,8 +69,8 @@ func farOff(b []byte) []byte {
 	return b
 }
 
-// A client refuses every entry that contradicts the entries before it. A refused entry does not
-// change the client's state.
+// The test checks that a client refuses entries that contradict the entries before them, and that a
+// refused entry does not change the client's state.
 //
 //abuse:case A03 a client follows nothing that does not follow
 func TestSiteRefuses(t *testing.T) {
@@ -193,9 +193,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// Before the client answers, a site's state does not depend on the records: two clients with
-// different records have the same state. After the answer the state depends on the records, so it
-// must not leave the client.
+// The test compares the saved states of two sites with different records that have followed the
+// same plan. The states must be the same, because a site's state may depend on records only after
+// the client has answered.
 //
 //abuse:case A18 before it answers, a client's state tells nothing
 func TestStateHoldsNoRecord(t *testing.T) {
@@ -222,7 +222,8 @@ func TestStateHoldsNoRecord(t *testing.T) {
 	}
 }
 
-// A client refuses a plan of a later phase while a plan of the present phase is open.
+// The test delivers a plan of the next phase to a client while a plan of the present phase is open.
+// The client must refuse it.
 func TestAPlanBeforeItsPhase(t *testing.T) {
 	h := newHouse(t, everyPhase(t), 2)
 	site := h.sites[0]

@@ -22,8 +22,8 @@ type Rehearsal struct {
 }
 
 // NewRehearsal returns a rehearsal of a study before its first plan. Client m of the roster has
-// records[m] made-up records. Clients for which records has no element send copies of the other
-// clients' answers. records must not be longer than the roster.
+// records[m] made-up records. The other clients of the roster compute nothing and send copies of
+// these clients' answers. records must not be longer than the roster.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -40,8 +40,8 @@ func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehe
 	return r, nil
 }
 
-// rehearsed returns count made-up records. Every second record has the highest possible outcome, so
-// that fits take as long as with real records.
+// rehearsed returns count made-up records. If the model has an outcome, every second record has the
+// highest possible one, so that fits take as long as with real records.
 func rehearsed(st *study.Study, count int) *shard.Records {
 	made, records := method.MadeUp(st, st.Digest, 0, count), new(shard.Records)
 	outcome := st.ColumnIndex(st.Model.Outcome)
@@ -65,8 +65,8 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 	return records
 }
 
-// Work is one computation of a client in a rehearsal, in which the client follows an entry or
-// answers a plan.
+// Work is one computation of a client in a rehearsal, which the caller can time: the client follows
+// an entry or answers a plan.
 type Work struct {
 	Client int  // index of the client in the roster
 	Kind   Kind // kind of the entry that the client follows, or of the plan that the client answers
@@ -106,8 +106,8 @@ func (r *Rehearsal) follow(e Entry, do func(Work) error) error {
 	return nil
 }
 
-// answer makes the clients with records answer a plan that names them, and returns the outcome of
-// the plan.
+// answer completes a plan. It makes the clients with records answer the plan if it names them,
+// fills in copies for the other clients, and returns the outcome.
 func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	own := map[pvi.ClientID]Answer{}
 	for i, s := range r.sites {
@@ -149,7 +149,8 @@ func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	return r.server.CollectSum(plan.Plan, sum)
 }
 
-// copied returns a release as if another client had sent it for the given plan.
+// copied returns a copy of a release in which the client's name is id and the plan's number is that
+// of the given plan.
 func (c *course) copied(release []byte, plan Entry, id pvi.ClientID) ([]byte, error) {
 	_, number := c.at(plan.Plan)
 	switch plan.Kind {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result is the result of a study. If two machines have computed the same numbers, their JSON
-// has the same bytes.
+// A Result holds the numbers that a study has found, and its privacy costs. Server and sites each
+// compute it. If they have computed the same numbers, their JSON has the same bytes.
 type Result struct {
 	Version  int            `json:"version"`
 	Study    string         `json:"study"`
@@ -46,7 +46,8 @@ type Result struct {
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 }
 
-// remark adds the remarks of a method to the result. It does nothing if remarks is nil.
+// remark adds a method's notes for readers, and its finding whether the rounds have converged, to
+// the result. It does nothing if remarks is nil.
 func (r *Result) remark(remarks *method.Remarks) {
 	if remarks != nil {
 		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
@@ -68,8 +69,8 @@ type NoiseAware struct {
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
 
-// A Cost is the cost of all releases of one client in the study, for one observer and one
-// adjacency.
+// A Cost is the privacy cost of all releases of one client in the study, against one observer and
+// under one adjacency.
 type Cost struct {
 	View      string               `json:"view"`
 	Who       string               `json:"who"`
@@ -146,10 +147,10 @@ func (run *run[P]) result(natural []float64) (*Result, error) {
 	return r, nil
 }
 
-// settle makes the result of a study of version 2 or later report one posterior: the noise-aware
-// posterior if the result has one, and otherwise q. If the result has no noise-aware posterior, and
-// the study reports only point estimates or asks for a one-step posterior, settle removes the sds
-// and covariances.
+// settle decides which posterior a result reports. In studies of version 1 it changes nothing.
+// Later versions report one posterior: the noise-aware one if the result has it, and otherwise q.
+// The sds and covariances of q are removed if the study reports only point estimates, or asks for a
+// one-step posterior that could not be computed.
 func (r *Result) settle(st *study.Study) {
 	if st.Version == 1 {
 		return
@@ -161,8 +162,8 @@ func (r *Result) settle(st *study.Study) {
 	}
 }
 
-// frame returns a result without the numbers of the posterior and without the first note. Each
-// phase adds its own fields to the result.
+// frame returns a result with the study's identity and costs and with the fields that the phases
+// report. The caller adds the numbers of the posterior and the first note.
 func (run *run[P]) frame() (*Result, error) {
 	c := run.course
 	p := c.protocol
@@ -202,8 +203,9 @@ func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *Noi
 	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-// note inserts the first note. The note states whether any outcome moved λ, and whether the sds
-// include the privacy noise.
+// note puts a note for readers before all others. It states that nothing was learned if no outcome
+// moved λ, and otherwise whether the sds include the privacy noise or that there are only point
+// estimates. Some results need no such note.
 func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:

@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes the bytes that [Result.Bytes] returns. If the coordinates of θ are
-// independent, there may be a million of them. WriteResult then writes the names and numbers of the
-// coordinates in blocks, so that the whole text is never in memory.
+// WriteResult writes the same bytes as [Result.Bytes] returns, but without the whole text in memory
+// if q is diagonal. θ may then have a million coordinates, and WriteResult writes their names and
+// numbers in blocks.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -59,8 +59,9 @@ func (s *Server) WriteResult(w io.Writer) error {
 
 const noLists = `"names":null,"mean":null`
 
-// A take returns the numbers that a block of coordinates adds to a list, such as the list of means.
-// part is the family of the block, and nat holds its natural parameters.
+// A take computes the elements that a block of coordinates adds to one of the lists of numbers in a
+// result, such as the list of means. part is the family of the block's coordinates, and nat holds
+// their natural parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -94,7 +95,8 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add writes the elements of part, which marshals to a JSON list, as elements of the current list.
+// add writes the elements of part at the end of the list that is being written. part must marshal
+// to a JSON list.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {

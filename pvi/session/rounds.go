@@ -19,8 +19,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
 // perNumber is the number of bytes of a number in a message. An element of λ needs twice as many
-// bytes. Message sizes are computed from perNumber instead of from an encoded message, because
-// messages may have millions of numbers.
+// bytes. The sizes of messages with millions of numbers are computed from perNumber, so that no
+// such message need be encoded.
 const perNumber = 8
 
 func (p *roundsPhase) maxRelease(longest pvi.ClientID) int {
@@ -103,7 +103,8 @@ func (s *roundsServer) collectSum(number int, sum Sum) ([]byte, error) {
 	return s.ended(s.server.rounds.Replay(&pvi.Outcome{Number: number, Participants: sum.Participants, Sum: sum.Elements}))
 }
 
-// watch makes the server of the rounds compute influences if the caller has asked for them.
+// watch makes the server of the rounds compute the influence of each answer if [Server.Watch] was
+// called.
 func (s *roundsServer) watch() {
 	if s.server.watching {
 		s.server.rounds.Watch()

@@ -1,7 +1,7 @@
 package session
 
-// A run is the part that a server and a site have in common: the course of the study, and the
-// machines of the phases that have begun. P is the type of the machines.
+// A run is the part that a [Server] and a [Site] have in common: the course of the study, and the
+// state machines of the phases that have begun. P is serverPhase or sitePhase.
 type run[P machine] struct {
 	course  *course
 	phases  []P    // phases that have begun, first to last
@@ -37,12 +37,13 @@ func (r *run[P]) outcomes() (n int) {
 	return n
 }
 
-// Plans returns the number of plans published so far, for any client, and the number of plans of
-// the whole study.
+// Plans returns how many plans have been published so far, for any client, and how many the whole
+// study has.
 func (r *run[P]) Plans() (soFar, all int) { return r.planned, r.course.plans() }
 
-// Digest returns the identity of the scaling during the scale phase, and then the identity of
-// the protocol on the scale that was found.
+// Digest returns a hash that identifies the present rules of the study. During the scale phase it
+// identifies the scale phase. Afterwards it is the digest of the protocol for the scale that was
+// found.
 func (r *run[P]) Digest() [32]byte { return r.course.digest }
 
 // MaxRelease returns the number of bytes of the longest release of any phase and client.
@@ -77,15 +78,17 @@ func (r *run[P]) Commits() bool { return r.course.public.Commits() }
 // Fetches reports whether some releases of the study are too long for the outcomes that count them.
 func (r *run[P]) Fetches() bool {
 	for _, p := range r.course.phases {
-		if p.fetched(1) || p.fetched(p.plans()) { // all plans of a phase have releases of the same size, except the last pass of the scale phase
+		// it is enough to ask for the first and the last plan: only the last pass of the scale
+		// phase has releases of a different size
+		if p.fetched(1) || p.fetched(p.plans()) {
 			return true
 		}
 	}
 	return false
 }
 
-// Counted returns the clients that an outcome counts, and the hashes of the releases that were
-// published with it.
+// Counted returns which clients' answers the outcome e counts, and the hashes of their releases if
+// e contains them.
 func (r *run[P]) Counted(e Entry) (Counted, error) { return r.course.counted(e) }
 
 // verdicts returns the verdicts of the rounds so far. It returns nil before the rounds.
@@ -108,8 +111,8 @@ func (r *run[P]) History() History {
 }
 
 // Stalled returns the reason why the study cannot continue, or "" if the study can continue. A
-// study cannot continue if too many rounds in a row did not move the posterior although they cost
-// privacy ([History]).
+// study cannot continue if the number of failed rounds in a row ([History]) has reached
+// federation.max_rejected.
 func (r *run[P]) Stalled() string {
 	most := r.course.study.Federation.MaxRejected
 	if h := r.History(); most > 0 && h.InARow >= most {
@@ -118,8 +121,8 @@ func (r *run[P]) Stalled() string {
 	return ""
 }
 
-// Resume resets the count of rounds in a row that did not move the posterior. It is called after
-// the study has changed.
+// Resume sets the number of failed rounds in a row to zero, so that a stalled study can continue.
+// It is called after the study has changed.
 func (r *run[P]) Resume() {
 	if v := r.verdicts(); v != nil {
 		v.inARow = 0

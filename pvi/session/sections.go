@@ -13,10 +13,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A saved state is one byte for its version, followed by sections. Each section is preceded by its
-// length in four bytes. The first section is the state of the server or site itself. The other
-// sections are the states of the phases' machines. The section of a phase that has not begun is
-// empty.
+// The saved state of a server or site is one byte for its version, followed by sections. Each
+// section is preceded by its length in four bytes. The first section holds the fields of the server
+// or site itself. Each other section is the state of one phase's state machine, and is empty if the
+// phase has not begun.
 
 // stateVersion is the version of the encoding of the states of servers and sites.
 const stateVersion = 1
@@ -33,17 +33,17 @@ const (
 type sections [sectionCount][]byte
 
 type saver interface {
-	// keep writes to k the fields of the phase that belong to the common part of the saved state.
-	// save returns the section of the phase. restore sets a new machine to a section and to the
-	// fields in k.
+	// save returns the phase's section of the saved state. keep writes to k those fields of the
+	// phase that are saved in the server's or site's own section. restore sets a new state machine
+	// from a section and from the fields in k.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the saved state of a server or site. v is the value of the section that belongs to
-// the server or site itself, and it contains k. Every other section is the state of a phase that
-// has begun.
+// encode returns the saved state of a server or site. v becomes the own section of the server or
+// site, as JSON. It must contain k, which encode fills first. The sections of the phases come from
+// their state machines.
 func (r *run[P]) encode(k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
 	for i, p := range r.phases {
@@ -91,8 +91,9 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restorePhases restores the machines of the phases, from the first phase to the last. After each
-// phase it calls begin to begin the next phase, if the earlier phases have all their outcomes.
+// restorePhases restores the state machines of the phases, from the first phase to the last. After
+// each phase it begins the next one, by a call to begin, if every plan of the earlier phases has an
+// outcome.
 func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -117,7 +118,7 @@ func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k 
 	return nil
 }
 
-// lengthSize is the number of bytes in which the length of a section is encoded.
+// lengthSize is the number of bytes that encode the length of a section.
 const lengthSize = 4
 
 func (s *sections) unmarshal(b []byte) error {
@@ -159,9 +160,10 @@ func (s *sections) checkBegun(section int, begun bool) error {
 	}[section]
 }
 
-// readOwn decodes the server's or site's own section into a value. It returns an error if a list
-// or map has more elements than the given numbers of plans and clients allow, because decoding
-// takes several times as much memory as the JSON.
+// readOwn decodes the server's or site's own section into a value. Before it decodes, it returns an
+// error if the section has more elements than a study with the given numbers of plans and clients
+// can need. Damaged or malicious input could otherwise use much memory, because decoding takes
+// several times as much memory as the JSON.
 func (s *sections) readOwn(into any, plans, clients int) error {
 	const fields, ofEach = 256, 16
 	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(plans+clients) {

@@ -18,7 +18,8 @@ type Sum struct {
 	Releases     []int64        // releases of the participants, one after another; nil if the outcome has no releases
 }
 
-// Equal reports whether two sums have the same elements and the same participants.
+// Equal reports whether two sums have the same elements and the same participants. It ignores the
+// field Releases.
 func (s Sum) Equal(o Sum) bool {
 	return slices.Equal(s.Participants, o.Participants) && slices.Equal(s.Elements, o.Elements) && (s.Elements == nil) == (o.Elements == nil)
 }
@@ -26,9 +27,10 @@ func (s Sum) Equal(o Sum) bool {
 // secure reports whether the clients of the study aggregate securely.
 func (c *course) secure() bool { return c.study.Federation.Aggregation == study.Secure }
 
-// CollectSum ends a plan with the sum of the participants' vectors and returns the outcome. The sum
-// has VectorSize elements. If the sum cannot come from honest clients, the error is [pvi.Refused],
-// and nothing changes. The caller should then close the plan.
+// CollectSum ends a plan of a study with secure aggregation and returns the outcome. sum is the
+// opened sum of the participants' vectors, with VectorSize elements. If the sum cannot come from
+// honest clients, the error is [pvi.Refused], and nothing changes. The caller should then close the
+// plan.
 func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -49,7 +51,8 @@ func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// unpadded returns the sum in an outcome without the zeros with which the result of SumOf is padded.
+// unpadded returns the sum in the outcome e, with as many elements as the plan's vectors have
+// before they are padded to VectorSize.
 func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]

@@ -41,9 +41,9 @@ func (h *house) sumUp(clients ...int) Sum {
 	return sum
 }
 
-// A study with secure aggregation has the same posterior, to the bit, as the same study in which
-// the coordinator adds up the same answers. The test runs both through all phases, with missing
-// answers and void plans.
+// The test runs a study twice through all phases, with the same answers, missing answers and void
+// plans: once with secure aggregation and once with a coordinator that adds up the answers. The
+// posteriors must be the same to the bit.
 func TestSumsGiveTheSameAsReleases(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -57,7 +57,9 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		secure := secureHouse(t, study.Secure, c.privacy, c.inference, 4, 3, c.overrides...)
 		plain := secureHouse(t, study.ByCoordinator, c.privacy, c.inference, 4, 3, c.overrides...)
 		for round := 0; !secure.server.Done(); round++ {
-			if round > 1 { // restored machines continue the study, and clients that missed the previous round take part again
+			// from the third round on the server and all sites are restored from their states
+			// before the round; clients that missed the round before take part again
+			if round > 1 {
 				secure.restart(t)
 			}
 			who := [][]int{{0, 1, 2, 3}, {0, 2, 3}, {1, 3}}[round%3]
@@ -111,8 +113,8 @@ func (h *house) restart(t *testing.T) {
 	}
 }
 
-// open passes a sum to the server and delivers the outcome to all sites. Server and sites must find
-// the sum in the outcome.
+// open passes an opened sum to the server and delivers the outcome to all sites. It checks that
+// SumOf of the server and of the sites returns the same sum for this outcome.
 func (h *house) open(sum Sum) {
 	h.t.Helper()
 	ask, _ := h.server.Plans()

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server runs a study through all phases. The caller uses it like a [pvi.Server]: it calls
+// A Server is the coordinator's state machine for a whole study, over all phases. The caller calls
 // Next until Next returns false, Collect for every release, and Close at a deadline. The caller
 // delivers the entries that these methods return to all sites, in the order of the calls.
 //
@@ -48,8 +48,8 @@ func (s *Server) begin(p phase) (serverPhase, error) { return p.newServer(s) }
 
 func (s *Server) phase() serverPhase { return s.phases[len(s.phases)-1] }
 
-// Next returns the next plan if it can be published now. It returns false if answers are missing
-// or the study is done.
+// Next opens the next plan and returns its entry. It returns false if the study is done, or if the
+// next plan must wait for answers to an open plan.
 func (s *Server) Next() (Entry, bool) {
 	place := len(s.phases) - 1
 	number, body, ok := s.phase().next()
@@ -62,8 +62,8 @@ func (s *Server) Next() (Entry, bool) {
 	return Entry{kind, s.planned, body}, true
 }
 
-// Collect adds a client's release for a plan. It returns the outcome if this was the last
-// missing answer, and nil otherwise. For an invalid release the error is [pvi.Refused], and
+// Collect adds a client's release for a plan. If all clients of the plan have now answered, it
+// returns the outcome, and otherwise nil. For an invalid release the error is [pvi.Refused], and
 // nothing changes. Any other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, plan int, release []byte) (*Entry, error) {
 	p, number, err := s.opened(plan)
@@ -84,9 +84,9 @@ func (s *Server) Close(plan int) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// Replay applies an outcome from a transcript, and returns the clients whose answers the outcome
-// counts. It returns [pvi.Refused] if the outcome differs from the outcome that the server computes
-// from the same sum. The server must have issued the same plans. A caller can thus check a
+// Replay verifies an outcome of a transcript and applies it. It returns the clients whose answers
+// the outcome counts. It returns [pvi.Refused] if the outcome differs from the one that this server
+// computes from the same sum. The server must have issued the same plans. A caller can thus check a
 // transcript without the releases: it compares the transcript's plans with those from Next, and
 // calls Replay for the outcomes.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
@@ -117,8 +117,9 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome returns the entry with the outcome of a plan. It returns nil if body is nil, because the
-// plan is then still open.
+// outcome records that a plan has ended and returns the entry with its outcome, whose encoding is
+// body. It begins the next phase after the last plan of a phase. If body is nil, the plan is still
+// open, and outcome returns nil. If err is not nil, outcome returns it.
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	return &Entry{kind, plan, body}, nil
 }
 
-// Open returns the numbers of the plans that have no outcome yet. The numbers increase.
+// Open returns the numbers of the plans that have no outcome yet, in increasing order.
 func (s *Server) Open() []int {
 	open := make([]int, 0, len(s.models))
 	for plan := range s.models {
@@ -163,7 +164,8 @@ func (s *Server) Done() bool { return s.closed == s.course.plans() }
 // Fewest returns the smallest number of answers for which a plan of the present phase is not void.
 func (s *Server) Fewest() int { return s.phase().fewest() }
 
-// Model returns the hash of the present state of the study, from which the next plan is made.
+// Model returns the hash of the present state of the study, which identifies the posterior from
+// which the next plan is made.
 func (s *Server) Model() [32]byte { return s.model }
 
 // ModelOf returns the hash of the state from which an open plan was made. An [Answer] to the plan

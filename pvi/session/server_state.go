@@ -25,8 +25,8 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// Encode returns the encoding of the server's state. The size of the state grows with the numbers
-// of coefficients and clients, but not with the number of rounds.
+// Encode encodes the server's state for [RestoreServer]. The size of the state grows with the
+// numbers of coefficients and clients, but not with the number of rounds.
 //
 // The state need not be saved after every release. To recover the present state, restore the state
 // that was saved after the last entry, and collect the releases since then in any order.

@@ -15,9 +15,10 @@ import (
 // called with every entry, in the order of the transcript.
 //
 // While a plan is pending, a site queues the outcomes of other plans. The site applies these
-// outcomes after it has answered, or after the plan has ended without the site's answer. An answer
-// is therefore always computed from the state from which the plan was made. A client that was away
-// follows all entries before it checks whether a plan is still pending.
+// outcomes after it has answered, or after the plan has ended without the site's answer. A client
+// therefore always computes its answer from the λ in the plan, even if later outcomes have already
+// arrived. A client that was away follows all entries before it checks whether a plan is still
+// pending.
 //
 // A Site is not safe for concurrent use.
 type Site struct {
@@ -36,7 +37,7 @@ type Site struct {
 }
 
 // NewSite returns the site of a client before the first plan. The records must stay the same for
-// the whole study, and must satisfy the requirements of every phase. NewSite returns an error
+// the whole study. NewSite returns an error if some phase cannot use them. NewSite returns an error
 // for a study whose published privacy claim is wrong.
 func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records) (*Site, error) {
 	c, err := newCourse(st, roster)
@@ -59,9 +60,10 @@ func (s *Site) begin(p phase) (sitePhase, error) { return p.newSite(s) }
 // an error with the reason.
 func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
 
-// Work returns the private gradient steps of one answer, for a client with the study's public
-// number of records. It does not depend on private records. The device receives the records again
-// for each answer.
+// Work states how much a device must compute for one answer, so that the client can judge whether
+// to use it. It assumes the study's public number of records and does not depend on private
+// records. It includes the transfer of the records, which the device receives again for each
+// answer.
 func (s *Site) Work() cuda.Work {
 	p := s.course.public
 	f := &p.Study().Federation
@@ -74,8 +76,8 @@ func (s *Site) Work() cuda.Work {
 	return w
 }
 
-// OnDevice makes the site take its private gradient steps on a device. It can be called before
-// the rounds have begun ([pvi.Protocol.OnDevice]).
+// OnDevice makes the site take its private gradient steps on a device. It can be called before the
+// rounds have begun. It returns an error if a device cannot take the steps of this study.
 func (s *Site) OnDevice(a solver.Accelerator) error {
 	err := s.course.public.OnDevice()
 	if err == nil && s.rounds != nil {
@@ -123,9 +125,10 @@ func (s *Site) Result() (*Result, error) {
 	return s.result(s.rounds.Posterior())
 }
 
-// Beyond returns, for each column, how many of the client's values are outside the scale that was
-// found. The model replaces such a value by the nearest end of the scale. Beyond returns nil before
-// the scale is found. The counts must not leave the client.
+// Beyond returns, for each column, how many of the client's values are outside the bounds that the
+// scale phase found. The model uses the nearest bound in place of such a value. Beyond returns nil
+// before the scale phase has ended, and in studies without a scale phase. The counts must not leave
+// the client.
 func (s *Site) Beyond() map[string]int {
 	if s.course.study.HasScale() || s.rounds == nil {
 		return nil
@@ -144,9 +147,10 @@ func (s *Site) named(err error) error {
 	return fmt.Errorf("client %s: %w", s.id, err)
 }
 
-// Foretell returns the body of the next plan, computed from the entries so far. It returns nil
-// while a plan is open, after the last plan, and in an asynchronous study. Machines of different
-// kinds may round differently, so the coordinator may publish a slightly different plan.
+// Foretell lets a client prepare for the next plan before the coordinator publishes it. It returns
+// the plan's body, computed from the entries so far. It returns nil while a plan is open, after the
+// last plan, and in an asynchronous study. Machines of different kinds may round differently, so
+// the coordinator may publish a slightly different plan.
 func (s *Site) Foretell() []byte {
 	plan := s.planned + 1
 	if len(s.open) > 0 || len(s.queue) > 0 || plan > s.course.plans() {
@@ -159,9 +163,9 @@ func (s *Site) Foretell() []byte {
 	return nil
 }
 
-// ForetellOutcome returns the body of the outcome of the open plan if the coordinator accepts the
-// given opened sum, as it does in most cases. If it rejects the sum, it publishes a different body.
-// ForetellOutcome returns nil unless exactly one plan is open.
+// ForetellOutcome predicts the body of the outcome of the open plan from its opened sum. It assumes
+// that the new λ is accepted, as in most cases. If it is rejected, the coordinator publishes a
+// different body. ForetellOutcome returns nil unless exactly one plan is open.
 func (s *Site) ForetellOutcome(sum Sum) []byte {
 	if len(s.open) != 1 {
 		return nil

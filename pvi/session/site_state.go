@@ -20,8 +20,8 @@ type siteState struct {
 	kept
 }
 
-// MarshalBinary returns the site's state. The state contains the client's own factor, which must
-// not leave the client. It contains no record.
+// MarshalBinary encodes the site's state for [RestoreSite]. The state contains no record, but it
+// contains the client's own factor, so it must not leave the client.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	v := siteState{
 		Study: s.course.study.Digest, Client: s.id,

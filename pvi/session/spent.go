@@ -17,16 +17,17 @@ type Charge struct {
 }
 
 // Spent is the cost of an answer: a charge for every observer and adjacency for which the study
-// states costs. The charge for the study's own target comes first. Spent is empty if the release
-// is a function of earlier releases, or if the study has no privacy guarantee. The composed cost
-// of all releases of a client is at most the cost that [pvi.Protocol.Event] returns for the
-// whole study.
+// states costs. The charge for the study's own target comes first. Spent is empty if the answer
+// costs nothing, because its release is a function of earlier releases or was charged with them, or
+// because the study has no privacy guarantee. If a client's charges for all of its answers are
+// composed, the cost is at most that of the event from [pvi.Protocol.Event] for the whole study.
 type Spent []Charge
 
-// Strongest returns the charge, under an adjacency, for the observer against whom a data holder
-// limits its budget. If view is [method.Anyone] or [method.Coordinator], this is the observer with
-// that name. Otherwise it is the observer from whom the fewest noise shares are hidden, among the
-// observers that the study does not trust. Strongest returns false if there is no such charge.
+// Strongest returns the charge that counts towards a data holder's budget under an adjacency. view
+// names the observer against whom the data holder limits its budget. If view is [method.Anyone] or
+// [method.Coordinator], Strongest returns the charge for that observer. Otherwise it considers all
+// observers that the study does not trust, and returns the charge for the one that does not know
+// the fewest noise shares. Strongest returns false if there is no such charge.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
 		match := c.View.Name == view
@@ -51,8 +52,9 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
-// Whole returns the events of all releases of a client in the study, with the costs that Costs
-// returns. Unlike costs, events can be composed with the events of earlier releases.
+// Whole returns the charges for all releases of a client in the study. [Costs] returns their costs.
+// A ledger needs the events in the charges, which, unlike costs, can be composed with the events of
+// other studies.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -63,9 +65,9 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	})
 }
 
-// Public returns the protocol of a study for a roster. Programs use it to describe the study
-// before it begins. If a scale phase must first find the scale of the columns, the protocol uses
-// their public bounds instead.
+// Public returns the protocol of the rounds of a study, by which programs describe the study before
+// it begins. If a scale phase must first find the scale of the columns, the protocol uses their
+// public bounds instead.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

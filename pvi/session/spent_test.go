@@ -39,8 +39,9 @@ var charged = []struct {
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
-// The charges of a client compose to the cost that the study states for all releases, for every
-// observer and adjacency. The charge of an answer equals its quote.
+// The test checks, for every observer and adjacency, that a client's charges for all answers
+// compose to the cost that the study states for the whole study, and that the charge for each
+// answer equals its quote.
 func TestSpentIsTheWhole(t *testing.T) {
 	for _, c := range charged {
 		t.Run(c.name, func(t *testing.T) {
@@ -103,8 +104,9 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	}
 }
 
-// divergence returns a sum of Rényi divergences of the event. The sum is additive under
-// composition, and differs between different events.
+// divergence returns a number by which tests compare events: the sum of the event's Rényi
+// divergences of orders 1.5 and 8. The number of a composition is the sum of its events' numbers,
+// and different events of these tests have different numbers.
 func divergence(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
 	var sum float64
@@ -118,8 +120,9 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// A client that makes fewer releases spends less. All passes of the scale phase are charged when a
-// client answers its first pass, even if that is not the first pass of the phase.
+// The test checks that a client that misses rounds is charged only for its own releases. All passes
+// of the scale phase must be charged when the client answers one for the first time, even if it has
+// missed earlier passes.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
@@ -192,8 +195,8 @@ func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.E
 	return nil
 }
 
-// Strongest returns the charge for the observer from whom the fewest noise shares are hidden. It
-// considers the coordinator only if view names the coordinator.
+// The test checks that Strongest returns the charge for the untrusted observer that does not know
+// the fewest noise shares, and the charge for the coordinator only if view names the coordinator.
 func TestStrongestObserver(t *testing.T) {
 	charge := func(name string, shares int, adjacency accountant.Adjacency) Charge {
 		return Charge{View: method.View{Name: name, Shares: shares}, Adjacency: adjacency}

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A study runs through all of its phases to the end. The server and all sites must then write
-// results with the same bytes.
+// The test runs studies with different phases to their end. The server and all sites must then
+// write results with the same bytes.
 func TestAllFindTheSame(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -67,9 +67,8 @@ func TestAllFindTheSame(t *testing.T) {
 	}
 }
 
-// During the scale phase, Digest returns the identity of the scaling. Afterwards it returns the
-// identity of the protocol on the scale that was found. It changes at the same entry on server
-// and sites.
+// The test checks that Digest returns one hash during the scale phase and another one, the digest
+// of the protocol, afterwards. It must change at the same entry for the server and the sites.
 func TestDigestFollowsThePhase(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	scaling := h.server.Digest()
@@ -143,8 +142,9 @@ func TestModelTellsStatesApart(t *testing.T) {
 	}
 }
 
-// While a client has a pending plan, it queues the outcomes of other plans. Its answer to the
-// pending plan does not depend on these outcomes, even if the client is restored in between.
+// The test delivers outcomes of other plans to a client that has a pending plan. The client must
+// queue them, and its answer to the pending plan must not depend on them, even if the client is
+// restored in between.
 func TestLateClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	early, late := newHouse(t, st, 3), newHouse(t, st, 3)
@@ -197,8 +197,8 @@ func TestLateClient(t *testing.T) {
 	}
 }
 
-// A client does not answer a plan that has ended without its answer, and applies the outcomes in
-// its queue.
+// The test ends a plan before a client has answered it. The client must then no longer answer the
+// plan, and must apply the outcomes in its queue.
 func TestEndedWithoutTheClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)

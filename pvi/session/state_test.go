@@ -7,7 +7,8 @@ import (
 	"fedpvi/pvi"
 )
 
-// Restoring refuses a state whose plans do not fit the machines of its phases.
+// The test edits saved states so that the numbers of plans in the own section contradict the
+// sections of the phases. Restoring such a state must fail.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -66,8 +67,8 @@ func TestStateGoesTogether(t *testing.T) {
 	}
 }
 
-// edited returns a saved state in which edit has changed the section that belongs to the server or
-// site itself.
+// edited returns a copy of a saved state in which edit has changed the server's or site's own
+// section.
 func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	t.Helper()
 	var parts sections
@@ -86,7 +87,8 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	return parts.marshal()
 }
 
-// If a release names a different plan than the message around it, it is refused for both plans.
+// The test sends a release for one plan in a message for another plan. The server must refuse it,
+// and must still wait for the client's answer to the first plan.
 func TestAnswerToAnotherPlan(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Trace shows how the mean of q moved in the rounds of a study that is over. It is computed from
-// published messages.
+// A Trace shows a reader whether the rounds of a finished study converged: it lists the mean of q
+// after each round. It is computed from published messages.
 type Trace struct {
 	Names  []string      `json:"names"`
 	SDs    string        `json:"distances_in_sds_of"` // the unit of distances: "the posterior", or "the prior" if the study reports point estimates
@@ -21,8 +21,8 @@ type TracedRound struct {
 	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus the mean of the result, in sds
 }
 
-// Traced returns the round of a plan, as [Server.Last] does, with the mean of q after the round and
-// without distances.
+// Traced returns the round that has just ended, if it is the round of the given plan, with the mean
+// of q after it. [Posterior.Trace] later adds the distances. Traced returns false for other plans.
 func (s *Server) Traced(plan int) (TracedRound, bool) {
 	last, ok := s.Last(plan)
 	if !ok {
@@ -34,8 +34,8 @@ func (s *Server) Traced(plan int) (TracedRound, bool) {
 	return t, err == nil
 }
 
-// Trace returns the trace of the study with the given rounds. For each round it computes the
-// distance between the mean of q and the posterior's mean.
+// Trace returns the trace with the given rounds, which come from [Server.Traced]. For each round
+// and coordinate it computes how far the mean of q was from the final posterior's mean, in sds.
 func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	t := &Trace{SDs: "the posterior", Rounds: rounds}
 	mean, sds := p.Result.Mean, make([]float64, len(p.Result.Mean))
@@ -61,7 +61,7 @@ func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	return t
 }
 
-// An Influential describes a client and the influence of its answers in all rounds.
+// An Influential tells how much one client's answers changed the posterior, over all rounds.
 type Influential struct {
 	Client  pvi.ClientID `json:"client"`
 	Answers int          `json:"answers"`
@@ -71,8 +71,8 @@ type Influential struct {
 	Blocked int          `json:"blocked,omitempty"` // number of rejected rounds that would have been accepted without the answer of this client
 }
 
-// Influential returns the influence of each client over all rounds, in the order in which clients
-// first answered. It returns none unless the study publishes releases.
+// Influential returns one element for each client that has answered, in the order of the first
+// answers. It returns an empty list unless the study publishes releases.
 func (t *Trace) Influential() []Influential {
 	at := map[pvi.ClientID]int{}
 	var all []Influential

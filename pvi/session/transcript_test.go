@@ -87,7 +87,8 @@ type client struct {
 
 func (s *scene) printf(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
 
-// check ends the test if err is not nil, because the scenario itself is then wrong.
+// check ends the test if err is not nil. An error here means that the scenario file is wrong, and
+// not the program.
 func (s *scene) check(err error) {
 	s.t.Helper()
 	if err != nil {
@@ -241,7 +242,7 @@ func list(clients []pvi.ClientID) string {
 	return b.String()
 }
 
-// named returns the clients that a command names, or all clients if the command names none.
+// named returns the clients that a command of a scenario names, or all clients if it names none.
 func (s *scene) named(d *datadriven.TestData) (all []pvi.ClientID) {
 	for _, arg := range d.CmdArgs {
 		if len(arg.Vals) == 0 && s.clients[pvi.ClientID(arg.Key)] != nil {

@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Round holds the verdict of a round that has ended, and the influence of its answers.
+// A Round reports how a round ended: its verdict, the influence of each answer, and the missing
+// clients of a void round.
 type Round struct {
 	Plan       int             `json:"plan"` // number of the plan over all phases
 	Verdict    pvi.Verdict     `json:"verdict"`
@@ -18,7 +19,8 @@ type Round struct {
 }
 
 // Blocking returns the names of the clients that blocked a rejected round. A client blocks a round
-// if λ would have been accepted without its answer.
+// if the new λ would have been accepted without its answer. If releases are not published, Blocking
+// returns nil.
 func (r *Round) Blocking() []string {
 	var names []string
 	for _, i := range r.Influences {
@@ -35,8 +37,8 @@ type History struct {
 	Rejected int `json:"rejected"`
 	Void     int `json:"void"`
 	// InARow is the number of failed rounds since the last accepted round. A round fails if it is
-	// rejected, or if it is void although clients have answered. Clients have paid for each of
-	// these rounds without effect.
+	// rejected, or if it is void although clients have answered. Each of these rounds was charged
+	// to clients without any effect.
 	InARow int `json:"rejected_in_a_row"`
 }
 
@@ -62,8 +64,8 @@ func (h *history) take(k *kept) { h.tally, h.inARow = k.Verdicts, k.InARow }
 // A historian is a phase that counts its rounds by verdict.
 type historian interface{ history() *history }
 
-// Watch makes the server compute the influence of each answer if the study publishes releases. See
-// [pvi.Server.Watch].
+// Watch makes the server compute, from now on, the influence of each answer, which needs time. It
+// has an effect only if the study publishes releases. See [pvi.Server.Watch].
 func (s *Server) Watch() { s.watching = true }
 
 // Last returns the verdict and the influences of a plan's round. It returns false unless the round

@@ -19,9 +19,9 @@ func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
 	}, overrides...)...)
 }
 
-// attacked runs rounds with three clients until the study is done or stalls. The last client sends
-// the numbers that e sets or, if e is nil, has a file of many invented lines. attacked returns how
-// each round ended.
+// attacked runs a study with three clients until it is done or stalls, and returns how each round
+// ended. The last client is malicious. If e is not nil, it sends the numbers that e sets. Otherwise
+// it answers like the others, but from a file of as many invented lines as invented states.
 func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, rounds []Round) {
 	t.Helper()
 	h = newHouse(t, st, 3)
@@ -103,9 +103,9 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
-// In every round the answer of one client is missing, as if it had been refused, and the study
-// needs all its clients. The study stops after three such rounds, and the reason names the client.
-// A round that nobody has answered costs nothing and does not count.
+// The test omits the answer of one client in every round of a study that needs all its clients, as
+// if the answer had been refused. The study must stop after three such rounds, and the reason must
+// name the client. A round that nobody has answered costs nothing and must not count.
 //
 //abuse:case A20 a client whose answers are refused in every round: the study stops after three, and the client is named
 func TestVoidRoundsStopTheStudy(t *testing.T) {
@@ -129,9 +129,9 @@ func TestVoidRoundsStopTheStudy(t *testing.T) {
 }
 
 // One client of three sends an answer with one element at its limit, or has a file of invented
-// lines that is about a hundred times as long as the files of the others. In both cases the norm of
-// its answer is more than 10 times the median norm of the other answers. For honest clients this
-// ratio is at most 10, and none of them blocks a round.
+// lines that is about a hundred times as long as the files of the others. The test checks the first
+// round: in both cases the norm of the client's answer is more than 10 times the median norm of the
+// other answers. For honest clients this ratio is at most 10, and none of them blocks a round.
 //
 //abuse:case A20 a client that pushes the posterior: its influence is shown where messages are opened
 func TestInfluenceOfAnEvilClient(t *testing.T) {

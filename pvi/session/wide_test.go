@@ -50,7 +50,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// sameText fails the test unless WriteResult writes the same bytes as the JSON of r.
+// sameText checks that WriteResult of s writes the bytes that r.Bytes returns.
 func sameText(t *testing.T, s *Server, r *Result) {
 	t.Helper()
 	var written bytes.Buffer
@@ -62,8 +62,8 @@ func sameText(t *testing.T, s *Server, r *Result) {
 	}
 }
 
-// The memory that a whole study with a diagonal precision uses is proportional to the number of
-// coefficients, and not to its square.
+// The test checks that the memory that a whole study with a diagonal q uses grows in proportion to
+// the number of coefficients, and not to its square.
 func TestMemoryIsOfCoefficients(t *testing.T) {
 	const levels = 60
 	st, err := study.Parse("wide.toml", wide(levels))

@@ -11,8 +11,9 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accountedSamples tests one step of a sampled sum. For two inputs, the exact distribution of the
-// step is known. The accounted δ must be at least the exact δ.
+// accountedSamples tests the accountant's δ for one step of a sampled sum, without simulation. For
+// two neighbouring data sets the exact distributions of the step's result are known, so their exact
+// δ can be computed. The accounted δ must be at least as large.
 func accountedSamples(context.Context, task) (Check, error) {
 	const rate, records, sigma = 0.25, 12, 1.5
 	poisson, fixed := dpmech.Poisson{Rate: rate}, dpmech.WithoutReplacement{Batch: rate * records}
@@ -26,8 +27,9 @@ func accountedSamples(context.Context, task) (Check, error) {
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		// In a batch of a fixed size, another record takes the place of the protected record. The
-		// vectors of all other records are the negative of the protected record's vector.
+		// In a batch of a fixed size, another record takes the place of the protected record if
+		// that is not drawn. In the worst case, the vectors of all other records are the negative
+		// of the protected record's vector.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
 		// In a batch of fixed size, another record takes the place of the record that is absent
@@ -67,9 +69,11 @@ func accountedSamples(context.Context, task) (Check, error) {
 	return certain(true, "%s", fmt.Sprintf("δ(ε) of a step covers two inputs of known law, %d times", at)), nil
 }
 
-// stepDelta returns the maximum of P(S) − e^ε·Q(S) over sets S of outputs. P mixes N(0, σ²) with
-// N(with, σ²) at the rate q, and Q mixes N(0, σ²) with N(without, σ²). The ratio P/Q increases with
-// the output, so the best S is the set where the ratio exceeds e^ε.
+// stepDelta returns the exact δ(ε) of one step with one output, which is the maximum of P(S) −
+// e^ε·Q(S) over sets S of outputs. P is the distribution of the output with the protected record:
+// N(with, σ²) with probability q, and N(0, σ²) otherwise. Q is the same without the record, with
+// the mean without in place of with. The ratio P/Q increases with the output, so the best S is the
+// set where the ratio exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

@@ -13,37 +13,41 @@ import (
 type attack struct {
 	claim *claim
 
-	// observe simulates one run in world 0 or 1, and returns the observer's features. Runs with
-	// different numbers are independent.
+	// observe simulates one run in world 0 or 1, and returns the numbers that the observer sees, or
+	// numbers computed from them. Runs with different numbers are independent.
 	observe func(seed uint64, world, run int) ([]float64, error)
 
-	// learn chooses the observer's statistics from runs of both worlds.
+	// learn chooses the statistics by which the observer guesses the world. It gets the results of
+	// observe for pilot runs in both worlds.
 	learn func(null, other [][]float64) ([]statistic, error)
 }
 
-// A statistic is a function of the observations. It is large for observations that are likely in
-// the other world.
+// A statistic computes from the result of observe one number by which the observer guesses the
+// world. The number is large if the result is more likely in world 1 than in world 0.
 type statistic struct {
 	name string
 	of   func(seen []float64) float64
 }
 
-// A Profile is the result of testing a claimed privacy profile with an attack.
+// A Profile is the result of an attack that tests whether a claimed privacy profile δ(ε) holds.
 type Profile struct {
 	Runs   int     `json:"runs"` // number of runs in each world, without the pilot runs
 	Points []Point `json:"points"`
 
-	// Curve is the trade-off curve of the best statistic. It is only used in a plot.
+	// Curve has the observed true-positive rates of the best statistic, at several false-positive
+	// rates. It is only used in a plot.
 	Curve []Rate `json:"curve"`
-	// Claimed is the claimed upper bound on the true-positive rate, at several false-positive
-	// rates.
+	// Claimed has the claimed upper bounds on the true-positive rate, at the false-positive rates
+	// of Curve.
 	Claimed []Rate `json:"claimed"`
 }
 
-// A Point is the result of a test of δ(ε) at one ε, in one direction, with one statistic.
+// A Point is the result of a test of the claimed δ(ε) at one ε. The test decides by one statistic
+// whether a run belongs to the world Direction.
 type Point struct {
-	Epsilon   float64 `json:"epsilon"`
-	Direction string  `json:"direction"` // the world that the statistic recognises, "other" or "null"
+	Epsilon float64 `json:"epsilon"`
+	// world for which the test decides if the statistic is beyond a threshold, "other" or "null"
+	Direction string  `json:"direction"`
 	Statistic string  `json:"statistic"`
 	Claimed   float64 `json:"claimed"`  // claimed upper bound δ(ε)
 	Seen      float64 `json:"seen"`     // observed TPR − e^ε·FPR
@@ -119,8 +123,8 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule decides to which of the two worlds a run belongs, by comparing a statistic with a
-// threshold. The threshold is chosen for one ε.
+// A rule decides whether a run belongs to a certain world, by comparing a statistic with a
+// threshold. The threshold is chosen so that the rule tests the claimed δ(ε) well at one ε.
 type rule struct {
 	statistic statistic
 	at        int // index in Epsilons of the ε for which the threshold was chosen
@@ -128,8 +132,10 @@ type rule struct {
 	threshold float64
 }
 
-// rulesFrom returns a rule for each world and each ε in [Epsilons]. The threshold of a rule
-// maximises TPR − e^ε·FPR in the pilot runs.
+// rulesFrom returns a rule for each world and each ε in [Epsilons]. null and other are the values
+// of s in the pilot runs of the two worlds. The threshold of a rule maximises TPR − e^ε·FPR in
+// these runs, where TPR and FPR are the rates at which the rule decides for its world in runs of
+// this world and in runs of the opposite one.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
 	for world := range 2 {
@@ -182,8 +188,9 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test estimates δ from the decisions of the rule in simulated runs. The claimed δ is refuted if
-// the lower confidence bound of this estimate exceeds the claimed δ.
+// test tests the claimed δ by the decisions of the rule in the given runs. If the claim holds, TPR
+// − e^ε·FPR is at most the claimed δ. test refutes the claim if the lower confidence bound of this
+// difference exceeds it. alpha is the largest probability of a false refutation.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
@@ -199,9 +206,8 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict returns the result for one point. If some lower bounds exceed their claims, it is the
-// point with the largest excess. Otherwise it is the point whose lower bound is nearest to its
-// claim.
+// verdict summarises the profile by its worst point, at which the lower bound minus the claimed δ
+// is largest. The check fails if the claim is refuted at this point.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

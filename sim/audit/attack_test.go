@@ -13,8 +13,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted returns an attack on Gaussian releases with sd 1. The means in the two worlds differ by
-// actual, and the claim is the privacy bound for means that differ by claimed.
+// shifted returns an attack on four Gaussian releases with sd 1. The means in the two worlds differ
+// by actual. The claim is that of a mechanism whose means differ by claimed, so it is false if
+// actual is larger.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{
@@ -67,8 +68,8 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// Some statistics are log likelihood ratios. The test compares them with ratios of densities that
-// it computes directly.
+// The functions mixture and allocation return statistics that are log likelihood ratios. The test
+// compares them with ratios of densities that it computes directly.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}
@@ -186,7 +187,8 @@ func TestNoises(t *testing.T) {
 	}
 }
 
-// The test checks that pairs are disjoint and have the requested distance in both directions.
+// The test checks that the pairs (i, i+step) of firsts are disjoint and within range, for positive
+// and negative steps.
 func TestFirsts(t *testing.T) {
 	for n := range 20 {
 		for step := -n; step <= n; step++ {

@@ -15,8 +15,8 @@ type Options struct {
 	Runs    int  // number of runs of each attack in each world; [DefaultRuns] if 0
 	First   bool // stop after the first check that fails
 
-	// Ahead, if not empty, is the case whose checks run first. The order does not affect the
-	// results, unless the audit stops at the first finding.
+	// Ahead, if not empty, is the Case of the checks that run first. The order affects the results
+	// only if the audit stops at the first finding.
 	Ahead string
 
 	// Progress, if not nil, is called after every check. The calls are not concurrent.
@@ -28,8 +28,8 @@ type Options struct {
 // The direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// pilotShare is the number of runs divided by the number of pilot runs. An attack learns its
-// statistics from the pilot runs.
+// An attack makes one pilot run, from which it learns its statistics, for every pilotShare other
+// runs.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.
@@ -54,8 +54,8 @@ func (r *Report) Findings() []Check {
 	return findings
 }
 
-// An Auditor runs audits. It computes the claimed privacy profiles once and uses them in all
-// audits.
+// An Auditor runs audits. It computes each claimed privacy profile only once, when an audit first
+// needs it, and uses it in all later audits.
 type Auditor struct{ questions []question }
 
 // New returns an auditor.
@@ -84,8 +84,9 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer runs all questions on several goroutines. The questions about the case o.Ahead start
-// first. The others start in order, so that the fast questions are answered early.
+// answer runs all questions of the audit on several goroutines, and returns their checks in the
+// order of the questions. The questions about the case o.Ahead start first. The others start in
+// order, so that the fast questions are answered early.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	order := make([]int, len(questions))
@@ -154,8 +155,8 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	return slices.Concat(checks...), first
 }
 
-// late returns the sort key of a question: 0 if it is about the case ahead, so that it comes first,
-// and 1 otherwise.
+// late returns the key by which questions are sorted: 0 for a question about the case ahead, which
+// comes first, and 1 for other questions.
 func late(q question, ahead string) int {
 	if q.about == ahead {
 		return 0

@@ -36,8 +36,7 @@ func TestAuditHasNoFindings(t *testing.T) {
 		t.Errorf("%d of %d checks, passed %t", len(r.Checks), a.checks(), r.Passed)
 	}
 
-	// The test runs a part of the audit to show that the report does not depend on the number of
-	// goroutines.
+	// Runs of a part of the audit must give the same report with any number of goroutines.
 	part := &Auditor{}
 	for i := 0; i < len(a.questions); i += 6 {
 		part.questions = append(part.questions, a.questions[i])
@@ -55,8 +54,8 @@ func TestAuditHasNoFindings(t *testing.T) {
 	}
 }
 
-// The checks of one case can run before the others. The report must still list all checks in the
-// usual order.
+// The test checks that the option Ahead makes the checks of one case run first, and that the report
+// still lists all checks in the usual order.
 func TestOneCaseComesFirst(t *testing.T) {
 	var ran []string
 	ask := func(about string) question {

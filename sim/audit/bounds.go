@@ -41,8 +41,8 @@ func bisect(beyond func(p float64) bool) float64 {
 // twoSided returns a two-sided p-value from the probabilities of the two tails.
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
 
-// varianceP returns the p-value of a claimed variance for n normal variates. sum is the sum of
-// their squares, in units of the claimed variance.
+// varianceP returns the two-sided p-value of the hypothesis that n normal variates with mean zero
+// have the claimed variance. sum is the sum of their squares, divided by the claimed variance.
 func varianceP(sum float64, n int) float64 {
 	k := float64(n) / 2
 	return twoSided(mathext.GammaIncReg(k, sum/2), mathext.GammaIncRegComp(k, sum/2))
@@ -58,7 +58,8 @@ func correlationP(r float64, n int) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Survival(t)
 }
 
-// binomialP returns the p-value of a count of n independent events that each have probability p.
+// binomialP returns the two-sided p-value of the hypothesis that n independent events each have
+// probability p, if count of them have occurred.
 func binomialP(count float64, n int, p float64) float64 {
 	switch {
 	case p <= 0 && count > 0, p >= 1 && count < float64(n):
@@ -105,12 +106,12 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected is the minimum expected count of a cell. An audit uses p-values down to 1e-10, for
-// which the χ² distribution is accurate only if the expected counts are large. An expected count of
-// 10 in one of three cells is too small: the statistic exceeds the χ² bound for the probability
-// 3e-10 with probability 8e-8, which is 270 times as often as it should. An expected count of 100
-// is large enough: the statistic exceeds the bound twice as often as it should if there are three
-// cells, and less often than it should if there are five.
+// leastExpected is the smallest expected count with which chiSquareP uses a cell. An audit needs
+// correct p-values down to 1e-10, and the χ² distribution gives these only if the expected counts
+// are large. An expected count of 10 in one of three cells is too small: the statistic exceeds the
+// χ² bound for the probability 3e-10 with probability 8e-8, which is 270 times as often as it
+// should. An expected count of 100 is large enough: the statistic exceeds the bound twice as often
+// as it should if there are three cells, and less often than it should if there are five.
 const leastExpected = 100
 
 // uniformP returns the result of chiSquareP for cells of equal probability.

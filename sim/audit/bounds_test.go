@@ -19,9 +19,9 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// If the probability of a hit is the lower end of the confidence interval, the probability of at
-// least the observed number of hits must be alpha. The test computes this probability as a sum over
-// all terms.
+// The test checks binomialLower by its definition: if a hit has the returned probability, the
+// probability of at least the observed number of hits is alpha. The test computes this probability
+// as a sum of binomial probabilities.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
 		hits, n int
@@ -78,7 +78,8 @@ func TestPValuesAreUniform(t *testing.T) {
 		}
 		for name, p := range map[string]float64{
 			"variance": varianceP(squares, n),
-			// The means are known, which adds a degree of freedom, so the test passes n + 1.
+			// correlationP assumes that the two means are estimated. Here they are known, which
+			// adds a degree of freedom, so the test passes n + 1.
 			"correlation": correlationP(sab/math.Sqrt(saa*sbb), n+1),
 			"cells":       uniformP(cells),
 		} {
@@ -101,14 +102,16 @@ func TestChiSquareOfImpossibleCell(t *testing.T) {
 	if p := chiSquareP([]float64{120, 80}, []float64{120, 80}); p != 1 {
 		t.Errorf("one cell has p = %g", p)
 	}
-	// Merging the small cells leaves two cells, and χ² is (120−100)²/100 + (80−100)²/100 = 8.
+	// chiSquareP merges the last three cells, because each of them has an expected count below
+	// leastExpected. With the two remaining cells χ² is (120−100)²/100 + (80−100)²/100 = 8.
 	want := distuv.ChiSquared{K: 1}.Survival(8)
 	if p := chiSquareP([]float64{120, 40, 30, 10}, []float64{100, 50, 50, 0.0001}); math.Abs(p-want) > 1e-4 {
 		t.Errorf("p = %g, want %g", p, want)
 	}
 }
 
-// The test compares stepDelta with the δ of the accountant, which is computed independently.
+// The test compares stepDelta with the δ that the accountant computes independently, for three
+// events.
 func TestStepDelta(t *testing.T) {
 	for _, c := range []struct {
 		event                   accountant.Event

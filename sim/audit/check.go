@@ -17,8 +17,9 @@ type Check struct {
 	Passed bool   `json:"passed"`
 	Detail string `json:"detail"` // description of the observation
 
-	// P is the probability, over all tests of the check, that correct code gives an observation at
-	// least as unusual. It is nil if the check involves no chance.
+	// P is the p-value of the check: the probability that correct code gives, in any of the check's
+	// tests, an observation at least as unusual as this one. It is nil if the check involves no
+	// chance.
 	P *float64 `json:"p,omitempty"`
 
 	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil if the check is not an attack
@@ -33,7 +34,8 @@ type task struct {
 	alpha float64
 }
 
-// A question is a part of an audit that produces one or more checks in one run.
+// A question is a unit of work of an audit. It simulates or computes something once, and derives
+// one or more checks from it.
 type question struct {
 	about string   // the Case of the checks
 	names []string // the names of the checks
@@ -64,14 +66,16 @@ func certain(passed bool, format string, args ...any) Check {
 	return Check{Passed: passed, Detail: fmt.Sprintf(format, args...)}
 }
 
-// A trial is one of several tests of a check, with its p-value and a description.
+// A trial is one of the statistical tests that [judge] combines into one check. It has the p-value
+// of the test and a description of the observation.
 type trial struct {
 	p    float64
 	says string
 }
 
-// judge returns a check from the trial with the smallest p-value. If the code is correct, the check
-// fails with probability at most alpha over all trials.
+// judge combines several trials into one check, which describes the trial with the smallest
+// p-value. It multiplies this p-value by the number of trials, so that the check fails with
+// probability at most alpha if the code is correct.
 func judge(trials []trial, alpha float64) Check {
 	least := 0
 	for i, t := range trials {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A federation is a small study whose privacy unit is the client. The observer sees the sums that
-// are opened.
+// A federation is a test case: a small study whose privacy unit is the client, and an observer who
+// sees the opened sums.
 type federation struct {
 	name      string
 	adjacency accountant.Adjacency
@@ -27,7 +27,8 @@ const (
 	federationRounds  = 12
 )
 
-// clientStudy has a prior whose precision is far above the noise, so that q stays proper.
+// clientStudy is the study document of a [federation]. The precision of its prior is far above the
+// noise, so that q stays proper.
 const clientStudy = slopeStudy + `[prior]
 sd = 0.02
 [inference]
@@ -50,15 +51,16 @@ func newFederation(factors, coordinates string, adjacency accountant.Adjacency) 
 // insiders is the number of clients of a study in which one of them is the observer.
 const insiders = 3
 
-// newInsider returns a federation in which one client attacks another. The study assumes the given
-// number of colluders, 0 or 1.
+// newInsider returns a federation in which the observer is one of the clients. colluders, 0 or 1,
+// is the number of colluding clients that the study assumes.
 func newInsider(colluders int) (*federation, error) {
 	p, err := newProtocol(clientStudy, insiders, set("inference.rounds", federationRounds), set("privacy.noise_multiplier", 2.0), set("federation.colluders", colluders),
 		set("inference.factors", "exact"), set("privacy.coordinates", "raw"))
 	return &federation{fmt.Sprintf("one of %d clients, colluders = %d", insiders, colluders), accountant.ZeroOut, p, true}, err
 }
 
-// claim returns the accounting event of all opened sums of the study, for the observer.
+// claim returns the event for which the accountant computes the cost of all opened sums against the
+// observer of f.
 func (f *federation) claim() accountant.Event {
 	view := method.Outsider
 	if f.insider {
@@ -70,7 +72,8 @@ func (f *federation) claim() accountant.Event {
 	return f.claimFor(view)
 }
 
-// claimFor returns the accounting event of all opened sums for the named observer.
+// claimFor returns the event for which the accountant computes the cost of all opened sums against
+// the observer with the given name.
 func (f *federation) claimFor(view string) accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == view {
@@ -81,9 +84,9 @@ func (f *federation) claimFor(view string) accountant.Event {
 	panic("audit: a study of clients has no view " + view)
 }
 
-// attack returns an attack on the first client. In the other world the client's factor is far from
-// zero along the first coordinate. In the null world the factor is equally far in the opposite
-// direction under replace-one, and zero under the other adjacencies.
+// attack returns an attack on the first client, in which the client always proposes the same
+// factor. In the other world this factor is so large that its change exceeds the clip. In the null
+// world it is the negative of this factor under replace-one, and zero under the other adjacencies.
 func (f *federation) attack() (attack, error) {
 	noise := f.protocol.Method().Noise()
 	worlds := [2]float64{0, 1e3 * noise.Clip}
@@ -102,8 +105,9 @@ func (f *federation) attack() (attack, error) {
 	}), nil
 }
 
-// messages collects the noise in the messages of clients that propose no change. If the program
-// is correct, such a message contains nothing but noise.
+// messages returns the noise in clients' messages, so that its distribution can be tested. It
+// simulates clients that propose no change, whose messages contain only noise if the program is
+// correct.
 func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	// claimed is the accounted standard deviation of one noise share in lattice steps.
@@ -117,8 +121,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play sets up the federation. first is the solver of the first client. others, if not nil, is the
-// solver of the other clients.
+// play returns the federation before its first round. first replaces the solver of the first
+// client. others, if not nil, replaces the solvers of the other clients.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, len(f.protocol.Roster()))
 	for m := range records {
@@ -155,9 +159,9 @@ func (proposes) State() []byte { return nil }
 
 func (proposes) Restore([]byte) error { return nil }
 
-// quiet returns a solver that proposes no change. If clients store their factors without noise, a
-// factor starts at zero and stays zero. If factors are tied, the factor of a client depends on λ,
-// and the solver computes it from the cavity.
+// quiet returns a solver that always proposes the client's current factor, so that the change is
+// zero. If clients store their factors, these begin at zero and stay there. If factors are tied, a
+// client's factor depends on λ (see [stays]).
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1 / float64(len(f.protocol.Roster())), prior: f.protocol.Prior()}

@@ -12,8 +12,8 @@ import (
 // A colluding is a test case of a study with secure sums. The observer controls the coordinator and
 // as many clients as the study tolerates, which is one: the last of three clients. The observer
 // sees the sum that is opened, and subtracts the vector of its client. The claim is the privacy
-// cost that a client's ledger charges for this observer. One plan adds up the answers of many runs
-// as parts of one vector, which saves most of the signatures.
+// cost that a client's ledger charges for this observer. To save signatures, one secure sum adds up
+// the answers of many runs, as parts of one long vector.
 type colluding struct {
 	*federation
 
@@ -23,8 +23,8 @@ type colluding struct {
 	opened [][]float64 // observations of the runs of the last batch
 }
 
-// A batch identifies batchRuns runs of an attack in one world. The number distinguishes batches
-// with the same seed and world.
+// A batch identifies a group of batchRuns runs in one world whose answers are added up in one
+// secure sum. number counts the batches with the same seed and world.
 type batch struct {
 	seed          uint64
 	world, number int
@@ -62,7 +62,8 @@ func (c *colluding) profile(ctx context.Context, t task) (Check, error) {
 	return a.run(ctx, t)
 }
 
-// open simulates the runs of a batch, and adds up the answers of the clients securely.
+// open simulates the runs of the batch b, adds up the clients' answers securely, and sets c.opened
+// to the observations of each run.
 func (c *colluding) open(b batch) (err error) {
 	size := c.protocol.MessageSize()
 	if c.adder == nil {

@@ -12,8 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A combination describes a study whose outcomes are compared. It has a likelihood, a mode of
-// release, and options that the study language allows with them.
+// A combination is a choice of options from which a test study is made: a likelihood, a kind of
+// release, and options that the study language allows with them. The audit compares the behaviour
+// of a client for two neighbouring files in this study (see outcome).
 type combination struct {
 	family    study.Family
 	mode      mode
@@ -23,15 +24,15 @@ type combination struct {
 	schedule  study.Schedule
 }
 
-// A mode is a kind of release. inference and others contain the text of the study file that selects
-// it.
+// A mode is a kind of release that a test study uses, such as sums of gradients. inference and
+// others are the parts of the study document that select it.
 type mode struct {
 	name      string
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
-	// whether two messages may differ by more than the accounted sensitivity, because a message is
-	// computed from several releases or because the study has a scale phase
+	// whether messages for neighbouring files may differ by more than the accounted sensitivity,
+	// because a message is computed from several releases or the study has a scale phase
 	derived   bool
 	allocated bool // whether the cost of the sampling has no known bound under replace-one adjacency
 	// whether the state that a client saves depends on the rows of its file, so that the state
@@ -65,17 +66,17 @@ var outcomeModes = []mode{
 	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
 }
 
-// privateScale is the part of a study file that makes the study find the scale of its columns under
-// noise. It replaces the setting that takes the scale from the bounds.
+// privateScale is the part of a study document that adds a private scale phase. Its line
+// standardise replaces the one that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
-// heldOut is the text of a table with which a study scores held-out records.
+// heldOut is the part of a study document that adds a round in which held-out records are scored.
 const heldOut = "[compare]\nheld_out = 0.5\nclip = [-6, 3]"
 
 var outcomeFamilies = append(study.Families(), study.ByProgram)
 
-// notNumbers lists strings that stand for a missing number in a file. The studies declare them as
-// missing values. A record with any other string in place of a number is left out.
+// notNumbers lists texts that programs write for a missing number. The test studies declare them as
+// missing values.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.
@@ -85,8 +86,9 @@ func (c combination) String() string {
 	return fmt.Sprintf("%s, %s, %s q, %s, %s factors, %s", c.family, c.mode.name, c.q, c.adjacency, c.factors, c.schedule)
 }
 
-// source returns the study document. The study accepts every value that a file can have: it clamps
-// numbers out of bounds, drops records with undeclared levels, and replaces missing values.
+// source returns the study document of the combination. The study has a rule for every value that a
+// file can contain: it clamps numbers out of bounds, drops records with undeclared levels, and
+// replaces missing values.
 func (c combination) source() string {
 	tables := map[string][]string{}
 	add := func(text string) {
@@ -200,9 +202,9 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows with unusual values: numbers at the ends of the declared bounds, numbers
-// that are infinite or tiny, each string in notNumbers, a long level, an undeclared level, and
-// missing values.
+// corners returns rows for which a faulty program might behave differently. They contain numbers at
+// the ends of the declared bounds, infinite, huge and tiny numbers, each text in notNumbers, a long
+// level, an undeclared level, and missing values.
 func (c combination) corners() []string {
 	highest := "1"
 	switch c.kind() {
@@ -233,10 +235,11 @@ func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") +
 // shared returns the file of the other clients.
 func (c combination) shared() string { return file(rowsOfAll...) }
 
-// neighbours returns two files, without and with the given rows. Under replace-one the given rows
-// take the place of other rows. If clients are protected, all rows but one are replaced. If records
-// are divided into parts, the given rows come last. Earlier in the file, they would shift the
-// random draws for the other records, which could then get into other parts.
+// neighbours returns two neighbouring files, the first without and the second with the given rows.
+// Under replace-one the given rows take the place of other rows. If the privacy unit is the client,
+// they take the place of all rows but one. If records are divided into parts, the given rows come
+// last. Earlier in the file, they would shift the random draws for the other records, which could
+// then get into other parts.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {
@@ -250,8 +253,8 @@ func (c combination) neighbours(rows ...string) [2]string {
 	return [2]string{file(rowsOfAll...), with}
 }
 
-// hasFactors reports whether the clients of a study have factors. If they do, the study file must
-// state the kind of the factors.
+// hasFactors reports whether clients of a study with this mode have factors, so that its document
+// must have the key factors.
 func (m mode) hasFactors() bool {
 	return !strings.Contains(m.others, "opens") && !m.scores()
 }
@@ -272,9 +275,9 @@ func (m mode) adjacencies() []accountant.Adjacency {
 // mode.
 const mostFamilies = 3
 
-// sample returns a sample of all combinations. Every mode occurs with several of the families that
-// it allows, and every family occurs with several modes. The other options vary from combination to
-// combination. The sample is computed only once.
+// sample returns the combinations that an audit and the short tests use. Every mode occurs, most of
+// them with several families, and every family occurs with several modes. The other options vary
+// from combination to combination. The list is computed only once.
 var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
@@ -295,8 +298,8 @@ var sample = sync.OnceValue(func() (all []combination) {
 	return all
 })
 
-// with returns a valid combination of the mode and the family, and false if there is none.
-// Different values of turn choose different values of the other options.
+// with returns a combination of the mode and the family that the study language accepts, or false
+// if there is none. turn determines which values of the other options with tries first.
 func (m mode) with(family study.Family, turn int) (combination, bool) {
 	var options []combination
 	adjacencies := m.adjacencies()

@@ -14,9 +14,9 @@ var shownRates = func() []float64 {
 	return append(rates, 0.65, 0.8, 0.9, 0.97)
 }()
 
-// best returns the best of the statistics' trade-off curves, the one with the largest area below
-// it. Only plots use it, because it is chosen from the test runs. The tests of the audit use
-// thresholds that were chosen from pilot runs.
+// best returns the trade-off curve of the statistic that distinguishes the given runs best, which
+// is the curve with the largest area below it. Only plots use it. A test must not, because the
+// choice depends on the same runs with which the claim is tested.
 func best(statistics []statistic, worlds [2][][]float64) []Rate {
 	var chosen []Rate
 	area := -1.0

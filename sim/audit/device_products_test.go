@@ -25,8 +25,9 @@ type substitute struct {
 	of     descent // the mechanism under audit
 }
 
-// These are sizes, and offsets of words in the memory of the device, for a network with one pixel,
-// one hidden unit and one latent dimension. Tests of package cuda check the offsets.
+// The constants whose names begin with head are offsets of words in the device's memory for a
+// network with one pixel, one hidden unit and one latent dimension. Tests of package cuda check
+// them.
 const (
 	headBatches  = 8
 	headIn       = 13
@@ -34,12 +35,13 @@ const (
 	headCurrent  = 32
 	headWords    = 34
 	together     = 2  // smaller than some batches
-	mostInBatch  = 13 // with its length, the list of a batch of this size fills whole 64-bit words
+	mostInBatch  = 13 // largest batch; a list of this many 32-bit numbers and its length fills whole 64-bit words
 	productSlots = 2 * 8 * 4
 )
 
-// slots describes each element of a vector: slot is the weight of the network through which the
-// element is released, and layer and column locate the derivative that produces it.
+// slots states how each element of a test vector passes through the network: slot is the index of
+// the weight in whose gradient the element is released, and layer and column locate the derivative
+// that the test replaces by the element.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
 func (s *substitute) Write(memory uint64, words []uint64) error {
@@ -58,7 +60,8 @@ func (s *substitute) Launch(kernel string, blocks, threads, shared int, argument
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// replace overwrites the device's gradients with the vectors of the records in the batch.
+// replace overwrites the derivatives in the device's memory, so that the gradient of each record in
+// the batch becomes the vector from s.vector.
 func (s *substitute) replace(memory uint64) error {
 	head, list := make([]uint64, headWords), make([]uint64, (mostInBatch+1)/2)
 	if err := s.Read(head, memory); err != nil {
@@ -143,7 +146,8 @@ func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vect
 	return nil
 }
 
-// auditProducts runs the program's checks on a device and describes those that fail.
+// auditProducts runs the checks of an audit on sums that a device computes, and returns
+// descriptions of the checks that fail.
 func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -189,7 +193,8 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 	}
 }
 
-// The test checks that the audit finds a device that does not follow its plan.
+// The test makes a device deviate from its plan in several ways, such as less noise, and checks
+// that the audit finds each of them.
 func TestAuditFindsTamperingCard(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
 	var key []uint64 // noise key of the first plan

@@ -31,8 +31,8 @@ type tamperer struct {
 	tamper func(t *tamperer, plan []uint64)
 }
 
-// The constants whose names end in Word are offsets of words in a plan that tests change.
-// layerWords is the number of words for the layers of the noise.
+// The constants whose names end in Word are offsets of those words in a device's plan that tests
+// change. layerWords is the number of words that describe the layers of the noise sampler.
 const (
 	kindWord     = 0
 	recordsWord  = 1
@@ -54,15 +54,15 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps is a mechanism that computes its steps on a device. The gradient of a record equals
-// its row: in a linear model, the slope of a record with outcome 1 and predictor 0 is 1, and q
-// hardly moves.
+// deviceSteps is a mechanism that computes its steps on a device. It uses a linear model in which
+// the gradient of a record equals its row: every outcome is 1, and q hardly moves, so that the
+// predictor stays 0 and the slope stays 1.
 type deviceSteps struct {
 	*dpmech.SampledSum
 	device *tamperer
 }
 
-// on returns the case d with gradients that the given device adds up.
+// on returns a copy of the test case d in which the given device adds up the gradients.
 func (d descent) on(device *tamperer) descent {
 	d.adds = func(d descent, records int) (steps, error) {
 		m, err := newIntegers(d, records)
@@ -165,7 +165,8 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 	}, nil
 }
 
-// audit runs the program's checks on a device and describes those that fail.
+// audit runs the checks of an audit on steps that a device computes, and returns descriptions of
+// the checks that fail.
 func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()

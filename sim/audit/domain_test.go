@@ -58,8 +58,9 @@ func TestRecordsOfTheWholeDomain(t *testing.T) {
 	}
 }
 
-// answers plays a study in which the first client has a file of random rows. It returns the number
-// of that client's records times the number of its answers.
+// answers plays a study in which the first client has a file of random rows from the whole domain.
+// It returns how many records were processed in all: the number of this client's records times the
+// number of its answers.
 func (c combination) answers(rows int, seed uint64) (int, error) {
 	if c.mode.keepsRows && !c.mode.scores() {
 		c.mode.inference += "\nsolver = \"svi\"\nsteps = 3" // test the release of parts with one solver only, because other modes test the other solvers
@@ -97,8 +98,8 @@ func (c combination) answers(rows int, seed uint64) (int, error) {
 	return answerAll(server, sites, files[0].Len(), seed)
 }
 
-// answerAll lets all sites answer all plans. It returns the number of the first site's answers,
-// times its records.
+// answerAll runs a study in which all sites answer all plans. It returns the number of the first
+// site's answers, multiplied by records.
 func answerAll(server *session.Server, sites []*session.Site, records int, seed uint64) (done int, err error) {
 	tell := func(e session.Entry) (err error) {
 		for _, site := range sites {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// gateDim is the dimension of the vectors in the tests of the gate. It is even, because in some
-// vectors one half is zero.
+// gateDim is the number of elements of the vectors with which the tests call the gate. It is even,
+// because some of the vectors have one half of zeros.
 const gateDim = 6
 
 // gateClip is the clip of the sums in the tests of the gate.
@@ -89,8 +89,8 @@ func hostileVector(r *rand.Rand) []float64 {
 	return v
 }
 
-// oblivious tests that noise does not depend on the value that it hides, and that no noise is used
-// twice.
+// oblivious tests that the noise of a release does not depend on the value that it hides, and that
+// two releases never have the same noise.
 func (f noisy) oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := f.sum(accountant.AddRemove)
 	if err != nil {

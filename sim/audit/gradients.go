@@ -33,8 +33,9 @@ max_records = 100
 nominal_records = 20
 `
 
-// A gradients is a test case of a client that takes private gradient steps. The client may have the
-// protected record, and it has other records whose gradient is zero.
+// A gradients is a test case with one client that takes private gradient steps. In the other world
+// of the [attack] the client has the protected record. In both worlds it has other records whose
+// gradients are zero.
 type gradients struct {
 	mode      string // kind of gradients
 	draws     int
@@ -58,7 +59,8 @@ func (g gradients) name() string {
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
-// In gradientCases at most one record has a gradient that is not zero.
+// gradientCases are the cases for attacks. In each world at most one record has a gradient that is
+// not zero: the protected record or its replacement.
 var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, false},
 	{"joint", 1, 1, 3, accountant.ReplaceOne, false},
@@ -80,8 +82,8 @@ func (g gradients) protocol(more ...study.Override) (*pvi.Protocol, error) {
 		set("inference.gradients", g.mode), set("inference.draws", g.draws), set("inference.sampling_rate", g.rate))...)
 }
 
-// attack returns an attack that tests whether the protected record is present or, under
-// replace-one, which of two records is present.
+// attack returns an attack whose observer reads all releases of the client and guesses whether the
+// protected record is present or, under replace-one, which of two records is present.
 func (g gradients) attack() (attack, error) {
 	protocol, err := g.protocol()
 	if err != nil {
@@ -97,16 +99,16 @@ func (g gradients) attack() (attack, error) {
 	return playAttack(g.name(), event, begin, seeSum), nil
 }
 
-// quietCases have no record with a gradient in the null world. A step is then the noise plus a
-// part that does not depend on records.
+// quietCases are cases for tests of the noise. In the null world all records have gradients of
+// zero, so a step of q is a public part plus the noise.
 var quietCases = []gradients{
 	{"aligned", 1, 1, 2, accountant.AddRemove, false},
 	{"joint", 1, 0.4, 2, accountant.AddRemove, false},
 	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// quiet collects the noise of steps from the client's messages. Each round has one step. The noise
-// of the step is the change of q minus the change due to the prior.
+// quiet returns the noise of the client's steps in the null world. Each round has one step. The
+// noise is the change of q in the round minus the change due to the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))

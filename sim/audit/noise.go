@@ -8,13 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises holds the noise of releases, in units of the claimed standard deviation. The noise is the
-// release minus the number that the noise hides. The indices are the run, the release within the
-// run, the sender and the coordinate.
+// noises holds the noise of many releases, divided by the claimed standard deviation. The indices
+// are, in this order, the number of the run, of the release within the run, of the client that sent
+// it, and of the coordinate.
 type noises [][][][]float64
 
-// variances tests whether the noise has the claimed variance, for every sender, coordinate and
-// release of a run, and for sums over senders.
+// variances tests whether the noise has the claimed variance. It returns a trial for each sender,
+// each coordinate and each number of a release within its run, and a trial for sums over all
+// senders.
 func (z noises) variances() []trial {
 	groups := map[string]*squares{}
 	var order []string
@@ -84,10 +85,11 @@ func (z noises) shapes() []trial {
 	return trials
 }
 
-// correlations tests whether draws of noise are independent. It compares draws between releases of
-// a run, between senders, between coordinates at any distance, and between neighbouring runs. It
-// also compares draws that differ in both release and sender, because a faulty program might reuse
-// the noise of another sender's release. Each draw is in at most one pair of a trial.
+// correlations tests whether draws of noise are independent, by their sample correlations. It
+// compares draws of different releases of a run, of different senders and of different coordinates,
+// at every distance, and draws of runs that are one or two apart. It also compares draws that
+// differ in two of these, such as release and sender, because a faulty program might reuse the
+// noise of another sender's release. Each draw is in at most one pair of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
@@ -149,8 +151,8 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts yields the first index i of each pair (i, i+step) in a set of disjoint pairs of indices in
-// 0..n-1. If step is 0, firsts yields all indices.
+// firsts chooses disjoint pairs (i, i+step) of indices in 0..n-1, and yields the index i of each
+// pair. If step is 0, firsts yields all indices.
 func firsts(n, step int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		apart, first := max(step, -step), max(-step, 0)

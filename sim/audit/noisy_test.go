@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/testing/geometric"
 )
 
-// The checks of sums must accept noise that is not Gaussian. They must find noise that is too
-// small, and a cost that is too low.
+// The test runs the audit's checks of sums with noise that is not Gaussian. They must accept
+// correct noise, and must find noise that is too small and a cost that is too low.
 func TestOtherNoise(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -47,7 +47,8 @@ func TestOtherNoise(t *testing.T) {
 	}
 }
 
-// spoilt is a law with noise that is too small and a cost that is too low.
+// spoilt adds faults to a law. The noise is divided by divisor, and the cost is computed as if the
+// sensitivity were multiplied by charged.
 type spoilt struct {
 	dpmech.Law
 	divisor int64

@@ -23,11 +23,11 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// An outcome holds everything about an answer, except its numbers, that others may see. It must not
-// depend on one record. It states whether the file is read, whether there is an answer, the error,
-// the size of the answer, its charges, whether the state can be saved, and lines of logs. It does
-// not include the size of the state: this size depends on the digits of numbers, but others never
-// see it.
+// An outcome holds everything that others may see of how a client reads its file and answers a
+// plan, except the released numbers. It must not depend on a single record. It has the error of
+// reading the file, whether there is an answer, the errors of answering and of saving the state,
+// the size of the answer, its charges, and lines of logs. It does not include the size of the
+// state: this size depends on the digits of numbers, but others never see it.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool
@@ -75,10 +75,11 @@ func listen(f func()) string {
 	return b.String()
 }
 
-// compare simulates a study in which one client has two neighbouring files, without and with the
-// given rows. At every plan, the client answers twice from the same state and with the same noise,
-// once with each file. compare describes the first difference between the two answers that others
-// could see, or returns "".
+// compare searches for something that others could see and that depends on the given rows of a
+// client's file. It simulates a study in which the client answers every plan twice from the same
+// state and with the same noise: from a file without the rows, and from a file with them. It
+// returns a description of the first difference between the two that others could see, or "" if
+// there is none.
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -107,15 +108,15 @@ func read(st *study.Study, text string) (*shard.Records, error) {
 	return records.Keep(st), nil
 }
 
-// A play runs a study of two clients. The first client has two neighbouring files. A play compares
-// the answers for one file with the answers for the other.
+// A play is the simulation of a study with two clients by [combination.compare]. The first client
+// has two neighbouring files, and the play compares its answers from the two files.
 type play struct {
 	study   *study.Study
 	roster  []pvi.ClientID
 	records [2]*shard.Records
 	seed    uint64
-	// sensitivity returns the largest possible distance between the numbers of two answers to a
-	// round, or 0 if it is not known because the numbers do not come from one mechanism.
+	// sensitivity returns the largest distance that the numbers of the two answers to a round may
+	// have, or 0 if it is not known because the numbers do not come from one mechanism.
 	sensitivity func(round int) float64
 	once        bool // whether to compare only answers to the first plan, because later states depend on the file
 
@@ -189,8 +190,8 @@ func (p *play) tell(e session.Entry) error {
 	return nil
 }
 
-// twin returns a site of the first client with the other file, in the same state as the site with
-// the first file.
+// twin returns a second site for the first client. It has the client's other file and the same
+// state as p.sites[0].
 func (p *play) twin() (*session.Site, error) {
 	if len(p.fresh) > 0 {
 		defer func() { p.fresh = nil }()
@@ -231,8 +232,8 @@ func (p *play) answer(m, plan int) (*session.Entry, error) {
 	return p.server.Collect(p.roster[m], plan, release)
 }
 
-// far describes two answers if their numbers are further apart than the sensitivity. Otherwise it
-// returns "".
+// far compares the numbers of two encoded releases. It returns a description if they are further
+// apart than the sensitivity, and "" otherwise.
 func far(release, other []byte, clients int, sensitivity func(round int) float64) string {
 	limits := wire.Limits{Elements: 1 << 20, Clients: clients, Name: 64}
 	a, err := wire.ReadRelease(release, limits)
@@ -249,8 +250,8 @@ func far(release, other []byte, clients int, sensitivity func(round int) float64
 	return ""
 }
 
-// sensitivityOf returns the field sensitivity of a [play]. The two files of the first client differ
-// in the given number of rows.
+// sensitivityOf returns a function for the field sensitivity of a [play] whose two files differ in
+// the given number of rows.
 func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows int) (func(round int) float64, error) {
 	none := func(int) float64 { return 0 }
 	if c.mode.derived {
@@ -281,8 +282,8 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	return none, nil
 }
 
-// observe returns the answer of a site, with the noise of client m, and everything else about the
-// answer that others can see.
+// observe makes a site answer a plan with the noise of client m. It returns the release, and
+// everything else about the answer that others can see.
 func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outcome) {
 	o.logged = listen(func() {
 		a, err := site.Answer(seeded.Stream(p.seed, "outcomes", uint64(m), uint64(plan)))

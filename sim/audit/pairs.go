@@ -7,8 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Pair is a study of two clients and two neighbouring files for the first client. Running the
-// programs as processes shows whether the outcomes for the two files differ.
+// A Pair is a test for the programs as separate processes. It consists of a study of two clients
+// and two neighbouring files for the first client. Others must not be able to see with which of the
+// two files the first client runs.
 type Pair struct {
 	Name   string
 	Study  string    // study document
@@ -22,9 +23,9 @@ type Pair struct {
 }
 
 // Pairs returns pairs whose files differ by records with unusual values, such as the ends of the
-// declared bounds. There is a pair for each mode, which is a kind of release. Each pair has the
-// likelihood and other options that cover most options not covered by the pairs before it. If all
-// is true, there is a pair for each combination that an audit simulates.
+// declared bounds. By default there is one pair for each kind of release. Its likelihood and other
+// options are chosen so that as many of them as possible do not occur in the pairs before it. If
+// all is true, there is a pair for each combination that an audit simulates.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {
@@ -43,8 +44,8 @@ func Pairs(all bool) (pairs []Pair) {
 	return pairs
 }
 
-// newest returns the combination with the most options that are not in seen, and adds its options
-// to seen.
+// newest chooses the candidate that has the most options that are not in seen. It adds the options
+// of this candidate to seen.
 func newest(candidates []combination, seen map[string]bool) (best combination) {
 	most := -1
 	for _, c := range candidates {
@@ -72,8 +73,8 @@ func (c combination) options() []string {
 	}
 }
 
-// Far compares the first client's first answers for the two files. If their numbers are further
-// apart than the sensitivity, Far describes the answers. Otherwise it returns "".
+// Far compares the first client's first answers from the two files. It returns a description if
+// their numbers are further apart than the sensitivity, and "" otherwise.
 func (p Pair) Far(release, other []byte) (string, error) {
 	st, err := study.Parse("outcomes.toml", []byte(p.Study))
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"fedpvi/sim"
 )
 
-// partsStudy has one client whose records are divided into two parts. Everybody can read the noisy
-// sum of the parts' changes in two rounds. The precision of the prior is far above the noise, so
-// that q stays proper.
+// partsStudy is the study document for a [partsCase]. Its one client divides its records into two
+// parts, and everybody can read the noisy sum of the parts' changes in each of two rounds. The
+// precision of the prior is far above the noise, so that q stays proper.
 const partsStudy = columns + "bounds = [-1e6, 1e6]" + linearModel + `[prior]
 sd = 0.01
 [inference]
@@ -27,8 +27,8 @@ clip = 0.7
 max_records = 100
 `
 
-// A partsCase is a test case of a client that divides its records into parts, for one kind of
-// factors and one adjacency.
+// A partsCase is a test case with one client that divides its records into parts. Its fields select
+// a kind of parts, a kind of factors and an adjacency.
 type partsCase struct {
 	partitioned, factors string
 	adjacency            accountant.Adjacency
@@ -45,11 +45,11 @@ func (c partsCase) name() string {
 	return fmt.Sprintf("%s parts, %s factors, %s", c.partitioned, c.factors, c.adjacency)
 }
 
-// attack returns an attack that tests whether a client that divides its records into parts has one
-// more record. Without the record, the change of the part's factor has the norm of the clip along
-// the first coordinate. With the record, the change has the same norm in the opposite direction.
-// Under replace-one, the client has a replacement record in the null world, which does not affect
-// the change.
+// attack returns an attack whose observer guesses whether the client has one more record, the
+// protected one, in one of its parts. Without this record, the change of the part's factor is as
+// long as the clip, along the first coordinate. With it, the change is equally long in the opposite
+// direction. Under replace-one, the client has a replacement record in the null world, which does
+// not affect the change.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim"
 )
 
-// personRows is the number of rows of a person that a client uses. manyRows is the number of rows
-// of a person with more rows than a client uses.
+// personRows is the largest number of a person's rows that a client uses. Some persons of the tests
+// have more rows, at most manyRows.
 const personRows, manyRows = 4, 7
 
 // personSettings make a study protect persons.
@@ -29,9 +29,9 @@ func person(r *shard.Records, name string, rows int, row ...float64) *shard.Reco
 	return r
 }
 
-// personPair returns two data sets of a client that differ by all rows of one person. These rows
-// come first. A faulty choice of rows that depends on earlier rows therefore selects different rows
-// of the other persons in the two data sets.
+// personPair returns two random data sets of a client that differ by all rows of one person. These
+// rows come first, in order to find a fault: if the choice of a person's rows depended on the rows
+// before them, it would choose different rows of the other persons in the two data sets.
 func personPair(r *rand.Rand, row func() []float64) (worlds [2]*shard.Records) {
 	worlds = [2]*shard.Records{new(shard.Records), new(shard.Records)}
 	victim, alike := row(), r.IntN(2) == 0
@@ -97,8 +97,8 @@ func (c personCase) attack() (attack, error) {
 	return c.against(p)
 }
 
-// against returns an attack that tests whether all rows of a person are present, in a study that
-// protects persons or single rows. The claim is the cost that the study states.
+// against returns an attack whose observer guesses whether all rows of a person are present. The
+// protocol p may protect persons or single rows, and the claim is the cost that it states.
 func (c personCase) against(p *pvi.Protocol) (attack, error) {
 	event, err := p.Event(method.View{Shares: 1}, accountant.AddRemove, p.Releases())
 	if err != nil {

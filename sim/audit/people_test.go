@@ -19,8 +19,8 @@ func TestPersonIsHidden(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Every run derives its protocol again, which would be slow if it calibrated the
-				// noise.
+				// Every run derives the protocol again. With a noise multiplier instead of ε, this
+				// needs no slow calibration of the noise.
 				multiplier := strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)
 				if p, err = c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier", Value: multiplier}); err != nil {
 					t.Fatal(err)

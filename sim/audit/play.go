@@ -56,8 +56,8 @@ standardise = "none"
 `
 )
 
-// set returns a setting of a study. The value may be a string, an integer, or a float, which is
-// written with two decimals.
+// set returns an override that sets a key of a study document. The value may be a string, an
+// integer, or a float, which is written with two decimals.
 func set(key string, value any) study.Override {
 	format := "%#v"
 	if _, ok := value.(float64); ok {
@@ -99,8 +99,9 @@ func copies(n int, record ...float64) *shard.Records {
 	return r
 }
 
-// appendRecord appends the protected record to r in the other world. In the null world it
-// appends the replacement under replace-one, and nothing under the other adjacencies.
+// appendRecord completes a client's records for one world of an [attack]. In world 1 it appends the
+// protected record to r. In world 0 it appends the replacement under replace-one, and nothing under
+// the other adjacencies.
 func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, record, replacement []float64) *shard.Records {
 	switch {
 	case world == 1:
@@ -119,9 +120,10 @@ func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Rec
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
-// playAttack returns an attack on federations that run to their end. see returns the features of
-// one outcome, which are the numbers that the observer sees. If the study has a last round, the
-// observer also sees the sums of the last round.
+// playAttack returns an attack whose runs are whole simulated studies. begin returns the study
+// before its first round, and see returns the numbers that the observer takes from the outcome of a
+// round. The claim is the cost of the event. If the study has a last round, the observer also sees
+// the sums of the last round.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),
@@ -159,7 +161,8 @@ func runSeed(seed uint64, purpose string, world, run int) uint64 {
 	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
 }
 
-// collect simulates runs of the null world and returns the noise of all runs.
+// collect calls play for each of a number of runs with independent seeds, and returns the noise of
+// all of them. play simulates one run of the null world and returns the run's noise.
 func collect(ctx context.Context, runs int, seed uint64, purpose string, play func(seed uint64) ([][][]float64, error)) (noises, error) {
 	z := make(noises, runs)
 	for run := range z {

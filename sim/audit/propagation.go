@@ -31,9 +31,9 @@ max_records = 100
 nominal_records = 20
 `
 
-// A propagation is a test case of a client that takes steps of private expectation propagation. The
-// observer reads the client's releases. The client may have the protected record, and other records
-// whose factors are zero.
+// A propagation is a test case with one client that takes steps of private expectation propagation.
+// In the other world of the [attack] the client has the protected record. In both worlds it has
+// other records whose factors are zero.
 type propagation struct {
 	sampling  string
 	rate      float64
@@ -61,8 +61,8 @@ func (c propagation) protocol() (*pvi.Protocol, error) {
 		set("inference.sampling", c.sampling), set("inference.sampling_rate", c.rate))
 }
 
-// attack returns an attack that tests whether the protected record is present or, under
-// replace-one, which of two records is present.
+// attack returns an attack whose observer reads the client's releases and guesses whether the
+// protected record is present or, under replace-one, which of two records is present.
 func (c propagation) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -81,8 +81,8 @@ func (c propagation) attack() (attack, error) {
 	}, nil
 }
 
-// play computes all steps in a world. It returns every sum that the client releases, in units of
-// the sum's noise.
+// play runs the client's solver for all rounds in the given world. It returns every sum that the
+// client releases, divided by the sd of its noise.
 func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]float64, err error) {
 	refined, err := p.NewSolver(shard.Design(p.Study(), binaryRecords(c.others, world, c.adjacency)))
 	if err != nil {
@@ -108,8 +108,9 @@ func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]f
 	return sums, nil
 }
 
-// quiet collects the noise of every step of a client whose records have factors of zero. Because of
-// the noise, the client's own factor is improper in most steps.
+// quiet returns the noise of the client's steps in the null world, in which all records of the case
+// must have factors of zero. Because of the noise, the client's own factor is improper in most
+// steps.
 func (c propagation) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 120
 	p, err := c.protocol()

@@ -20,8 +20,9 @@ clip = 0.7
 max_records = 100
 `
 
-// statisticsAttack returns an attack that tests whether a client has one more record, whose
-// statistics exceed the clip. Under replace-one it tests which of two records the client has.
+// statisticsAttack returns an attack whose observer reads a client's released statistics, and
+// guesses whether the client has one more record, whose statistics exceed the clip. Under
+// replace-one it guesses which of two records the client has.
 func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(recordStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {
@@ -61,9 +62,10 @@ delta = 1e-5
 max_records = 100
 `
 
-// tablesAttack returns an attack that tests whether a client has one more record, whose vector has
-// the largest possible norm. Under replace-one it tests which of two records the client has. The
-// claim follows from the noise multiplier of the study alone.
+// tablesAttack returns an attack whose observer reads a client's released tables, and guesses
+// whether the client has one more record, whose contribution has the largest possible norm. Under
+// replace-one it guesses which of two records the client has. The claim depends only on the study's
+// noise multiplier.
 func tablesAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(tablesStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {

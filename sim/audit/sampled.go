@@ -9,10 +9,10 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A descent is a test case of a private local solver. In every step the solver releases the noisy
-// sum of the clipped gradients of a random batch. The gradient of record 0, the canary, is far
-// longer than the clip. In the null world record 0 is absent, or the gradient of record 0 is zero
-// or has the opposite sign.
+// A descent is a test case of a mechanism that releases, in every step, the noisy sum of the
+// clipped gradients of a random batch. The gradient of record 0, the canary, is far longer than the
+// clip. In the null world record 0 is absent, or the gradient of record 0 is zero or has the
+// opposite sign.
 type descent struct {
 	name      string
 	sampling  dpmech.Sampling
@@ -36,7 +36,8 @@ const descentDim = 4
 // descentClip is the clip C, in the unit of the gradients.
 const descentClip = 2
 
-// canary is the gradient of record 0. It has two blocks, each with a norm of ten times the clip.
+// canary is the gradient of record 0 in the other world. Each half of the vector has a norm of ten
+// times the clip, so clipping must shorten it.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
 // releases returns the releases of one run in units of the clip. The function gradient writes
@@ -57,7 +58,8 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 	return released, nil
 }
 
-// attack returns an attack that observes the components of the releases along the canary.
+// attack returns an attack whose observer takes from each release its component along the canary,
+// and guesses whether record 0 has the canary as its gradient.
 func (d descent) attack() (attack, error) {
 	missing := [2]int{} // number of missing records in each world
 	if d.adjacency == accountant.AddRemove {
@@ -101,9 +103,9 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns two statistics. The first is the likelihood ratio of the steps, computed with the
-// measured sd of the steps and the rule that draws the records. The second is Fisher's linear
-// discriminant, a weighted sum of the steps.
+// learn returns two statistics for the attack. The first is the log likelihood ratio of the
+// observed steps (see [mixture] and [allocation]), with the sd of the noise as measured in the null
+// world. The second is Fisher's linear discriminant, a weighted sum of the steps.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {
@@ -127,8 +129,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps in an epoch if each record is in exactly one step of an epoch,
-// and 1 if steps are independent.
+// epoch returns the number of steps within which the sampling draws each record exactly once. It
+// returns 1 if the sampling draws each step's batch independently.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
 	case dpmech.RandomAllocation:
@@ -139,9 +141,9 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across returns the component of the other records' gradients that is orthogonal to the gradient
-// of record 0, in units of the clip. It is 1 if the other gradients have no component along the
-// gradient of record 0, and 0 otherwise.
+// across returns the component of the other records' gradients that is orthogonal to the canary, in
+// units of the clip. It is 0 if they have a component along the canary, and 1 otherwise, so that
+// the other records contribute too.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0
