@@ -15,18 +15,18 @@ import (
 // A Report counts the values and records that were changed or left out when a file was read. Only
 // the client may see it.
 type Report struct {
-	Records   int            `json:"records"`              // number of records read and kept
-	Dropped   map[string]int `json:"left_out,omitempty"`   // number of records left out because of a value in the column
+	Records int            `json:"records"`            // number of records read and kept
+	Dropped map[string]int `json:"left_out,omitempty"` // number of records left out because of a value in the column
 	// number of lines left out because they cannot be divided into the fields of a record
 	Malformed int            `json:"malformed,omitempty"`
-	Clamped   map[string]int `json:"at_bounds,omitempty"`  // number of values moved to a bound, by column
-	Imputed   map[string]int `json:"imputed,omitempty"`    // number of missing values replaced, by column
-	Surplus   int            `json:"surplus,omitempty"`    // number of records left out because their person has more records than the study uses
-	Beyond    map[string]int `json:"off_scale,omitempty"`  // number of values outside the scale that a standardisation found, by column
+	Clamped   map[string]int `json:"at_bounds,omitempty"` // number of values moved to a bound, by column
+	Imputed   map[string]int `json:"imputed,omitempty"`   // number of missing values replaced, by column
+	Surplus   int            `json:"surplus,omitempty"`   // number of records left out because their person has more records than the study uses
+	Beyond    map[string]int `json:"off_scale,omitempty"` // number of values outside the scale that a standardisation found, by column
 	// number of records and lines that were left out although the study does not say that they
 	// should be: it has the rule "refuse" for them, or none
-	Refused   int            `json:"unexpected,omitempty"`
-	First     *Error         `json:"-"`                    // reason why the first of the Refused records was left out; nil if there is none
+	Refused int    `json:"unexpected,omitempty"`
+	First   *Error `json:"-"` // reason why the first of the Refused records was left out; nil if there is none
 }
 
 // LeftOut returns the number of records and lines that were left out because their content does not
