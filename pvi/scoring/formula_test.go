@@ -21,8 +21,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// formulaWorld returns a study of five clients whose n records are drawn from a formula of the
-// bank. If the formula has no true value for a parameter, the truth of this parameter is NaN.
+// formulaWorld returns a study of five clients whose model is the formula f, with n records that f
+// draws. If f states no true value for a parameter, the world's truth for this parameter is NaN.
 func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st, err := study.Parse("f.toml", []byte(f.Study(fmt.Sprintf(
@@ -59,8 +59,9 @@ func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, s
 	return w
 }
 
-// Outcomes drawn from the program of a formula have the same distribution as outcomes from a
-// hand-written sampler. Censored times are not drawn.
+// The test compares outcomes that the package draws from a formula's program with outcomes from the
+// hand-written sampler of the formula. Their distributions must be the same. Censored times must
+// not be drawn.
 func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 	const n = 1000
 	for _, f := range formulas.Bank {
@@ -103,10 +104,10 @@ var (
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
 )
 
-// A holding collects results of several studies of one formula. truths has, for each study, the
-// share of its 90 % intervals that contain the true parameter. draws has the share of draws of the
-// pooled posterior that these intervals contain on average. The other numbers are sums over all
-// coordinates of all studies.
+// A holding collects how well the 90 % intervals of several studies of one formula hold. truths
+// has, for each study, the share of its intervals that contain the true parameter. draws has, for
+// each study, the share of draws from the posterior of the pooled records that an interval contains
+// on average. The other numbers are sums over all coordinates of all studies.
 type holding struct {
 	truths, draws        []float64
 	coordinates, squares float64 // squares is the sum of ((mean − pooled mode)/sd)²
@@ -161,9 +162,9 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// The test plays studies of formulas with default priors. Their 90 % intervals must contain the
-// true parameters often enough. With FEDPVI_LONG it plays the whole bank and prints a table. A
-// formula whose posterior has a warning appears in the table but cannot fail the test.
+// The test simulates studies of formulas with default priors. Enough of their 90 % intervals must
+// contain the true parameter (see below). With FEDPVI_LONG it plays the whole bank and prints a
+// table. A formula whose posterior has a warning appears in the table but cannot fail the test.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {

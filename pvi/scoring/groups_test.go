@@ -18,10 +18,10 @@ var grouped = map[string]setting{
 	"groups, slopes":   {`family = "linear", noise_sd = 0.5`, measured, 3000, 3, 5, 0.5, 0, "0 + x0 + x2 | g", 5, 0},
 }
 
-// averaged returns the posterior moments of the study's θ, computed on a grid over the log spreads.
-// At each point of the grid, θ has the posterior of a linear regression. The outcome of this
-// regression has the given sd, and the spreads determine the prior precision. averaged shares no
-// code with package hierarchy.
+// averaged computes the exact posterior mean and variance of θ in a linear regression with groups,
+// without code of package hierarchy. sd is the known sd of the outcome. averaged integrates over
+// the log spreads on a grid. At each point of the grid the spreads fix the prior precision of the
+// effects, so that the posterior of θ is normal.
 func (w *world) averaged(sd float64) (mean, variance []float64) {
 	const points = 50
 	d, effects := w.model.Dim(), w.model.Effects()
@@ -116,8 +116,8 @@ func TestGroupsWithoutNoise(t *testing.T) {
 	}
 }
 
-// If the noise hides all records, the posterior is near the prior. The prior of the effect
-// of a group is not normal, and the test uses only its mean and sd.
+// The test adds so much noise that it hides all records. The posterior must then be near the prior.
+// The prior of the effect of a group is not normal, and the test compares only the means and sds.
 func TestGroupsInNothingButNoise(t *testing.T) {
 	const multiplier = 1e6
 	for name, s := range grouped {
@@ -131,7 +131,8 @@ func TestGroupsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// If all effects are zero, the interval of their spread is near zero.
+// The test simulates a study in which all effects of groups are zero, so that the labels of the
+// groups mean nothing. The interval of the spread must then be near zero.
 func TestLabelsOfNothing(t *testing.T) {
 	s := grouped["groups, linear"]
 	w := s.worldAt(t, 0.5, 5, func(truth []float64) { clear(truth[4:]) })
@@ -143,7 +144,8 @@ func TestLabelsOfNothing(t *testing.T) {
 	}
 }
 
-// A record's regressors depend on the record only, and not on the previous content of the buffer.
+// The test checks that the regressors that row writes for a record do not depend on the previous
+// content of the buffer, for models with effects of groups.
 func TestRowsAreSeparate(t *testing.T) {
 	for name, s := range grouped {
 		s.n = 200
@@ -174,10 +176,10 @@ func TestRowsAreSeparate(t *testing.T) {
 	}
 }
 
-// At ε = 1, 90 % intervals contain the truth often enough. The truth is drawn from the prior. In a
-// run with twelve replications, the intervals contained .92 of the fixed effects, .92 of the
-// effects of groups, and .85 of the spreads. This test has 32 spreads, and their limit is .9 minus
-// four standard errors.
+// The test simulates studies at ε = 1 whose true parameters are drawn from the prior. Enough of
+// their 90 % intervals must contain the truth. In a run with twelve replications, the intervals
+// contained .92 of the fixed effects, .92 of the effects of groups, and .85 of the spreads. This
+// test has 32 spreads, and their limit is .9 minus four standard errors.
 func TestGroupsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")

@@ -30,8 +30,8 @@ func hostileSum(r *rand.Rand, n int) []int64 {
 	return sum
 }
 
-// hostileQueries returns the queries of all rounds of a study. In each earlier round an arbitrary
-// sum was opened, or the round was missed. A sum that makes the posterior overflow has no effect.
+// hostileQueries returns the queries of all rounds of a study in which arbitrary sums are opened.
+// Some rounds are missed. A sum that makes the posterior overflow has no effect.
 func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*scoring.Query) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -50,9 +50,9 @@ func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*s
 	return queries
 }
 
-// checkVector fails the test if a vector is finite and longer than the round's clip. It also fails
-// the test unless the vector depends on the record and the query alone: used, which has already
-// written other vectors, must write the same vector as a new contributor.
+// checkVector checks the vector that a record contributes to the query q. If the vector is finite,
+// it must not be longer than the round's clip. It must depend on the record and the query alone:
+// used, which has already written other vectors, must write the same vector as a new contributor.
 func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float64, y float64) {
 	t.Helper()
 	size := q.Size(q.Round())
@@ -118,9 +118,9 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	}
 }
 
-// Step refuses a sum that makes numbers overflow, and the study continues from the state before it.
-// After every other sum the next query can be computed. If it could not, clients would be charged
-// in all later rounds for answers that are not numbers.
+// The test opens sums that make numbers overflow. Step must refuse them, so that the study
+// continues from the state before. After a sum that Step accepts, the next query must exist.
+// Otherwise clients would be charged in all later rounds for answers that are not numbers.
 //
 //abuse:case A20 a sum after which nothing could be asked is refused, and the study continues
 func TestRefusedSums(t *testing.T) {
@@ -147,8 +147,8 @@ func TestRefusedSums(t *testing.T) {
 	}
 }
 
-// If the computation of a record panics, its vector is zero, and the vector of the next record does
-// not change.
+// The test makes the computation of one record panic. The vector of this record must be zero, and
+// the vector of the next record must be the same as without the panic.
 //
 //abuse:case A13 a record whose score panics counts as zero; nobody can tell
 func TestRecordThatPanics(t *testing.T) {

@@ -6,14 +6,15 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A likelihood is a model of records. It opens the real records of a client, and it makes up
-// synthetic records.
+// A likelihood is the model of a study as this package needs it. It has two implementations,
+// [regression] and [program]. It opens the real records of a client, and it makes up synthetic
+// records.
 type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
 
-	// madeUp returns made-up records. x holds their values in the columns of the margins, one
-	// record after another.
+	// madeUp returns made-up records with the given values. x holds the values in the columns that
+	// [margins] describes, one record after another.
 	madeUp(p *Problem, x []float64) population
 }
 
@@ -34,8 +35,8 @@ type evaluator interface {
 	// record selects record i. The methods below compute with the selected record.
 	record(i int)
 
-	// margins returns the record's values in the columns of the margins. The slice is valid until
-	// the next call of record.
+	// margins returns the record's values in the columns that [margins] describes. The slice is
+	// valid until the next call to record.
 	margins() []float64
 
 	// score writes the gradient of the record's log likelihood to dst.
@@ -48,14 +49,15 @@ type evaluator interface {
 	// curvature computes the record's curvature in the given units and returns its Frobenius norm.
 	curvature(units whitening) float64
 
-	// packed writes scale times the curvature that was computed last to dst, in the form that pack
-	// writes.
+	// packed writes to dst scale times the curvature from the last call to the method curvature, in
+	// the layout of the function pack.
 	packed(dst []float64, scale float64)
 }
 
-// A population is a set of made-up records that follow the margins, with independent columns.
+// A population is a set of made-up records, from which clips, units and expected sums are computed.
+// Their columns are independent and have the released [margins].
 type population interface {
-	// row returns the values of record i in the columns of the margins.
+	// row returns the values of record i in the columns that [margins] describes.
 	row(i int) []float64
 
 	// scores calls each once for every record, with the index of the record and the score of the
@@ -80,17 +82,19 @@ type population interface {
 	// nil if all weights are 1.
 	balances(theta []float64) []float64
 
-	// guess returns a function that computes the curvature that all real records would have at θ if
-	// their columns were independent and had the given margins. If random is not nil, a regression
-	// draws the margins as [margins.moments] does. A program ignores random.
+	// guess returns a function that estimates the curvature of all real records at θ, as if their
+	// columns were independent and had the margins of. If random is not nil, the function of a
+	// regression draws the shares and moments of the columns from their posterior
+	// ([margins.moments]). The function of a program ignores random.
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 
-	// inflation returns the variance of the scores of all records at θ, divided by the variance of
-	// these scores under the model.
+	// inflation returns the factor by which the variance of the scores at θ exceeds their variance
+	// under the model. It is 1 unless counts vary more than the model states.
 	inflation(theta []float64) float64
 
-	// start returns a point near the mode of made-up records with the given margins, or nil if
-	// these margins contain no information about θ beyond the prior.
+	// start returns a better point than the prior mean for the rounds after the first: one near the
+	// posterior mode of made-up records with the given margins. It returns nil if these margins
+	// contain no information about θ beyond the prior.
 	start(of *margins) []float64
 
 	// drawn returns the records with outcomes that are drawn at θ. Calls with different numbers

@@ -9,7 +9,8 @@ import (
 
 const madeUpRecords = 2000
 
-// A sample has the scores of made-up records at one point, in the units that sampleAt describes.
+// A sample has the scores of made-up records at one point, from which the effect of a clip is
+// predicted. sampleAt describes the units of the scores.
 type sample struct {
 	units   *mat.TriDense
 	scores  *mat.Dense // a row for each record
@@ -52,9 +53,9 @@ func (s *sample) weight(i int) float64 {
 	return s.weights[i]
 }
 
-// lost returns the sum, over all real records, of the part of the score that a clip removes. The
-// sum is in the units of the scores. The result is computed as if real records had the distribution
-// of made-up records.
+// lost predicts by how much a clip changes the sum of the scores of all real records. It returns
+// the sum of the parts that the clip removes, in the units of the scores. It assumes that real
+// records have the distribution of made-up records. records is the number of real records.
 func (s *sample) lost(clip, records float64) []float64 {
 	_, d := s.scores.Dims()
 	sum := make([]float64, d)
@@ -80,10 +81,10 @@ func (s *sample) loose(clip, records float64) (sum float64) {
 	return sum
 }
 
-// uncertainty returns the covariance of the error in the expected effect of the clip on the sum o.
-// The effect of the clip is the sum x of the parts that the clip removes from scores. The sum x is
-// computed for made-up records. For real records the sum may be as far from x as x is from 0. The
-// covariance is therefore
+// uncertainty states how wrong the predicted effect of the clip on the sum o may be, as the
+// covariance of an error. The predicted effect is x, the sum of the parts that the clip removes
+// from the scores of made-up records ([sample.lost]). For real records, this sum may be as far from
+// x as x is from 0. The covariance is therefore
 //
 //	xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ.
 //

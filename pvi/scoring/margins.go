@@ -8,10 +8,10 @@ import (
 )
 
 // Margins describe the marginal distribution of each regressor, as far as the released sums
-// determine it. A regressor is a level or a number. The share f of a level has the density 1/f
-// times the normal likelihood of the released sums, on a grid of log f. The mean of a number has a
-// normal density. The mean square s of a number has the density 1/s times the normal likelihood of
-// the released sums. Each number has its own unit.
+// determine it. Made-up records are drawn from them. A regressor is a level or a number. The share
+// f of a level has the density 1/f times the normal likelihood of the released sums, on a grid of
+// log f. The mean of a number has a normal density. The mean square s of a number has the density
+// 1/s times the normal likelihood of the released sums. Each number has its own unit.
 type margins struct {
 	*Problem
 	unit         []float64 // unit of each number; before a release, the largest absolute value that the number can have within its bounds
@@ -21,7 +21,8 @@ type margins struct {
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
-// A belief is the normal likelihood exp(−½ precision·x² + linear·x) of a number x.
+// A belief states what is known about a number x from noisy releases: the normal likelihood exp(−½
+// precision·x² + linear·x).
 type belief struct{ precision, linear float64 }
 
 func (b *belief) learn(x, variance float64) {
@@ -63,7 +64,8 @@ func (p *Problem) newMargins() *margins {
 	return m
 }
 
-// marginSize returns the number of elements that a record adds to the margins.
+// marginSize returns the number of elements in the part of a record's vector from which margins are
+// learned.
 func (p *Problem) marginSize() (n int) {
 	for j := range p.columns {
 		n += p.columns[j].elements(j)
@@ -71,7 +73,8 @@ func (p *Problem) marginSize() (n int) {
 	return n
 }
 
-// elements returns the number of elements that column j adds to the margins.
+// elements returns the number of elements for column j in the part of a record's vector from which
+// margins are learned.
 func (c *column) elements(j int) int {
 	switch {
 	case c.indicator == j:
@@ -82,9 +85,9 @@ func (c *column) elements(j int) int {
 	return 0
 }
 
-// record writes the elements that a record with regressors x adds to the margins. A level adds its
-// indicator, and a number adds its value and the square of its value. The indicator of a slope is 1
-// if the slope is not zero.
+// record writes the part of a record's vector from which margins are learned. x holds the record's
+// regressors. A level adds its indicator, and a number adds its value and the square of its value.
+// The indicator of a slope is 1 if the slope is not zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
 	for j := range m.columns {
@@ -103,9 +106,9 @@ func (m *margins) record(dst, x []float64) {
 	}
 }
 
-// learned returns the margins after a release of sums over all records. Each sum has noise with the
-// given sd. If the sums show that the values of a numeric column are small compared to the column's
-// unit, learned makes this unit smaller.
+// learned returns the margins after a release. sums holds the sums over all records of the elements
+// that the method record writes, with noise of the given sd. If the sums show that the values of a
+// numeric column are small compared to the column's unit, learned makes this unit smaller.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m
 	out.unit, out.share = slices.Clone(m.unit), slices.Clone(m.share)
@@ -148,8 +151,8 @@ func (m *margins) rescale(j int) {
 // gridSize is the number of points of the grid of shares and mean squares.
 const gridSize = 120
 
-// onGrid returns the mean of the distribution with a density that is proportional to 1/x times the
-// likelihood b. If u > 0, onGrid returns quantile u of this distribution instead.
+// onGrid estimates the share x of a level from its likelihood b, with the prior density 1/x. It
+// returns the posterior mean or, if u > 0, the quantile u of the posterior.
 func (m *margins) onGrid(b belief, u float64) float64 {
 	var logs, points [gridSize]float64
 	least := math.Log(0.3 / m.Records)
@@ -171,10 +174,10 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 	return points[pick(logs[:], u*total)]
 }
 
-// A joint is a joint density of the mean and the variance of a number, on a grid. The density is
-// 1/variance times the normal likelihoods of the mean and of the mean square. The released mean
-// square minus the square of the released mean would be a biased estimate of the variance, because
-// noise makes the square of the mean too large.
+// A joint is the posterior density of the mean and the variance of a numeric column, on a grid. The
+// density is 1/variance times the normal likelihoods of the column's mean and mean square. The
+// released mean square minus the square of the released mean would be a biased estimate of the
+// variance, because noise makes the square of the mean too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
 	weight         [jointSize][jointSize]float64 // weights of the points of the grid, by variance and then by mean; they add up to 1
@@ -240,8 +243,8 @@ func (b *joint) expected() (mean, variance float64) {
 	return mean, variance
 }
 
-// drawn computes a mean and a variance from two numbers u and v between 0 and 1. If u and v are
-// uniform and independent, the result is a draw from the joint density.
+// drawn converts two independent uniform numbers u and v in [0, 1] to a draw of the mean and the
+// variance from the joint density.
 func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	var sums [jointSize]float64
 	for i := range b.weight {
@@ -253,7 +256,8 @@ func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	return b.mean[pick(b.weight[i][:], v*sums[i])], b.variance[i]
 }
 
-// pick returns the first index at which the sum of the weights exceeds u.
+// pick draws an index with probabilities proportional to the weights. It returns the first index at
+// which the cumulative sum of the weights exceeds u, or the last index if there is none.
 func pick(weights []float64, u float64) int {
 	for i, w := range weights {
 		if u -= w; u < 0 {
@@ -320,8 +324,8 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	return share, mean, square
 }
 
-// madeUp returns made-up records that follow m and have independent columns. A record has a slope
-// only in its own group.
+// madeUp returns made-up records whose columns are independent and have the margins m. The value of
+// a slope is nonzero only in the record's own group.
 func (m *margins) madeUp() population {
 	share, mean, square := m.moments(nil)
 	n := len(m.columns)
@@ -382,9 +386,9 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 	}
 }
 
-// sd returns the sd of a typical margin, as a number of records. The sd of a column's share or mean
-// square is multiplied by the number of records. The result is the median of these products over
-// the columns.
+// sd states how uncertain the margins are, as a number of records. For each column, the sd of its
+// share or mean square is multiplied by the number of records. The result is the median of these
+// products.
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {
@@ -402,8 +406,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records whose mean, without noise, would have the same variance as
-// the posterior of the mean of column j.
+// evidence states how much is known about the mean of column j, as a number of records: the mean of
+// this many records, without noise, would be as precise as the released mean.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

@@ -58,8 +58,8 @@ func solved(l *mat.TriDense) *mat.TriDense {
 	return inv
 }
 
-// notFinite is the value with which a computation panics if its numbers overflow. [State.Step]
-// turns this panic into an error.
+// A computation whose numbers overflow panics with a notFinite. The function total turns this panic
+// into an error.
 type notFinite struct{}
 
 // A whitening multiplies vectors by a lower triangular matrix L⁻¹. It has the columns of L⁻¹, each
@@ -237,7 +237,8 @@ func plus(terms ...term) *mat.SymDense {
 	return sum
 }
 
-// A term is a matrix with a weight. The matrix is dense or diagonal.
+// A term is a weighted matrix, as an argument of the function plus. The matrix is dense or
+// diagonal.
 type term struct {
 	weight float64
 	of     mat.Symmetric

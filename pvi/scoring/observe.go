@@ -22,8 +22,8 @@ type observation struct {
 // draw of the curvature. Draws have different points, so a few points for each are enough.
 const mostPoints = 256
 
-// A mixture has the mean and the covariance of a posterior that is a mixture of normal
-// distributions.
+// A mixture is a posterior that averages over several normal distributions, such as those for
+// different draws of the curvature. Only its mean and covariance are kept.
 type mixture struct {
 	mean []float64
 	cov  *mat.SymDense
@@ -97,7 +97,9 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	size := len(out.mean)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
-	squares := make([][]float64, size) // mean squared error of each coordinate of θ, for each draw of the margins
+	// for each coordinate of θ and each draw of the margins, mean squared difference between the
+	// coordinate and out.mean
+	squares := make([][]float64, size)
 	for i := range squares {
 		squares[i] = make([]float64, len(draws)/sharedMargins)
 	}
@@ -121,8 +123,8 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	return out
 }
 
-// heldMargins is the share of the draws of the margins for which intervals hold with at least their
-// stated probability.
+// [mixture.widen] widens intervals until they hold, with their stated probability or more, for the
+// fraction heldMargins of the draws of the margins.
 const heldMargins = 0.8
 
 // widen widens intervals so that they hold for most draws of the margins, and not only on average.
@@ -148,8 +150,9 @@ func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	}
 }
 
-// released returns the expected value of the sum o if the point a is the true θ. lambda is Λ(a). If
-// the population cannot compute the expected value, the result is
+// released predicts the sum of scores o, at its point θ_t, under the assumption that the true θ is
+// a. lambda is the curvature Λ at a (see [State.observe]). If the population cannot compute the
+// expected value, the result is
 //
 //	−Λ(θ_t − a)
 //
@@ -173,9 +176,9 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 	return mean, cov
 }
 
-// given returns the likelihood of θ if the curvature Λ is lambda. score is the observation of r at
-// the point a, noise is the covariance J⁻¹ of this observation, and inflation is φ. The formulas
-// and symbols are those of [State.observe].
+// given returns the normal likelihood of θ that [State.observe] derives from all sums, if the
+// curvature Λ is lambda. score is the observation of r at the point a, noise is the covariance J⁻¹
+// of this observation, and inflation is φ. The formulas and symbols are those of [State.observe].
 func given(lambda, noise *mat.SymDense, score, a []float64, inflation float64) *hierarchy.Likelihood {
 	root := solved(cholesky(plus(term{inflation, lambda}, term{1, noise})))
 	half := times(lambda, root) // the product of half and its transpose is Λ(φΛ + J⁻¹)⁻¹Λ

@@ -13,7 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Problem is the public description of a regression and of its federation.
+// A Problem is the public description of a study that releases scores: its model, prior, rounds,
+// clients and noise. It contains no numbers from records, except those that were released.
 type Problem struct {
 	Digest  [32]byte // digest of the protocol, from which public random numbers are made
 	Rounds  int      // number of rounds of the fit; the last of them releases only the curvature
@@ -48,7 +49,8 @@ type prior interface {
 }
 
 // A column is the public description of a regressor. A regressor is the product of an indicator and
-// a value. It may lack the indicator, the value, or both.
+// a value, of which it may lack one or both. The constant lacks both, a level the value, and a
+// number the indicator.
 type column struct {
 	kind      kind
 	factor    int // for a level: number that identifies the categorical column or group
@@ -68,7 +70,8 @@ const (
 	slope // a number for records of one group, and 0 for other records
 )
 
-// NewProblem returns the problem of a study. The caller must then call [Problem.SetNoise].
+// NewProblem returns the problem of a study, without its noise. The caller must then call
+// [Problem.SetNoise].
 func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*Problem, error) {
 	if st.Federation.NominalRecords == 0 {
 		return nil, errors.New("federation.nominal_records is missing: write the number of records that a client has, roughly; steps and clips follow from it")

@@ -38,7 +38,8 @@ type datum struct {
 	zero, unit float64
 }
 
-// takeProgram sets the model of p to a program.
+// takeProgram sets the model, the prior and the columns of p for a study whose model is a program.
+// It returns an error if the density has no usable curvature.
 func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	r := &program{fit: m, model: m.Program(), dim: m.Dim()}
 	joint, order, observed, grouped, err := m.Joint()
@@ -60,8 +61,9 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// takeNumbers sets the numbers of a record and the columns of their margins. A number that is the
-// variate of a density is an outcome, and outcomes are drawn from the model.
+// takeNumbers sets r.numbers, which describes the numbers that the program reads from a record, and
+// r.columns, the columns for their margins. It also finds the outcomes, which are the numbers that
+// are variates of a density. Made-up outcomes are drawn from the model.
 func (r *program) takeNumbers(st *study.Study) {
 	r.variates = newVariates(r.model)
 	factors := map[string]int{} // indicators that already have a column of the margins
@@ -128,7 +130,8 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 	}
 }
 
-// values writes to dst the values that a record has in the columns of the margins.
+// values converts the numbers of a record to its values in the columns that [margins] describes,
+// and writes them to dst.
 func (r *program) values(dst, record []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -145,8 +148,9 @@ func (r *program) values(dst, record []float64) {
 	}
 }
 
-// numbersOf computes the numbers of a record and writes them to dst. x holds the record's values in
-// the columns of the margins.
+// numbersOf is the inverse of values: it converts a record's values x in the columns that [margins]
+// describes to the numbers of the record, and writes them to dst. It moves numbers to the nearest
+// possible value.
 func (r *program) numbersOf(dst, x []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -174,7 +178,8 @@ func (n *datum) inside(x float64) float64 {
 	return min(max(x, n.low), n.high)
 }
 
-// load returns records as a table. x holds the numbers of the records, one record after another.
+// load makes a table that the program can evaluate from the numbers of records. x holds these
+// numbers, one record after another.
 func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }

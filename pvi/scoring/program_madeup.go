@@ -51,8 +51,8 @@ func (m *programMadeUp) row(i int) []float64 {
 // inflation implements [population].
 func (m *programMadeUp) inflation([]float64) float64 { return 1 }
 
-// guess implements [population]. Its result is the curvature of m itself, whose records follow the
-// margins. The returned function ignores its argument.
+// guess implements [population]. The returned function always returns the mean curvature of the
+// records of m at θ, times the number of real records. It ignores its argument.
 func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	curvature := plus(term{of.Records, m.curvature(theta)})
 	return func([]float64) *mat.SymDense { return curvature }
@@ -94,7 +94,8 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	return sum
 }
 
-// unsurePoints is the number of draws of an uncertain θ at which outcomes are drawn.
+// unsurePoints is the number of points that are drawn in place of θ if θ is uncertain
+// ([programMadeUp.scores]).
 const unsurePoints = 40
 
 // scores implements [population]. If cov is not nil, outcomes are drawn at unsurePoints points from
@@ -144,7 +145,7 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 }
 
 // eachScore calls each once for every record, with the index of the record and the score of the
-// record at θ. A score that is not finite is replaced by 0.
+// record at θ. If a score cannot be computed or is not finite, it passes zeros.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, each func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
@@ -174,8 +175,9 @@ func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *pr
 	return &programRecords{m.program, x, table}
 }
 
-// drawerAt returns the function [program.drawer] for these records. If there is one point, the
-// function is stored, so that the next call for the same point does not compute it again.
+// drawerAt returns the function that [program.drawer] makes for these records. If there is only one
+// point, drawerAt stores the function, so that the next call for the same point does not compute it
+// again.
 func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	if len(points) > 1 {
 		return m.drawer(m.base, points)

@@ -9,8 +9,9 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// sweeps returns how many times each outcome of a record is drawn. If a record has several
-// outcomes, each is drawn given the others, and all are drawn twice.
+// sweeps returns how many times each outcome of a record is drawn by the function from
+// [program.drawer]. If a record has several outcomes, each is drawn given the others, as in Gibbs
+// sampling, and all are drawn twice.
 func (r *program) sweeps() int {
 	if len(r.outcomes) > 1 {
 		return 2
@@ -51,8 +52,8 @@ const (
 	mostGrids  = 7
 )
 
-// A conditional has the density of one number of each record, given the other numbers of the
-// record. The density does not depend on the current value of this number.
+// A conditional has, for each record, the density of number k of the record given its other
+// numbers. The present value of number k does not matter.
 type conditional struct {
 	*program
 	k     int       // index of the number
@@ -165,7 +166,8 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the indices of the first and of the last element of v that is at least threshold.
+// above returns the index of the first element of v that is at least threshold, and the index of
+// the last such element. If there is none, it returns the whole range of indices.
 func above(v []float64, threshold float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -176,8 +178,8 @@ func above(v []float64, threshold float64) (first, last int) {
 	return min(first, last), max(first, last)
 }
 
-// quantiles writes to dst quantiles of the density that has the given logarithms on a grid. The
-// probabilities of the quantiles are evenly spaced.
+// quantiles writes to dst quantiles, at evenly spaced probabilities, of the density whose
+// logarithms at the points of grid are logs.
 func quantiles(dst, grid, logs []float64) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, -1) {
@@ -224,11 +226,12 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 	return points, values
 }
 
-// pick returns quantile u of a distribution with atoms and a density. An atom is a value with a
-// positive probability, and atoms holds the logarithms of the probabilities of the atoms. Atoms
-// come before all points of the grid. logs holds the logarithms of the density at the points of the
-// grid. If d is a whole number and the grid has all whole numbers of a range, the elements of logs
-// are logarithms of probabilities. Otherwise the density is integrated between neighbouring points.
+// pick draws a value of the number d: it returns the quantile u of a distribution with atoms and a
+// density. An atom is a value with a positive probability, and atoms holds the logarithms of the
+// probabilities of the atoms. Atoms come before all points of the grid. logs holds the logarithms
+// of the density at the points of the grid. If d is a whole number and the grid has all whole
+// numbers of a range, the elements of logs are logarithms of probabilities. Otherwise the density
+// is integrated between neighbouring points.
 func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	largest := slices.Max(append(slices.Clone(atoms), logs...))
 	if math.IsInf(largest, -1) {
@@ -309,7 +312,8 @@ func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records 
 	}
 }
 
-// density writes the log densities of records at θ to dst. It reports whether it could compute them.
+// density writes the log densities of records at θ to dst. It returns false if the computation
+// panics. It replaces a density that is not a number, or is infinite, by −Inf.
 func (r *program) density(of *model.Model, dst, x, theta []float64) bool {
 	err := guard.Run(func() {
 		table, err := of.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))

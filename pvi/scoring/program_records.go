@@ -45,8 +45,8 @@ func (r *programRecords) at(point []float64) evaluator {
 	}
 }
 
-// A programEvaluator evaluates records of a program at θ. It computes the gradients of many records
-// at once, and also their curvatures.
+// A programEvaluator is the [evaluator] of a program's records at one point. To save time, it
+// computes the gradients and curvatures of a whole block of records at once and keeps them.
 type programEvaluator struct {
 	*programRecords
 	engine gpu.Evaluator
@@ -107,8 +107,8 @@ func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 
 	if len(out) == len(rows) {
 		return out
 	}
-	// The evaluator left out a record whose computation panicked. Each record is now computed
-	// alone, which shows the record that panics.
+	// The evaluator of package gpu has left out a record whose computation panicked. Each record is
+	// now computed alone, so that only the vector of this record is nil.
 	all := make([][]float64, len(rows))
 	for k := range rows {
 		if one := e.each(rows[k:k+1], theta); len(one) == 1 {
@@ -215,8 +215,9 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes draws number sets of outcomes for the records with indices in [from, to). For each
-// set it calls f with an evaluator of the records with these outcomes.
+// overOutcomes makes several copies of the records with indices in [from, to), as many as number
+// states, whose outcomes are quantiles at evenly spaced probabilities. It calls f with an evaluator
+// of each copy.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})
@@ -232,8 +233,8 @@ func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *prog
 	}
 }
 
-// added returns sum plus weight times v. It returns nil if sum or v is nil. A nil slice means that
-// the computation of the record panicked.
+// added adds weight times v to sum and returns sum. It returns nil if sum or v is nil, which means
+// that the computation of the record has panicked.
 func added(sum, v []float64, weight float64) []float64 {
 	if sum == nil || v == nil {
 		return nil

@@ -76,9 +76,9 @@ func (m *programMadeUp) start(of *margins) []float64 {
 	return theta
 }
 
-// along returns the best of the points θ + move, θ + 2·move, θ + 4·move and so on, and the
-// [programMadeUp.value] of this point. The search ends at the first point that is worse than the
-// point before.
+// along lengthens a step that may be too short. It tries the points θ + move, θ + 2·move, θ +
+// 4·move and so on, until a point is worse than the one before. It returns the best point and its
+// [programMadeUp.value].
 func (m *programMadeUp) along(records *programRecords, theta, move []float64, weight float64) (best []float64, value float64) {
 	value = math.Inf(-1)
 	for length := 1.0; length < 1e4; length *= 2 {
@@ -95,9 +95,9 @@ func (m *programMadeUp) along(records *programRecords, theta, move []float64, we
 	return best, value
 }
 
-// value returns the log density of the records at θ, multiplied by weight, plus the log density of
-// the prior at θ. The result is up to a constant. If the density of a record is not finite, value
-// returns −Inf.
+// value is the function that [programMadeUp.start] maximises: the log density of the records at θ,
+// multiplied by weight, plus the log density of the prior at θ, up to a constant. If the density of
+// a record is not finite, value returns −Inf.
 func (m *programMadeUp) value(records *programRecords, theta []float64, weight float64) (sum float64) {
 	logs := make([]float64, records.Len())
 	if guard.Run(func() { m.program.model.LogDensities(logs, m.theta(theta), records.table) }) != nil || !special.Finite(logs) {

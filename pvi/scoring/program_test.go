@@ -16,9 +16,9 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// For any sums that were opened before, the vector of a program's record is either not finite or no
-// longer than the round's clip. The vector depends on the record alone: it is the same, to the bit,
-// among the records of another file.
+// The test computes vectors of a program's records after arbitrary sums were opened. A vector must
+// be no longer than the round's clip unless it is not finite. It must depend on the record alone:
+// among the records of another file, it must be the same to the bit.
 //
 //abuse:case P18 no record of a program moves a sum of scores by more than the clip
 func TestVectorsOfProgramsAreClipped(t *testing.T) {
@@ -73,8 +73,8 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 	}
 }
 
-// If the computation of a record panics, the record has no score, and the scores of the other
-// records do not change.
+// The test makes the computation of one record panic. The record must then have no score, and the
+// scores of the other records must not change.
 func TestProgramRecordThatPanics(t *testing.T) {
 	w := programs["linear"].world(t, 300, 3, 1)
 	records, err := w.Open(w.records)
@@ -145,9 +145,9 @@ func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDe
 	return theta, cov
 }
 
-// If the noise is close to zero, the posterior of a program is near the posterior of the pooled
-// records. The posterior sds are a little larger, because they also allow for the effect of the
-// clips, which is largest for scales.
+// The test simulates studies of programs with almost no noise. The posterior must be near the
+// posterior of the pooled records. Its sds may be a little larger, because they also allow for the
+// effect of the clips, which is largest for scales.
 func TestProgramsWithoutNoise(t *testing.T) {
 	for _, name := range some("logistic", "survival", "curve", "overdispersed") {
 		if name == "apart" || name == "intercepts" {
@@ -186,9 +186,9 @@ func TestProgramsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// In studies that have arrived, 90 % intervals contain the truth often enough. The truth is drawn
-// from the prior or from a narrower distribution. With FEDPVI_LONG the test plays every program 40
-// times.
+// The test simulates studies of programs whose true parameters are drawn from the prior or from a
+// narrower distribution. In the studies that have arrived ([scoring.State.Arrived]), enough of the
+// 90 % intervals must contain the truth. With FEDPVI_LONG the test plays every program 40 times.
 func TestProgramsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
@@ -257,8 +257,8 @@ func TestRawUnits(t *testing.T) {
 	}
 }
 
-// Multiplies reports a product of parameters only if records read it, as they do in the program
-// "apart" and in the formula "monotonic".
+// The test checks Multiplies, which reports a product of parameters only if the density of records
+// depends on it. This is so in the program "apart" and in the formula "monotonic".
 func TestProgramsThatMultiply(t *testing.T) {
 	for name, s := range programs {
 		m, err := fit.New(s.study(t, 200))
@@ -302,9 +302,9 @@ func TestUnitsOfAColumn(t *testing.T) {
 	}
 }
 
-// A program that is a regression has nearly the means and sds of the regression. They are not
-// equal: a program releases margins of its outcome, and its curvature is a mean over eight outcomes
-// of a record.
+// The test runs the same linear regression as a program and as a family. The posterior means and
+// sds must be nearly the same. They are not equal, because a program also releases margins of its
+// outcome, and its curvature is a mean over eight outcomes of a record.
 func TestProgramOfARegression(t *testing.T) {
 	twin := scripted{
 		columns: numericColumn("x0", -1, 1) + numericColumn("x1", -1, 1) + numericColumn("x2", -1, 1) + numericColumn("x3", -1, 1) +

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Variates describe how outcomes are drawn. An outcome is a number of a record that is the variate
-// of a density.
+// A variates states which numbers of a program's records are outcomes, and how made-up outcomes are
+// drawn. An outcome is a number that is the variate of a density, such as y in y ~ normal(m, s).
 type variates struct {
 	column []bool // whether each column of the program contains outcomes
 
@@ -55,9 +55,9 @@ func kinks(m *model.Model, outcomes []bool) bool {
 	return false
 }
 
-// newVariates finds the outcomes of a program. The result has no outcomes if a record has more than
-// mostOutcomes of them. It also has no outcomes unless the log likelihood consists of log
-// densities, combined by sums, mixtures, and choices between densities.
+// newVariates finds the outcomes of a program that can be drawn from the model. The result has no
+// outcomes if a record has more than mostOutcomes of them. It also has no outcomes unless the log
+// likelihood consists of log densities, combined by sums, mixtures, and choices between densities.
 func newVariates(m *model.Model) *variates {
 	p := m.Verified().Program()
 	v := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: make([][]float64, len(p.Columns))}
@@ -154,7 +154,8 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 	return term, variate, weights, ok
 }
 
-// reads reports whether the log likelihood uses an outcome other than as the variate of a density.
+// reads reports whether the log likelihood depends on an outcome in another way than as the variate
+// of one of the given densities.
 func (v *variates) reads(p *ir.Program, densities map[int]bool) bool {
 	seen := make([]bool, len(p.Nodes))
 	seen[p.Likelihood] = true

@@ -81,8 +81,8 @@ func balanced(scores *mat.Dense, ridge mat.Symmetric) []float64 {
 	return weights
 }
 
-// tilted returns the value, at λ, of the function that [balanced] minimises. It also returns the
-// weights at λ.
+// tilted returns the value at λ of the function that [balanced] minimises, and the weights of the
+// rows at λ.
 func tilted(rows *mat.Dense, lambda []float64) (value float64, weights []float64) {
 	weights = apply(rows, lambda)
 	largest := slices.Max(weights)

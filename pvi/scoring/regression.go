@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A regression is the model of records whose predictors are linear in θ.
+// A regression is the [likelihood] of a study whose predictors are linear in θ.
 type regression struct {
 	response  solver.Described
 	columns   []column // columns of the study's terms, followed by one column for each group of each effect
@@ -211,7 +211,7 @@ func (r *regression) workspace() *workspace {
 	}
 }
 
-// predict writes the predictors of a record with regressors x at θ to eta.
+// predict computes the predictors at θ of a record with regressors x, and writes them to s.eta.
 func (s *workspace) predict(x, theta []float64) {
 	for a := range s.locations {
 		s.eta[a] = dot(theta[a*len(x):(a+1)*len(x)], x)
@@ -268,8 +268,8 @@ func rootOf(root, w []float64, k int) {
 	}
 }
 
-// factor writes column c of the matrix A to dst, where A Aᵀ is the information of the record with
-// respect to θ.
+// factor computes a square root of the record's information with respect to θ, one column at a
+// time: it writes to dst column c of a matrix A for which A Aᵀ is the information.
 func (s *workspace) factor(dst, x []float64, c int) {
 	k := len(s.eta)
 	for a := range k {

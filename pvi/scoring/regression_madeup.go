@@ -167,8 +167,8 @@ func (m *madeUp) drawn(theta []float64, number int) Records {
 	return &rows{m.regression, func(_ []float64, i int) []float64 { return m.row(i) }, func(i int) float64 { return outcomes[i] }, madeUpRecords}
 }
 
-// A curved has the information matrix F of one record, in the units that were given to the method
-// norm. It stores F as a matrix A with A Aᵀ = F.
+// A curved has the information matrix F of one record, in the units with which the method norm was
+// called. It stores the smaller matrix A, for which A Aᵀ = F.
 type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 
 func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }
@@ -194,15 +194,15 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	return math.Sqrt(squares)
 }
 
-// weights has the Fisher information of a record with respect to its predictors, at one point and
-// averaged over made-up records.
+// weights has the Fisher information of a typical record with respect to its predictors at one
+// point, which is an average over made-up records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
 	levels [][]float64 // for each level of each factor, the baseline last: mean over the first someRecords records, as if all of them had this level; nil if only the field all is set
 }
 
-// latest keeps the value of a function at the point at which the function was last computed, so
-// that the value is not computed again.
+// A latest is a cache for a function of θ that is slow to compute. It keeps the value at the last
+// point.
 type latest[T any] struct {
 	mu    sync.Mutex
 	theta []float64 // nil before the first point
@@ -332,8 +332,8 @@ func (m *margins) product(c, e column, mean, square []float64) float64 {
 	return of(c) * of(e)
 }
 
-// tilted returns the shares of levels among records that are drawn with probabilities proportional
-// to their weights.
+// tilted returns the shares of levels after each level is weighted by its information in weights,
+// as if records were drawn with probabilities proportional to these weights.
 func (m *margins) tilted(weights *weights, share []float64) []float64 {
 	out := slices.Clone(share)
 	for i, levels := range weights.levels {

@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// releasedSum returns a sum, in lattice steps, that can result from records and noise of the given
-// sd. The vectors of all records add up to at most the number of records times the clip of the
-// round. The direction of the sum is random.
+// releasedSum returns a random sum, in lattice steps, that could be released in a round: a vector
+// of random direction, at most as long as the number of records times the round's clip, plus noise
+// of the given sd.
 func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float64) []int64 {
 	direction, squares := make([]float64, p.Size(round)), 0.0
 	for i := range direction {
@@ -30,8 +30,9 @@ func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float6
 	return sum
 }
 
-// After any sums that can be released, the posterior is proper, and each of its sds is more than
-// .005 times the prior sd. Both models have cut points, and one also has effects of groups.
+// The test opens random sums of all kinds that can be released. The posterior must always be
+// proper, and each of its sds must be more than .005 times the prior sd. Both models have cut
+// points, and one also has effects of groups.
 func TestEveryReleaseHasAPosterior(t *testing.T) {
 	const records, clients, multiplier, rounds = 4000, 5, 3.73, 2
 	for _, f := range formulas.Bank {

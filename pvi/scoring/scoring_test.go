@@ -20,7 +20,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A world is a study with records that were drawn from its model.
+// A world is the set-up of a test: a study, and records that were drawn from its model with known
+// parameters, the truth.
 type world struct {
 	*scoring.Problem
 	records *shard.Shard
@@ -90,7 +91,8 @@ func (s setting) world(t testing.TB, multiplier float64, seed uint64) *world {
 	return s.worldAt(t, multiplier, seed, func([]float64) {})
 }
 
-// worldAt does the same as world, but changes the truth before it draws outcomes.
+// worldAt returns the same as world, but lets the function change modify the true parameters before
+// outcomes are drawn.
 func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change func(truth []float64)) *world {
 	t.Helper()
 	st := s.study(t)
@@ -287,8 +289,8 @@ func mode(t testing.TB, m *fit.Model, records *shard.Shard) ([]float64, *mat.Sym
 	return theta, cov
 }
 
-// held returns the share of draws from N(mean, cov) that the state's 90 % intervals contain,
-// averaged over coordinates.
+// held measures how well the state's 90 % intervals cover another posterior, N(mean, cov): it
+// returns the probability of each interval under it, averaged over coordinates.
 func held(s *scoring.State, mean []float64, cov *mat.SymDense) (share float64) {
 	own, wide := s.Posterior()
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
@@ -322,9 +324,9 @@ func both(a, b map[string]setting) map[string]setting {
 	return all
 }
 
-// The vector of a record is never longer than the round's clip, even if regressors and outcomes are
-// beyond their bounds. If an element of a vector is not finite, the mechanism adds zero for the
-// record.
+// The test checks that the vector of a record is never longer than the round's clip, even if
+// regressors and outcomes are beyond their bounds. Vectors with an element that is not finite are
+// allowed, because the mechanism adds zero for such a record.
 func TestVectorsAreClipped(t *testing.T) {
 	for name, s := range both(families, grouped) {
 		t.Run(name, func(t *testing.T) {
@@ -362,7 +364,8 @@ func TestVectorsAreClipped(t *testing.T) {
 	}
 }
 
-// The costs of a study's rounds add up to its budget: μ² = Σ (w_t/σ)² = 1/m², where m is the noise
+// The test checks that the costs of a study's rounds add up to its budget, in μ². A release with
+// weight w_t and noise σ costs (w_t/σ)². The sum of these costs must be 1/m², where m is the noise
 // multiplier of a single release that uses the whole budget.
 func TestBudget(t *testing.T) {
 	for _, multiplier := range []float64{0.1, 3.7, 50} {
@@ -463,9 +466,9 @@ func TestCorrelatedColumns(t *testing.T) {
 	}
 }
 
-// The widths that Foresee returns are within a factor of two of the widths in studies whose records
-// have the distribution of the made-up records. The test compares the median over five studies,
-// because single studies differ by more.
+// The test compares the widths of intervals that Foresee predicts with the widths in simulated
+// studies whose records are distributed like the made-up records. They must agree within a factor
+// of two. The test compares the median over five studies, because single studies differ by more.
 func TestForesee(t *testing.T) {
 	s := logistic
 	s.scale = 1 / math.Sqrt(3) // sd of a column that is uniform in [-1, 1]

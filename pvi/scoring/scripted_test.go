@@ -18,7 +18,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A scripted world is a study whose model is a program, and a way to draw its records.
+// A scripted describes a test study whose model is a program: the parts of its document, and a
+// function that draws its records.
 type scripted struct {
 	columns string // columns of the study
 	data    string // keys of model.data, without the braces
@@ -268,7 +269,8 @@ func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *w
 	return w
 }
 
-// some returns names or, if FEDPVI_LONG is set, the names of all programs.
+// some chooses the programs that a test uses: those with the given names or, if FEDPVI_LONG is set,
+// all programs.
 func some(names ...string) []string {
 	if os.Getenv("FEDPVI_LONG") != "" {
 		return slices.Sorted(maps.Keys(programs))
@@ -276,8 +278,9 @@ func some(names ...string) []string {
 	return names
 }
 
-// hostile returns a shard of n records of a program. In each numeric column, one value in eight is
-// NaN unless the column holds counts, and one in eight is a bound of the column.
+// hostile returns a shard of n records, many of which have extreme values. In each numeric column,
+// one value in eight is NaN, unless the column has counts, and one in eight is a bound of the
+// column.
 func (s scripted) hostile(t testing.TB, st *study.Study, r *rand.Rand, n int) *shard.Shard {
 	t.Helper()
 	_, record := s.draw(r)

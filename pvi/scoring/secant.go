@@ -6,18 +6,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// secantVariances are the possible variances of the relative error G of the curvature (see
-// [curvature]) along a secant, the step between the points of two sums. The largest variances allow
-// for a curvature that is many times the guess, as can happen with correlated columns.
+// [learnedSecant] chooses among secantVariances the variance of the relative error G of the
+// curvature (see [curvature]) along a secant, which is the step between the points of two sums. The
+// largest variances allow for a curvature that is many times the guess, as can happen with
+// correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
-// leastSecant is the smallest curvature along a secant (the step between the points of two sums),
-// divided by the expected curvature. The limit is needed because noise may give the difference of
-// two sums the wrong sign.
+// leastSecant is the smallest ratio of the learned curvature along a secant (the step between the
+// points of two sums) to the expected one. Without this limit, noise could give the difference of
+// two sums the wrong sign, and the curvature would become indefinite.
 const leastSecant = 0.1
 
-// learnSecant returns the estimate of the curvature after the last two sums of scores. made has the
-// scores of made-up records at the point of the last sum. The symbols are:
+// learnSecant improves the estimate of the curvature by the difference of the last two sums of
+// scores, and returns the new estimate. made has the scores of made-up records at the point of the
+// last sum. The symbols are:
 //   - s is the step between the points of the two sums.
 //   - y is the true curvature times s. The first sum minus the second is y plus noise.
 //   - z = Λs is the prior mean of y. The prior covariance of y is ½v(zzᵀ + zᵀs Λ), where v is the
@@ -43,9 +45,10 @@ func (s *State) learnSecant(made *sample) curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate returns a corrected curvature. lambda is the curvature before the correction, and z
-// is lambda·step. The corrected curvature times the step is y. If y has too little curvature along
-// the step (leastSecant), the product is a mixture of y and z instead.
+// secantUpdate corrects a curvature so that its product with step is y, and returns the result.
+// lambda is the curvature before the correction, and z is lambda·step. If y has too little
+// curvature along the step (see the constant leastSecant), the product is a mixture of y and z
+// instead.
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	expected := dot(z, step)
 	if along := dot(y, step); along < leastSecant*expected {

@@ -65,8 +65,9 @@ func TestLearnedSecant(t *testing.T) {
 	}
 }
 
-// Without noise, learnSecant makes Λ equal to the true curvature along the step, and keeps Λ
-// positive definite. If noise hides the difference of the sums, Λ does not change.
+// The test checks learnSecant in two cases. Without noise, the new Λ must equal the true curvature
+// along the step and must be positive definite. If noise hides the difference of the sums, Λ must
+// not change.
 func TestSecantWithoutNoise(t *testing.T) {
 	const d = 4
 	r := rand.New(rand.NewPCG(2, 1))

@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// A State holds the results of the sums that were opened so far. These results never change. A
-// State is safe for concurrent use.
+// A State holds everything that follows from the sums that were opened so far: the posterior, the
+// margins, and the point of the next round. A State never changes, apart from caches, and is safe
+// for concurrent use.
 type State struct {
 	*Problem
 	theta      []float64 // point of the next round
@@ -65,19 +66,20 @@ func (s *State) Posterior() (mean []float64, cov *mat.SymDense) {
 	return mean, cov
 }
 
-// located returns the posterior mean of the coordinates on which records depend, and their
-// covariance.
+// located returns the posterior mean and covariance of those coordinates of θ on which records
+// depend.
 func (s *State) located() ([]float64, *mat.SymDense) {
 	d := s.Dim()
 	return s.posterior.mean[:d], s.posterior.cov.SliceSym(0, d).(*mat.SymDense)
 }
 
-// ridge returns the weight of the prior in the units of scores ([State.ridged]), as a number of
-// records. The weight is at least 1, and larger if the margins are so noisy that the curvature is
-// uncertain.
+// ridge returns how strongly the prior counts in the units of scores ([State.ridged]), as a number
+// of records. The result is at least 1, and larger if the margins are so noisy that the curvature
+// is uncertain.
 func (s *State) ridge() float64 { return max(1, 0.1*s.margins.sd()) }
 
-// A Query defines the vector that a record contributes to the sum of a round. A Query is public.
+// A Query defines how a client computes the vector that a record contributes to the sum of a round.
+// It contains only public numbers.
 type Query struct {
 	*Problem
 	round          int
@@ -117,7 +119,8 @@ func (s *State) queryOf(round int) (*Query, error) {
 	return q, nil
 }
 
-// total returns the result of f, or an error if f panics because numbers overflow.
+// total calls f and returns its result. It turns a panic of f with notFinite, which means that
+// numbers overflow, into an error.
 func total[T any](f func() T) (result T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -130,8 +133,8 @@ func total[T any](f func() T) (result T, err error) {
 	return f(), nil
 }
 
-// firstClips is the factor by which the clips of the first two rounds are multiplied, because
-// little is known about the norms of scores in these rounds.
+// The clips of the scores in the first two rounds are multiplied by firstClips, because little is
+// known about the norms of scores in these rounds.
 const firstClips = 1.5
 
 // leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow,
@@ -183,7 +186,8 @@ func (s *State) newQuery(round int) *Query {
 	return q
 }
 
-// marginClip returns the clip of margins, a high quantile of the norms of made-up records.
+// marginClip returns the clip for the part of a record's vector from which margins are learned. It
+// is the 98 % quantile of the norms of these parts over made-up records.
 func (s *State) marginClip() float64 {
 	norms, elements := make([]float64, madeUpRecords), make([]float64, s.marginSize())
 	for i := range norms {
@@ -194,11 +198,11 @@ func (s *State) marginClip() float64 {
 	return quantile(norms, 0.98)
 }
 
-// Step returns the state after a round. elements holds the elements of the opened sum over the
-// given number of answers, in units of step. Each answer has noise with sd sd, in the same units.
-// Step returns an error if numbers of the new state or of the next query overflow, because clients
-// would otherwise be charged for answers that cannot be computed. Step caches the state that it
-// returned last.
+// Step learns from the opened sum of a round and returns the new state. elements holds the elements
+// of the sum over the given number of answers, in units of step. Each answer has noise whose sd is
+// the parameter sd, in the same units. Step returns an error if numbers of the new state or of the
+// next query overflow, because clients would otherwise be charged for answers that cannot be
+// computed. Step caches the state that it returned last.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -315,11 +319,13 @@ func (s *State) step(o *opened) *State {
 	return next
 }
 
-// recordsSD is the sd of the number of records before a release, divided by the nominal number.
+// recordsSD states how uncertain the number of records is before a release: its sd, divided by the
+// nominal number.
 const recordsSD = 0.5
 
-// count estimates the number of records. counts holds noisy counts of the records whose scores have
-// a norm in each of several intervals, so that the true counts add up to the number of records.
+// count updates the estimate of the number of records from released counts. counts has, for each of
+// several intervals, the noisy number of records whose score has a norm in the interval. The true
+// counts add up to the number of records.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64
@@ -339,8 +345,8 @@ func (s *State) count(counts []float64, sd float64) {
 // overdispersed counts the first sum of scores would move the log dispersion by fifteen sds.
 const farthest = 1
 
-// takeScores adds a sum of scores to the path of the state, and computes the posterior and the next
-// point.
+// takeScores learns from the opened sum of scores o of a round. It adds the sum to s.path, and
+// computes the posterior and the point of the next round.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
 	sd := o.sd[scoreBlock]
@@ -383,8 +389,8 @@ func (s *State) takeScores(o *opened) {
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)
 }
 
-// finish computes the posterior after the last round. It uses the released curvature, and the last
-// three quarters of the sums of scores.
+// finish computes the final posterior after the last round. It uses the released curvature r and
+// the last three quarters of the sums of scores.
 func (s *State) finish(r *releasedCurvature) {
 	if len(s.path) > 0 {
 		draws := s.drawCurvatures(r)

@@ -14,8 +14,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Totals computes the gradient and the Fisher information of all records of a client, for a model
-// that is a program. Records depend on all coordinates of θ.
+// A Totals computes the gradient and the Fisher information of all records of a client, for a study
+// whose unit is the client and whose model is a program. The density of records must depend on all
+// coordinates of θ.
 type Totals struct {
 	*program
 	prior prior
@@ -75,8 +76,8 @@ func (t *Totals) Open(s *shard.Shard) (*Total, error) {
 	return &Total{t, records.(*programRecords)}, nil
 }
 
-// Redraw returns the records of a shard with outcomes that are drawn from the model at θ. Numbers
-// of the shard that must be whole are rounded.
+// Redraw returns the records of a shard, with outcomes that are drawn from the model at θ in place
+// of their own. It moves all numbers of the shard to the nearest possible value.
 func (t *Totals) Redraw(s *shard.Shard, theta []float64, normals func(n int) []float64) (*Total, error) {
 	var x []float64
 	for i := range s.Len() {
@@ -157,9 +158,9 @@ func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	return theta
 }
 
-// A value is the log density of records at a point plus the log density of a normal prior, up to a
-// constant. sum leaves out the records without a finite log density, and out is the number of these
-// records.
+// A value measures how good a point is in the search for the mode. sum is the log density of
+// records at the point plus the log density of a normal prior, up to a constant. It leaves out
+// records without a finite log density, and out is the number of these records.
 type value struct {
 	out int
 	sum float64

@@ -6,8 +6,8 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// A Contributor computes the vectors of records for one query. It is not safe for concurrent
-// use.
+// A Contributor computes, for one query, the vectors that a client's records contribute to the sum.
+// It is not safe for concurrent use.
 type Contributor struct {
 	*Query
 	work    evaluator
@@ -76,7 +76,8 @@ func (c *Contributor) write(dst []float64, i int) {
 	}
 }
 
-// writeTables writes the tables' part of the vector of record i, if the round releases tables.
+// writeTables writes the part of record i's vector from which the tables are added up. It does
+// nothing if tables is nil, because the round then releases no tables.
 func (c *Contributor) writeTables(tables []float64, i int) {
 	if tables == nil {
 		return
@@ -99,7 +100,8 @@ func (c *Contributor) writePredictive(predictive []float64, i int) {
 	}
 }
 
-// split returns the part of dst for each block, and nil for blocks that the round does not have.
+// split divides a record's vector dst into its blocks, such as the score and the margins. It
+// returns nil for blocks that the round does not have.
 func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
 	n := 0
 	for b, size := range c.sizes {
