@@ -15,8 +15,9 @@ import (
 	"fedpvi/transport"
 )
 
-// The test sends a deal with a changed body, and then the right one. The coordinator must refuse
-// the first and accept the second, and the round must succeed.
+// The test changes one bit in the body of a deal, a client's message with its encrypted vector. The
+// coordinator must refuse the changed deal and accept the unchanged one, and the round must
+// succeed.
 //
 //abuse:case P16 a deal with a changed body is refused, and the right one is taken after it
 func TestDealWithAnotherBody(t *testing.T) {
@@ -69,8 +70,9 @@ func TestTooFewDealersAreLeft(t *testing.T) {
 	}
 }
 
-// One client deals a number that no honest client can have. The test checks that this round is void
-// and the next one is accepted.
+// In the first plan, one client adds the largest permitted element to the secure sum. The sum is
+// then larger than honest clients can make it. The test checks that this round is void and that the
+// next one is accepted.
 //
 //abuse:case P16 a sum that honest clients cannot have makes its round void, and no later one
 func TestSumThatIsImpossible(t *testing.T) {
@@ -238,8 +240,9 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A client fetches its columns of a plan while the other clients open the sum and so end the plan.
-// The test checks that the coordinator refuses the rest of the columns as late.
+// A client begins to fetch its columns of the deals of a plan. Meanwhile the other clients open the
+// sum, which ends the plan. The test checks that the coordinator refuses the client's next read as
+// too late.
 //
 //abuse:case P16 columns of a plan that ends while they are fetched are refused as late
 func TestColumnsOfAPlanThatEnds(t *testing.T) {

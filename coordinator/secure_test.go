@@ -25,8 +25,8 @@ func secureText(rounds int) []byte {
 	return planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1")
 }
 
-// A sharer contains the state of a party for secure aggregation. Like a client, it keeps the
-// messages that it has not sent, and sends them again after a failure.
+// A sharer is the part of a test client that takes part in secure aggregation. Like a real client,
+// it keeps unsent messages and sends them again after a failure.
 type sharer struct {
 	*sums.Client
 	federation *sums.Federation
@@ -64,7 +64,7 @@ func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) 
 	return p.secure.Follow(e, body)
 }
 
-// message computes the next message of the client and stores it for sending.
+// message makes the client's next message of secure aggregation, and stores it until it is sent.
 func (p *party) message(ctx context.Context) (err error) {
 	x := p.secure
 	if p.outbox != nil || x.confirmed != nil || x.gone != nil && x.gone(x.Step(), x.Ask()) {
@@ -131,7 +131,8 @@ func (p *party) gather(ctx context.Context) error {
 	return x.Gather(b)
 }
 
-// fetch reads pieces in parts of 100 bytes, as if the connection broke after each part.
+// fetch reads a value from the coordinator in parts of 100 bytes. It asks for the value again
+// before each part, as a client does after its connection broke.
 func (p *party) fetch(ctx context.Context, of transport.Wanted) ([]byte, error) {
 	var b []byte
 	for {
@@ -176,8 +177,8 @@ func (p *party) secureStep(ctx context.Context) (bool, error) {
 	return did, nil
 }
 
-// outOfPlace returns nil if the coordinator has refused a message because it came too late.
-// Otherwise it returns err.
+// outOfPlace returns nil if err is the coordinator's refusal of a message that came too late or too
+// early. It returns any other error unchanged.
 func outOfPlace(err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && r.Reason == transport.OutOfPlace {

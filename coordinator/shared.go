@@ -14,12 +14,12 @@ import (
 	"fedpvi/transport"
 )
 
-// The messages of secure aggregation are keys, deals, confirmations and shares. All but
-// confirmations have a body, which arrives in one message or in pieces, like the body of an answer.
-// The coordinator cannot decrypt keys and deals.
+// In secure aggregation, clients send keys, deals, confirmations and shares. A confirmation has no
+// body. The body of any other message arrives in one piece or in several, like the body of an
+// answer. The coordinator cannot decrypt keys and deals.
 
-// offerShared receives the envelope of a message. It returns the number of bytes of the body that
-// the coordinator has.
+// offerShared accepts the envelope of a message of secure aggregation, before its body has arrived.
+// It returns the number of bytes of the body that the coordinator already has.
 func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.Header, envelope, whole []byte) (have int64, err error) {
 	var body transcript.Body
 	if len(whole) > 0 {
@@ -55,8 +55,9 @@ func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.He
 	return have, nil
 }
 
-// offered records the offer of a message. The result known is true if the message was already
-// accepted or is no longer needed.
+// offered checks the envelope of a message whose body is about to arrive. It returns an offer,
+// which collects the body. The result known is true if no body is needed, because the message was
+// already accepted or came too late to be used.
 func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope []byte) (o *offer, known bool, err error) {
 	st := b.state
 	o = &offer{envelope: bytes.Clone(envelope), key: store.ReleaseKey{Ask: h.Round, Client: string(name)}}
@@ -114,8 +115,8 @@ func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope
 	return o, false, nil
 }
 
-// read sets the size and the hash of the body of an offer from the offer's envelope. The hash of a
-// share is checked later, when the share is accepted.
+// read verifies the envelope of o, and reads from it the size and the hash of the body to expect.
+// The envelope of a share is verified later, when the share is accepted. Only its size is set here.
 func (x *secure) read(o *offer) error {
 	h, err := signed.Claims(o.envelope)
 	if err != nil {
@@ -125,8 +126,9 @@ func (x *secure) read(o *offer) error {
 	o.release.Body.Size = x.size(h.Domain)
 	switch h.Domain {
 	case signed.Keys:
-		// AddKeys is called on a new state machine, because AddKeys also adds the keys. The body
-		// has not arrived yet, so the study's own state machine must not have the keys.
+		// AddKeys verifies the envelope, but also records that the client has sent its keys. The
+		// body has not arrived yet, so the study's own state machine must not record this. A new
+		// state machine is therefore used.
 		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope)
 	case signed.Deal:
 		o.deal, err = x.machine.CheckDeal(o.envelope)
@@ -152,8 +154,8 @@ func (x *secure) size(domain identity.Domain) uint64 {
 	return uint64(x.federation.ShareSize())
 }
 
-// message returns the hash of the envelope of the accepted message with the key k. If there is no
-// such message, found is false.
+// message looks up the accepted message with the key k and returns the hash of its envelope. If
+// there is no such message, found is false.
 func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	if q := b.state.question(k.Ask); q != nil && k.Step == store.Answering {
 		envelope, found := q.taken[identity.Name(k.Client)]
@@ -186,7 +188,8 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
 }
 
-// modelOf returns the hash of the λ in an open plan. If the plan is not open, it returns zero.
+// modelOf returns the hash of the model parameters λ with which the plan with number ask began. If
+// the plan is not open, it returns zero.
 func (b *batch) modelOf(ask uint64) (model Hash) {
 	if q := b.state.open[ask]; q != nil {
 		model = q.model
@@ -273,8 +276,8 @@ func (b *batch) accept(name identity.Name, c *client, w *written, body transcrip
 	return nil
 }
 
-// add compares the body of a message with its envelope, and adds the message to the state machine
-// of secure aggregation.
+// add gives a complete message to the state machine of secure aggregation. It returns an error if
+// the body is not the one that the envelope announces.
 func (b *batch) add(o *offer, w *written, body transcript.Body) (err error) {
 	x := b.state.secure
 	if w.key.Step == store.Answering && body != w.release.Body {

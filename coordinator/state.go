@@ -43,7 +43,7 @@ type state struct {
 	changes keyChanges
 	own     roster.Entry       // the coordinator's present roster entry
 	who     *identity.Identity // identity in own
-	edition int                // number of times that the set of members has changed since the state was read
+	edition int                // number of changes of the set of members since the state was read; shows a view whether its members are current
 }
 
 // A client is the state of a client that has joined the study.
@@ -74,8 +74,8 @@ type question struct {
 	taken    map[identity.Name][]byte // envelope of each accepted answer, keyed by client
 }
 
-// An offer is the envelope of a message that has no complete body yet, with the bytes of the body
-// that have arrived.
+// An offer collects the body of a message. The envelope has been checked, but the body has not
+// arrived completely.
 type offer struct {
 	key      store.ReleaseKey
 	envelope []byte
@@ -89,8 +89,8 @@ type offer struct {
 	value  *store.Value  // long body that has arrived completely
 }
 
-// blocked holds the reason why the study cannot begin, and the set of clients for which the reason
-// was found.
+// blocked remembers why the study cannot begin. The reason was found for these clients, so it holds
+// until the set of clients changes.
 type blocked struct {
 	clients []identity.Name
 	why     string
@@ -216,8 +216,9 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return s.readWaiting(st)
 }
 
-// readChain reads and checks the entries of the transcript that contain versions of the roster, and
-// the last entry. The other entries were checked when they were written.
+// readChain restores the position in the transcript from the store. It reads and checks the entries
+// that contain versions of the roster, and the last entry. The other entries were checked when they
+// were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err

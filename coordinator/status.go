@@ -216,8 +216,9 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns the time of the last message from a client (seen), and the time at which gossip
-// last lost contact with the client (missed). A time is nil if the event has not happened.
+// sighted returns the time at which a client last called the coordinator or was seen by gossip
+// (seen), and the time at which gossip last lost contact with the client (missed). A time is nil if
+// the event has not happened.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

@@ -47,8 +47,8 @@ type Study struct {
 }
 
 // paces is the minimum deadline of a round, in multiples of federation.pace. A client sends its
-// answer at a multiple of federation.pace after it has read the plan. A client whose computation
-// takes longer than federation.pace can therefore still answer before the deadline.
+// answer only at a multiple of federation.pace after it has read the plan. With three multiples, a
+// client whose computation takes longer than federation.pace can still answer in time.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.
@@ -143,8 +143,9 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines copies the start times and deadlines of the open rounds from an earlier state. The
-// store does not have these times, so a restarted coordinator sets new deadlines.
+// keepDeadlines copies the start times and deadlines of the open rounds from the state before. The
+// store does not have these times. A coordinator that restarts therefore sets new deadlines, but a
+// study that reads its state again keeps the old ones.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {

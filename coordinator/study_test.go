@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inOneProcess runs the study without a coordinator, with the same noise as the parties. It
-// returns the entries and the result.
+// inOneProcess computes the entries and the result that a coordinator must produce for a study. It
+// runs the study without a coordinator, with the same noise that the parties draw.
 func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []session.Entry, result []byte) {
 	t.Helper()
 	st, err := study.Parse("plane.toml", document)

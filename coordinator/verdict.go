@@ -5,9 +5,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// strange is a bound on the norm of an answer, relative to the median norm of the other answers.
-// The log reports an answer above this bound as unlike the others. If no client of a study is
-// dishonest, the norm of an answer grows at most in proportion to the client's number of records.
+// strange is the ratio of an answer's norm to the median norm of the other answers above which the
+// log reports the answer as unlike the others. In a study without dishonest clients, the norm of an
+// answer grows at most in proportion to the client's number of records.
 const strange = 10
 
 // logRound logs the verdict on a round. If the coordinator can open the messages of the clients,

@@ -17,13 +17,13 @@ type view struct {
 	ending  string
 	members map[identity.Name]member // clients that have joined
 	own     roster.Entry             // the coordinator's present roster entry
-	edition int                      // version of the set of members, which shows whether members can be reused
+	edition int                      // version of the set of members; if it has not changed, the next view reuses the map members
 	chain   transcript.Chain
 	open    map[uint64]Hash // hash of the λ in each open plan, by number of the plan
 	changed chan struct{}   // closed when a newer view exists
 
 	federation *sums.Federation // nil without secure aggregation
-	columns    *columns         // access to the columns in the deals of the open plan; nil before the cut
+	columns    *columns         // gives clients their columns of the deals of the open plan; nil before the cut
 }
 
 // A member is a client that has joined, with the keys for checking its connections and messages.

@@ -39,7 +39,7 @@ func (s *Status) Wait() string {
 	return text
 }
 
-// missed returns the clients that have not answered and with which gossip has lost contact.
+// missed returns those clients for which the study waits and with which gossip has lost contact.
 func (s *Status) missed() (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {

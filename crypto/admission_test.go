@@ -91,8 +91,8 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	check(t, err)
 	north := newSite(t, read.Name, identity.Client)
 
-	// The client connects as a guest and sends its token, entry and request. The coordinator
-	// admits it.
+	// The client connects as a guest. It sends the token of its invitation, its roster entry and
+	// its request for a certificate. The coordinator admits it.
 	hubCertificate, err := authority.Issue(hub.request, hub.party, hub.identity.Public(), hub.tls.Pin(), today, end)
 	check(t, err)
 	hubCredentials, err := channel.NewCredentials(hub.party, hub.tls, authority.Certificate(), hubCertificate, today)

@@ -30,12 +30,12 @@ import (
 const (
 	folderName  = "bodies"
 	defaultLong = 1 << 20
-	// The name of a file that is still being written begins with partOfNew.
+	// A file whose name begins with partOfNew is still being written.
 	partOfNew = "new-"
 )
 
-// A Value is a byte string that a transaction can store. A long value has already been written to a
-// file.
+// A Value is a byte string that is ready to be stored in a transaction. If it is long, it has
+// already been written to a file.
 type Value struct {
 	Size  int64
 	Hash  Hash   // SHA-256 of the value
@@ -48,8 +48,8 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether values of the given size are kept in files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare calls write and returns the bytes that write has written, as a [Value]. It stores a long
-// value in a file.
+// Prepare collects the bytes that the function write writes, and returns them as a [Value]. If the
+// bytes are too many for the database, Prepare writes them to a file.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -59,7 +59,7 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// PrepareFile is like Prepare, but stores a value of any size in a file.
+// PrepareFile is like Prepare, but always writes the value to a file, even if it is short.
 func (s *Store) PrepareFile(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	err := w.begin()
@@ -251,8 +251,8 @@ func checkBody(path string, v *Value) error {
 	return err
 }
 
-// fileKey returns the database key for a value in a file. The entry under this key contains the
-// size (8 bytes) and the hash of the file.
+// fileKey returns the key in the bucket "files" of a value that is in a file. The entry under this
+// key contains the size (8 bytes) and the hash of the file.
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
 // file returns the value under a key if the value is in a file, and nil otherwise.
@@ -271,8 +271,8 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f with each value that is in a file and whose key in the database begins with prefix.
-// The arguments of f are this key and the value.
+// named calls f for each value in a file whose key in the bucket "files" begins with prefix. It
+// passes this key and the value to f.
 func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -389,7 +389,8 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	// if no other key follows the parts of the value, the last part is the last entry of the bucket
+	// the last part of the value is the entry before the first key that follows all parts, or the
+	// last entry of the bucket if no key follows
 	k, last := bucket.Cursor().Last()
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
 		k, last = c.Prev()

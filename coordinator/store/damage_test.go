@@ -36,8 +36,9 @@ func small(t testing.TB) (dir string, good []byte) {
 	return dir, good
 }
 
-// The test changes a byte in the header of each page, or truncates the file. Open must report the
-// damage. If the page is unused, the store may also open, and must then have all its contents.
+// The test changes a byte in the header of each page of the database file, or truncates the file.
+// Open must report the damage, or open the store with all its contents. The second case happens if
+// the changed page is unused.
 //
 //abuse:case A15 a coordinator's file with a damaged page is refused
 func TestDamagedPageIsRefused(t *testing.T) {

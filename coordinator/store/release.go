@@ -10,8 +10,8 @@ import (
 // errPieces is returned if pieces of an answer are missing from the database.
 var errPieces = fmt.Errorf("%w: pieces of an answer are missing", ErrDamaged)
 
-// A ReleaseKey identifies a message of a client by the plan, the client and the step. The answer to
-// a plan has the step Answering.
+// A ReleaseKey identifies a message that a client sends for a plan. In each step of secure
+// aggregation a client sends one message. An answer to a plan has the step Answering.
 type ReleaseKey struct {
 	Ask    uint64 // number of the plan; 0 for the keys of a client
 	Client string
@@ -21,7 +21,8 @@ type ReleaseKey struct {
 // A Step is the step of secure aggregation to which a message belongs.
 type Step uint8
 
-// These are the steps of secure aggregation. Other studies have only the step Answering.
+// These are the steps of secure aggregation in which clients send messages. A study without secure
+// aggregation has only the step Answering.
 const (
 	Answering  Step = iota // an answer to a plan; with secure aggregation, this is a deal
 	Confirming             // a confirmation of a cut
@@ -32,7 +33,7 @@ const (
 // contain the step.
 const stepShift = 56
 
-// prefix returns the beginning of the keys of a plan and a step.
+// prefix returns the first eight bytes of the database keys of all messages for a plan and a step.
 func prefix(ask uint64, s Step) []byte { return number(uint64(s)<<stepShift | ask) }
 
 // bytes returns the key in the database. Keys are sorted by step, then plan, then client. No key is

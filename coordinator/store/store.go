@@ -27,8 +27,8 @@ const (
 	formatLong  = "2" // keeps long values in parts
 	formatSlots = "3" // a long value is divided into parts, and the state can be under another key (see stateSlot)
 	formatFiles = "4" // keeps long values in files
-	// formatShares adds the messages of secure aggregation. Earlier formats have no keys for these
-	// messages.
+	// formatShares adds the messages of secure aggregation. Earlier formats have no database keys
+	// for these messages.
 	formatShares = "5"
 	// formatChanges adds changes of the roster. Earlier versions of the program do not know these
 	// changes.
@@ -61,8 +61,8 @@ type Store struct {
 
 	mu   sync.Mutex
 	lost error // read error after which the store can no longer be used; nil for none
-	// whether a commit has failed, in this process or an earlier one, so that the file in memory
-	// may differ from the file on disk
+	// whether a commit has failed, in this process or an earlier one; the file in the operating
+	// system's memory may then differ from the file on disk
 	unsound bool
 }
 

@@ -63,8 +63,9 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 		change(c)
 		return c
 	}
-	// pinned returns a configuration with a certificate that change has altered. The roster
-	// contains the pin of its key, so that only the change can cause a refusal.
+	// pinned returns a configuration whose certificate differs from a valid one only as the
+	// function change has altered it. The key of the certificate is in the roster, so only the
+	// change can cause a refusal.
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.north.party)
 		change(leaf)
@@ -184,8 +185,8 @@ func TestInvalidServersAreRefused(t *testing.T) {
 		{"no post-quantum key exchange", func() *tls.Config {
 			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} })
 		}, nil},
-		// In this certificate only the authority is wrong: the name is right, and the key is
-		// pinned.
+		// This certificate comes from another authority. Its name is right and its key is pinned,
+		// so only the authority can cause a refusal.
 		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
 		{"under another name", func() *tls.Config {
 			return pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} })

@@ -96,8 +96,9 @@ func (s *testStudy) server() Server { return Server{s.hubC, s.find, false, clock
 
 func (s *testStudy) client() Client { return Client{s.northC, s.find, clock(today)} }
 
-// shows returns a copy of c with another certificate, and the pin of this certificate's key. The
-// authority makes the certificate from the template leaf for a new key.
+// shows makes a party present another certificate. It returns a copy of the configuration c that
+// uses a new key, and the pin of this key. The authority a issues the certificate for the key, from
+// the template leaf.
 func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*tls.Config, identity.Pin) {
 	t.Helper()
 	key, err := GenerateKey()

@@ -86,8 +86,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// checksum returns the checksum of a key of the given kind. The checksum detects damage to the key
-// and a change of the kind. It need not be secret, because the file also contains the key.
+// checksum lets Load detect damage to a key, and a key of another kind in its place. The checksum
+// need not be secret, because the file also contains the key.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

@@ -14,8 +14,8 @@ import (
 	"fedpvi/internal/private"
 )
 
-// LockFile is the name of a file in a state directory. This file contains the key that decrypts the
-// protected key files of the directory.
+// LockFile is the name of the file in a state directory that contains the key for decrypting the
+// directory's protected key files. This key is itself encrypted.
 const LockFile = "lock.age"
 
 // A Lock reads and writes the key files of a state directory. If the directory contains the file

@@ -94,7 +94,8 @@ func matches(dir, pattern string) ([]string, error) {
 	return append(own, ofStudies...), errors.Join(err, e)
 }
 
-// writes are the operations that change a state directory. Tests make each of them fail.
+// writes holds the two operations that change a state directory, so that tests can make each of
+// them fail.
 type writes struct {
 	replace func(path string, content []byte) error
 	remove  func(path string) error

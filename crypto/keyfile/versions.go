@@ -12,9 +12,9 @@ import (
 
 const suffix = ".key"
 
-// Versions returns the paths of all existing versions of a key file, oldest first. The versions of
-// tls.key are tls.key, tls-2.key, tls-3.key and so on. If the key of a version was destroyed, its
-// file does not exist.
+// Versions returns the paths of all existing versions of the key file at path, oldest first. The
+// versions of tls.key, for example, are tls.key, tls-2.key, tls-3.key and so on. A version is
+// missing if its key was destroyed.
 func Versions(path string) (all []string, err error) {
 	numbers, err := versions(path)
 	for _, n := range numbers {

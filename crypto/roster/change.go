@@ -72,8 +72,9 @@ func readRenewal(r *wire.Reader) (out Renewal) {
 	return out
 }
 
-// Latest returns the entry of a party after a chain of renewals, each encoded by [Renewal.Bytes].
-// first is the entry before the first renewal.
+// Latest applies a party's renewals to its entry first, and returns the party's present entry. The
+// renewals are in order, each encoded by [Renewal.Bytes]. If one of them is not valid, Latest
+// returns an error.
 func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 	for _, b := range renewals {
 		r, err := ParseRenewal(b, study)
@@ -96,8 +97,8 @@ type Revocation struct {
 	Reason string // one line, which all clients can read
 }
 
-// A Change contains the differences between a version of the roster and the next version. A change
-// cannot add a party.
+// A Change turns a version of the roster into the next version. It replaces keys of parties and
+// revokes keys of clients. A change cannot add a party.
 type Change struct {
 	Renewed []Renewal    // sorted by name
 	Revoked []Revocation // sorted by name

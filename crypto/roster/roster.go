@@ -17,8 +17,8 @@ const MaxParties = 1024
 
 const (
 	magic = "FPR1"
-	// magicRevoked begins the encoding of a roster with revoked clients. Their names follow the
-	// entries.
+	// magicRevoked begins the encoding of a roster in which the keys of some clients are revoked.
+	// The names of these clients follow the entries.
 	magicRevoked = "FPR2"
 	// entrySize is the maximum size of an entry in bytes: the length of the name, the name,
 	// role, key, pin, recipient and signature.

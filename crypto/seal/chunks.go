@@ -8,9 +8,9 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload gives access to the content of a seal (encrypted bytes) that is not in memory but, for
-// example, in a file on disk. Every read decrypts the content again, in chunks of 64 KiB. The
-// methods must not be called concurrently.
+// A Payload reads the content of a seal, which is a string of encrypted bytes, without holding it
+// all in memory. The seal can be in a file, for example. Every read decrypts the content again, in
+// chunks of 64 KiB. The methods must not be called concurrently.
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
@@ -39,9 +39,10 @@ func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Pa
 	return p, nil
 }
 
-// decrypt returns a reader of the plaintext. Package age decrypts and authenticates each chunk when
-// the chunk is read. Before age reads a byte, decrypt checks the length and the form of the header.
-// A hostile header therefore cannot make age allocate or compute more than an honest header does.
+// decrypt returns a reader of the plaintext, which decrypts and authenticates each chunk when the
+// chunk is read. Before package age reads a byte, decrypt checks the length of the seal and the
+// form of its header. A hostile header therefore cannot make age allocate or compute more than an
+// honest header does.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")

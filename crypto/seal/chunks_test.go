@@ -85,7 +85,8 @@ func TestOpenAt(t *testing.T) {
 	}
 }
 
-// The test checks that OpenAt refuses a forged payload of more than one chunk, as Open does.
+// The test checks that OpenAt, like Open, refuses payloads of more than one chunk that are
+// encrypted correctly but have a false length or padding that is not zero.
 func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	k := newKey(t)
 	const size = 2 * chunkSize

@@ -203,7 +203,7 @@ func TestChangedByteIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that chunks in another order are refused, by Open and by age.
+// The test exchanges and repeats chunks of a seal. It checks that Open and age both refuse the result.
 func TestReorderedChunksAreRefused(t *testing.T) {
 	k := newKey(t)
 	const full = chunkSize + tagSize

@@ -67,8 +67,8 @@ func roundUp(n int) int {
 	return (n + step - 1) / step * step
 }
 
-// sizeOf returns the padded size of a payload. sealed is the size of the encrypted bytes. sizeOf is
-// the inverse of SealedSize.
+// sizeOf computes the padded size of a payload from the size of its seal (sealed) and the size of
+// its context. It is the inverse of SealedSize.
 func sizeOf(sealed, context int) (int, error) {
 	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)

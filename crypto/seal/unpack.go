@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// unpack returns the payload of a plaintext. A plaintext consists of the length of the context, the
-// context, the length of the payload, the payload, and zeros.
+// unpack checks a plaintext and returns the payload in it. A plaintext consists of the length of
+// the context, the context, the length of the payload, the payload, and zeros.
 func unpack(plain, context []byte, size int) ([]byte, error) {
 	u := unpacker{context: context, size: size, rest: len(plain)}
 	payload := u.take(plain)

@@ -93,8 +93,8 @@ func reportProcessor(b *testing.B, before int64) {
 	b.ReportMetric(float64(processor()-before)/1e6/float64(b.N), "cpu-ms/op")
 }
 
-// dealtByAll returns a cut with the deals of all clients, and the parts of these deals for the
-// first client. The columns that dealers send contain only zeros.
+// dealtByAll returns a cut that contains a deal from each client, and the parts of these deals for
+// the first client. Columns that dealers send contain only zeros.
 func dealtByAll(f *Federation, keys []key) (cut []Dealt, pieces []byte) {
 	for i := 1; i <= f.scheme.Clients; i++ {
 		d, use, offset := dealing{dealer: i}, sealUse, f.scheme.Offset(i, 1)

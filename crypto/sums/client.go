@@ -22,9 +22,9 @@ import (
 type Client struct {
 	Progress
 	place int
-	to    []key // keys that this client has drawn for the other clients; the key for place p has index p − 1
-	// keys that the other clients have drawn for this client; the key of place p has index p − 1,
-	// and is zero if it is unknown
+	to    []key // keys that this client has drawn for the other clients; index p − 1 holds the key for place p
+	// keys that the other clients have drawn for this client; index p − 1 holds the key from place
+	// p, and is zero while the key is unknown
 	from   []key
 	keyed  bool // whether Keys was called
 	matrix packed.Matrix
@@ -53,11 +53,13 @@ func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	return c, nil
 }
 
-// PlaceOf returns the place of a client, or 0 if the study has no client with this name.
+// PlaceOf returns the place of a client, which is its number from 1 among the clients in the order
+// of their names. If the study has no client with this name, PlaceOf returns 0.
 func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
 
-// ColumnsSize returns the total size in bytes of this client's parts of the deals in the cut. Each
-// part is for one holder, and contains the holder's column or a tag (see pieceSize).
+// ColumnsSize returns the number of bytes that this client must fetch for the cut: the total size
+// of its parts of all deals. Such a part is the client's column of the deal, or a tag if the client
+// computes the column from a key.
 func (c *Client) ColumnsSize() int { return c.federation.ColumnsSize(c.cut, c.place) }
 
 // Format prints the place of the client for every verb.
@@ -91,7 +93,8 @@ func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err err
 	return envelope, body, nil
 }
 
-// Unknown returns the places of those dealers in the cut whose keys for this client are unknown.
+// Unknown returns the places of the dealers in the cut from which this client has not yet received
+// a key.
 func (c *Client) Unknown() (dealers []int) {
 	for _, d := range c.cut {
 		if c.from[d.Place-1] == (key{}) {
@@ -197,8 +200,8 @@ func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }
 
-// LeftOut reports whether the client has made a deal for the open plan that the cut does not
-// contain, for example because the deal arrived too late.
+// LeftOut reports whether this client has made a deal for the open plan but the cut does not
+// contain it, for example because it arrived too late.
 func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }

@@ -109,8 +109,8 @@ func (c *Coordinator) AddDeal(r Received) error {
 	return nil
 }
 
-// NextCut returns the body of the cut, which lists all deals that were added. If there are too few
-// deals, or if the plan already has a cut, ok is false.
+// NextCut returns the body of the next entry, the cut, which lists all deals that were added. If
+// there are too few deals, or if the plan already has a cut, ok is false.
 func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	if c.step != Dealing || len(c.deals) < c.federation.Fewest() {
 		return nil, false
@@ -140,8 +140,9 @@ func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	return place, nil
 }
 
-// NextCertificate returns the body of the certificate. If there are too few confirmations, or if
-// the plan is not in the step Confirming, ok is false.
+// NextCertificate returns the body of the next entry, the certificate, which lists enough
+// confirmations of the cut. If there are too few confirmations, or if the plan is not in the step
+// Confirming, ok is false.
 func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	if c.step != Confirming || len(c.confirmations) < c.federation.Fewest() {
 		return nil, false
@@ -179,9 +180,9 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 // ErrDisagree is returned if the shares do not belong to one sum. The plan is then void.
 var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or dishonest")
 
-// NextOpening returns the body of the opening. If there are too few shares, or if the plan is not
-// in the step Sharing, ok is false. If there are more shares than a sum needs and they contradict
-// each other, the error is ErrDisagree.
+// NextOpening returns the body of the next entry, the opening, which lists enough shares to compute
+// the sum. If there are too few shares, or if the plan is not in the step Sharing, ok is false. If
+// there are more shares than a sum needs and they contradict each other, the error is ErrDisagree.
 func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	f := c.federation
 	if c.step != Sharing || len(c.shares) < f.Fewest() {

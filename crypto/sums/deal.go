@@ -9,9 +9,10 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// deal returns the body of a deal, and the dealer's own column. The body has the columns that are
-// sent, followed by the tags of the derived columns, which the holders compute from a key. Both are
-// in the order of their offsets. keys[p−1] is the dealer's key for place p. matrix is the result of
+// deal shares a vector among all clients. It returns the body of the deal, and the column that the
+// dealer keeps for itself. The body consists of the encrypted columns that the dealer sends,
+// followed by a tag for each column that its holder computes from a key. Both are in the order of
+// their offsets. keys[p−1] is the dealer's key for place p. matrix is the result of
 // [packed.Scheme.Dealing] for the dealer.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
@@ -50,9 +51,10 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies a part of the vector to x. The vector is divided into secrets of f.words elements.
-// secret copies from secret number a, counted from 0, and begins at element start of this secret.
-// It sets x to zero beyond the end of the vector.
+// secret copies a part of a vector to x and converts it to field elements. The vector is divided
+// into secrets, which are successive pieces of f.words elements. secret copies from the secret with
+// number a, counted from 0, and begins at element start of this secret. It sets x to zero beyond
+// the end of the vector.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -61,7 +63,8 @@ func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	clear(x[min(len(x), len(vector)):])
 }
 
-// blocks contains a block of words for each of several columns, in one allocation.
+// blocks holds a buffer of packed.Block words for each of several columns. One allocation contains
+// all of the buffers.
 type blocks struct {
 	words [][]uint64
 	used  [][]uint64
@@ -76,8 +79,7 @@ func newBlocks(columns int) *blocks {
 	return b
 }
 
-// cut shortens the block of each column to its first n words, and returns the shortened blocks. The
-// returned blocks are valid until the next call.
+// cut returns the first n words of each column's buffer. The result is valid until the next call.
 func (b *blocks) cut(n int) [][]uint64 {
 	for c, x := range b.words {
 		b.used[c] = x[:n]
@@ -122,9 +124,10 @@ func (u *Unopened) Error() string {
 	return fmt.Sprintf("the deal of client %s cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather returns the sum of a holder's columns of the deals in a cut. own is the holder's column of
-// its own deal. keys[p−1] is the key that the dealer at place p has drawn for the holder. pieces
-// contains the holder's parts of the deals, in the order of the cut. gather overwrites pieces.
+// gather adds up the columns that one client, the holder, has received in the deals of a cut. own
+// is the holder's column of its own deal. keys[p−1] is the key that the dealer at place p has drawn
+// for the holder. pieces contains the holder's parts of the deals, in the order of the cut. gather
+// overwrites pieces.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {

@@ -17,8 +17,8 @@ func (r *Refused) Error() string { return "sums: " + r.Reason }
 
 func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(format, args...)} }
 
-// A Dealt identifies a deal in a cut by its dealer and its salt, a random number. Only the dealer
-// can make columns for this salt.
+// A Dealt identifies one of the deals in a cut. It names the dealer, and the salt that the dealer
+// has drawn for the deal. Only the dealer can make columns for this salt.
 type Dealt struct {
 	Place int // place of the dealer
 	Salt  Hash

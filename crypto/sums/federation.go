@@ -28,9 +28,9 @@ const (
 // A Hash is a SHA-256.
 type Hash = transcript.Hash
 
-// A Federation contains the rules by which the vectors of clients are added up: the clients, the
-// number of clients that open a sum, and the sizes of all messages. The clients have places, which
-// are numbers from 1 in the order of the clients' names. A Federation is immutable.
+// A Federation contains the rules for adding up the clients' vectors: which clients there are, how
+// many of them are needed to open a sum, and how large the messages are. Each client has a place,
+// which is its number from 1 in the order of the clients' names. A Federation is immutable.
 type Federation struct {
 	chain   transcript.Chain // provides the headers of messages and the roster
 	clients []roster.Entry   // the client at place p has index p − 1
@@ -81,8 +81,8 @@ func (f *Federation) Place(name identity.Name) int {
 
 func (f *Federation) key(place int) identity.PublicKey { return f.clients[place-1].Key }
 
-// sender returns the place of the client that a header states as its sender, or 0 if there is no
-// such client.
+// sender returns the place of the client that the header h states as the sender, or 0 if no client
+// has this fingerprint.
 func (f *Federation) sender(h signed.Header) int {
 	for i, e := range f.clients {
 		if e.Key.Fingerprint() == h.Sender {

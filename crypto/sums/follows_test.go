@@ -6,8 +6,9 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A stage holds the deals of four clients for two contradicting plans with the same number, and the
-// cuts and certificates that a coordinator can make from these deals.
+// A stage is the setting in which clients of this package are compared with the model. Four clients
+// have made deals for two contradicting plans with the same number. The stage holds these deals,
+// and the cuts and certificates that a coordinator can make from them.
 type stage struct {
 	*world
 	e     *explorer
@@ -73,7 +74,7 @@ func (s *stage) publishTo(c *Coordinator, kind transcript.Kind, body []byte) ent
 	return entryPair{e, body}
 }
 
-// certify makes the entry of a cut of the model, and the entry of a certificate with enough
+// certify appends two entries to the stage: the cut c of the model, and a certificate with three
 // confirmations of this cut.
 func (s *stage) certify(c modelCut, salts map[int]Hash) {
 	s.t.Helper()
@@ -105,8 +106,8 @@ func (s *stage) see(c *Client, cut int) bool {
 	return !c.Wants() || c.Gather(piecesOf(s.federation, c.Cut(), s.deals[s.e.cuts[cut].plan], c.place)) == nil
 }
 
-// confirm returns the state of a client after it has confirmed a cut. It returns false if the
-// client refuses.
+// confirm lets a client in the given state confirm a cut. It returns the client's new state, or
+// false if the client refuses.
 func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {
@@ -116,8 +117,8 @@ func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	return s.state(c), err == nil
 }
 
-// share returns the state of a client after it has made its share of a certified cut. It returns
-// false if the client refuses.
+// share lets a client in the given state make its share of a certified cut. It returns the client's
+// new state, or false if the client refuses.
 func (s *stage) share(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {

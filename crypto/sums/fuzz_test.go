@@ -26,8 +26,8 @@ func fixed(f *testing.F, play func(w *world)) (w *world) {
 	return w
 }
 
-// fuzzWorld returns a study of three clients. states holds the state of the first client in each
-// step of a plan, and bodies holds the bodies of the plan's entries.
+// fuzzWorld plays one plan of a study with three clients. It returns the study, the state of the
+// first client after each step of the plan (states), and the bodies of the plan's entries (bodies).
 func fuzzWorld(f *testing.F) (w *world, states [][]byte, bodies map[transcript.Kind][]byte) {
 	bodies = map[transcript.Kind][]byte{}
 	w = fixed(f, func(w *world) { states = playPlan(w, bodies) })

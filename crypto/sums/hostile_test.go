@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entry returns the next entry with this body, signed by the coordinator. The world does not
-// process the entry.
+// entry signs, as the coordinator, the entry that would be next. It does not pass the entry to the
+// coordinator or to the clients of w.
 func (w *world) entry(kind transcript.Kind, ask uint64, body []byte) (transcript.Entry, []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -31,8 +31,8 @@ func (w *world) copyOf(place int) *Client {
 	return c
 }
 
-// unchanged fails the test if the state of c differs from the state of the world's client at the
-// same place.
+// unchanged fails the test if the state of c differs from the state of the client of w at the same
+// place.
 func (w *world) unchanged(c *Client, what string) {
 	w.t.Helper()
 	want, err := w.clients[c.place-1].MarshalBinary()
@@ -51,8 +51,8 @@ func eachBit(b []byte, f func(changed []byte)) {
 	}
 }
 
-// four returns a study of four clients with all deals for the first plan. Three of the clients must
-// open a sum.
+// four returns a study of four clients, three of which are needed to open a sum. All four have made
+// their deals for the first plan.
 func four(t *testing.T) *world {
 	w := newWorld(t, 4, 3, 5).exchange()
 	w.publish("plan", 1, nil)
@@ -310,8 +310,8 @@ func TestClientsSayEachThingOnce(t *testing.T) {
 }
 
 // The test checks that a client cannot decrypt columns from another plan, from another deal for the
-// same plan, or from another history. All these columns come from the same clients, with the same
-// keys.
+// same plan, or from a deal whose dealer has seen another transcript. All these columns come from
+// the same clients, with the same keys.
 //
 //abuse:case P16 columns of another plan, deal or history are not added up
 func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {

@@ -42,8 +42,8 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// readKnown returns the federations in the file. rest holds the lines that belong to no federation,
-// by name.
+// readKnown returns the federations in testdata/known.txt. The map rest holds the values of the
+// lines that belong to no federation, keyed by the name at the start of the line.
 func readKnown(t testing.TB) (all []*known, rest map[string][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/known.txt")
@@ -96,7 +96,8 @@ func hashOf(text string, places ...byte) Hash {
 	return sha256.Sum256(append([]byte(text), places...))
 }
 
-// pairKeys returns one key for each client j. pair(j) returns the dealer and the holder of the key.
+// pairKeys returns a key for each client j. The key is the one that a dealer has for a holder, and
+// pair(j) names both.
 func pairKeys(clients int, pair func(j byte) (dealer, holder byte)) []key {
 	keys := make([]key, clients)
 	for j := range keys {

@@ -11,9 +11,10 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// An adversary knows everything that the coordinator of four clients receives, and the state of the
-// fourth client. From this data it forms linear equations for the numbers of the other clients, and
-// solves them. A polynomial has two secrets and one random value.
+// An adversary is the coordinator of four clients, acting together with the fourth client. It knows
+// all messages that the coordinator receives, and the state of the fourth client. From these it
+// forms linear equations for the secret numbers of the other three clients, and solves them. In
+// this study, each polynomial of the sharing is determined by two secrets and one random value.
 type adversary struct {
 	w      *world
 	e      *explorer
@@ -24,8 +25,9 @@ type adversary struct {
 // constants holds the public constants v_1 to v_4 for four clients (see package packed).
 var constants = []int64{-1, 4, -6, 4}
 
-// equations returns a row for each word that the adversary can read: coefficients of the random
-// values, coefficients of the secrets, and the word.
+// equations returns a linear equation for each word that the adversary can read. A row holds the
+// coefficients of the clients' random values, then the coefficients of their secrets, and then the
+// word.
 func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	put := func(place int, dealers []int, word uint64) {
 		row, at := make([]uint64, 3+6+1), a.e.values(place)
@@ -50,8 +52,8 @@ func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	return rows
 }
 
-// learned returns the linear functions of the secrets that follow from the equations, each with its
-// value.
+// learned returns the linear functions of the secrets whose values the adversary can compute, each
+// with its value.
 func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	for _, row := range eliminate(a.equations(t), 3) {
 		functions = append(functions, row[3:])

@@ -10,11 +10,12 @@ import (
 // The model explores all runs of one plan in small federations. The coordinator and the last
 // clients are dishonest and act together. In every reachable state, linear algebra shows how much
 // they know about the vectors of the honest clients. They must know at most one sum, over at least
-// U_min clients. TestClientsFollowTheModel shows that the clients of this package take the steps of
-// the model and no others.
+// U_min clients, where U_min is the number of clients that are needed to open a sum.
+// TestClientsFollowTheModel shows that the clients of this package take the steps of the model and
+// no others.
 
-// A rules value contains the sizes of a federation, and the faults that are planted in its honest
-// clients.
+// A rules value describes a run of the model: the sizes of a federation, and the faults that are
+// planted in its honest clients.
 type rules struct {
 	clients, corrupt, fewest int
 	packed                   int // number of secrets in a polynomial; 0 means clients − fewest + 1
@@ -27,7 +28,7 @@ type rules struct {
 	sharesOther  bool // fault: a client that has confirmed one cut gives a share for another
 	anyPlan      bool // fault: deals and confirmations count for every plan
 	plans        int  // number of contradicting plans that the coordinator publishes; 0 means two
-	honestShares bool // whether shares for two cuts are a fault only if they reveal something
+	honestShares bool // if true, honest clients may share for two cuts unless the shares reveal something; if false, this is always a fault
 }
 
 const mostHonest = 4
@@ -109,7 +110,8 @@ func (e *explorer) mayConfirm(h holder, cut int) bool {
 	return int(h.plan) == e.cuts[cut].plan && h.confirmed == 0 && h.shared == 0 && !e.unconfirmed
 }
 
-// mayShare reports whether a client gives its share for a cut that has a certificate.
+// mayShare reports whether an honest client in the state h gives its share for a cut that has a
+// certificate.
 func (e *explorer) mayShare(h holder, cut int) bool {
 	own := h.confirmed == 0 || h.confirmed == int8(cut+1) || e.sharesOther
 	fresh := h.shared == 0 || e.sharesAgain && h.gave>>cut&1 == 0
@@ -176,7 +178,8 @@ func (e *explorer) explore() (states int, fault string) {
 	return len(seen), ""
 }
 
-// judge describes the promise that is broken in a state. It returns "" if no promise is broken.
+// judge checks that the adversary knows at most one permitted sum, and that the honest clients have
+// given shares for at most one cut. It describes the fault, or returns "" if there is none.
 func (e *explorer) judge(w *modelState) string {
 	var gave [mostHonest]uint32
 	all := uint32(0)
@@ -222,8 +225,8 @@ func (e *explorer) learned(gave [mostHonest]uint32) string {
 	return ""
 }
 
-// sums reports whether a linear function has the same coefficients for the numbers of every client
-// in set.
+// sums reports whether a linear function adds up the vectors of the clients in set: its
+// coefficients must be the same for every client in set.
 func (e *explorer) sums(row []uint64, set int) bool {
 	first := bits.TrailingZeros(uint(set))
 	for i := range e.honest {
@@ -236,8 +239,8 @@ func (e *explorer) sums(row []uint64, set int) bool {
 	return true
 }
 
-// knowledge returns the linear functions of the honest clients' secrets whose values are known:
-// they follow from the columns that corrupt clients received and from the shares that honest
+// knowledge returns the linear functions of the honest clients' secrets whose values the adversary
+// can compute. It knows the columns that corrupt clients received, and the shares that honest
 // clients gave. A polynomial is determined by its secrets and by random values at further points.
 func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	random := e.fewest - e.packed
@@ -271,8 +274,8 @@ func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	return functions
 }
 
-// values returns the coefficients with which the value of a polynomial at a place is computed from
-// its secrets and its random values.
+// values returns the coefficients of a linear function: it maps the secrets and the random values
+// of a polynomial to the polynomial's value at a place.
 func (e *explorer) values(place int) []uint64 {
 	coefficients := make([]uint64, e.fewest)
 	for i := range coefficients {
@@ -300,8 +303,8 @@ func invert(a uint64) uint64 {
 	return r
 }
 
-// eliminate returns a basis of the combinations of rows whose first columns are zero. It omits rows
-// that contain only zeros.
+// eliminate combines rows so that their first columns become zero (Gaussian elimination). It
+// returns a basis of all such combinations, without rows that contain only zeros.
 func eliminate(rows [][]uint64, first int) (rest [][]uint64) {
 	rank := 0
 	for col := 0; col < first; col++ {

@@ -22,8 +22,8 @@ const (
 	Opened                 // the opening was published, but not yet the outcome
 )
 
-// Progress is the part of the state of secure sums that follows from the transcript: the cut, the
-// certificate and the opening of each plan. The method follow does not change a Progress, but
+// Progress is the part of a party's state that everybody can compute from the transcript: the cut,
+// the certificate and the opening of each plan. The method follow does not change a Progress, but
 // returns a new one.
 type Progress struct {
 	federation *Federation
@@ -125,7 +125,8 @@ func (p *Progress) header(d identity.Domain) signed.Header {
 	return p.federation.chain.Header(d, p.ask, p.model)
 }
 
-// verify returns the place of the client that has signed an envelope, and the message.
+// verify finds the client that has signed an envelope, and verifies the envelope against want. It
+// returns the place of the client and the message.
 func (p *Progress) verify(envelope []byte, want signed.Header) (int, signed.Message, error) {
 	claims, err := signed.Claims(envelope)
 	if err != nil {
@@ -197,8 +198,8 @@ type share struct {
 	words []byte
 }
 
-// open computes the sum from the body of an opening. The body must contain the shares of Fewest
-// different clients.
+// open checks the shares in the body of an opening and computes the sum from them. The body must
+// contain the shares of Fewest different clients.
 func (p *Progress) open(body []byte) ([]int64, error) {
 	f := p.federation
 	r, n := begin(body, signatureSize+f.ShareSize())
@@ -258,10 +259,10 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of the shares, in blocks of successive words.
-// For each block of a row, it calls take with the number of the row, the number of the first word
-// of the block (from), and the words of the block. It returns false if a word of a share is not an
-// element of the field.
+// interpolate multiplies the matrix m by the words of the shares, one block of successive words at
+// a time. For each row of m and each block, it passes to take the number of the row, the number of
+// the first word of the block (from), and the resulting words. It returns false if a word of a
+// share is not an element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

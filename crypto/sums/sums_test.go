@@ -39,8 +39,8 @@ func some(r *rand.Rand, clients, n int) []int {
 	return places
 }
 
-// The test plays studies with three plans. In each step of a plan only the minimum number of clients
-// act, and these clients are drawn again for each step. All clients must compute the same sum.
+// The test plays studies with three plans. In each step of a plan, only the minimum number of
+// clients act. These clients are drawn anew for each step. All clients must compute the same sum.
 func TestSumsAreOpened(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{
 		{2, 2, 3}, {3, 3, 1}, {3, 3, 700}, {4, 3, 1}, {4, 3, 1001}, {5, 4, 2}, {7, 5, 11}, {10, 8, 100}, {9, 9, 33}, {12, 7, 50},

@@ -112,8 +112,8 @@ func (w *world) exchange() *world {
 	return w
 }
 
-// publish signs the next entry and lets the coordinator and the clients follow it. Clients that
-// are nil do not follow.
+// publish signs the next entry as the coordinator, and lets the coordinator and the clients process
+// it. A client that is nil is skipped.
 func (w *world) publish(kind transcript.Kind, ask uint64, body []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -164,7 +164,8 @@ func (w *world) restart(place int) {
 	}
 }
 
-// pieces returns the parts of the deals in the cut for a holder.
+// pieces returns one client's parts of the deals in the cut, in the order of the cut. The client at
+// the place holder receives these parts.
 func (w *world) pieces(holder int) (all []byte) {
 	for _, d := range w.coordinator.Cut() {
 		at, size := w.federation.Column(d.Place, holder)

@@ -14,10 +14,11 @@ import (
 // that were added up. Everybody can compare the published releases with the signed hashes. If the
 // coordinator changes a release, the comparison shows the change.
 
-// An Answered is the body of an outcome in a study with commitments.
+// An Answered is the body of an outcome in a study with commitments. It contains the outcome
+// itself, and the signed envelopes of the answers in it.
 type Answered struct {
 	Outcome []byte // message of the study's phase
-	// envelopes of the answers that were added up, in the order of their clients; at most
+	// envelopes of the answers that were added up, ordered by client; there are at most
 	// roster.MaxParties
 	Envelopes [][]byte
 }

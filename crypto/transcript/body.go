@@ -12,8 +12,8 @@ type Hash = [sha256.Size]byte
 // MaxBody is the maximum size of a body in bytes. Receivers compute a smaller limit from the study.
 const MaxBody = 1 << 30
 
-// A Body contains the size and the hash of an entry's body. The envelope of the entry has this size
-// and hash, and not the body itself.
+// A Body identifies the body of an entry by its size and its hash. The envelope of the entry
+// contains the size and the hash, but not the body itself.
 type Body struct {
 	Size uint64
 	Hash Hash

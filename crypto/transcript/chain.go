@@ -50,14 +50,14 @@ func Begin(study Hash, coordinator identity.PublicKey) Chain {
 // [Chain.At].
 func (c Chain) Position() Position { return c.at }
 
-// At returns a copy of c with a stored position. The position must have been stored for a chain
-// with the same roster.
+// At returns a copy of c that continues after a position that the caller has stored. The position
+// must come from a chain with the same roster.
 func (c Chain) At(p Position) Chain {
 	c.at = p
 	return c
 }
 
-// With returns a copy of c with a stored version of the roster.
+// With returns a copy of c that continues with a version of the roster that the caller has stored.
 func (c Chain) With(members *roster.Roster) Chain {
 	c.members, c.roster, c.coordinator = members, members.Hash(), members.Coordinator().Key
 	return c
@@ -125,7 +125,7 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 	return c, e, nil
 }
 
-// version returns the version of the roster that results from the body of an entry. The body of the
+// version returns the version of the roster after an entry of the kind Roster. The body of the
 // first entry is the whole roster. The body of a later entry is a change of the previous version.
 func (c Chain) version(body []byte) (*roster.Roster, error) {
 	if c.members == nil {

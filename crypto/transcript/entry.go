@@ -36,7 +36,8 @@ func (k Kind) Plan() bool { return k.domain() == signed.Plan }
 // Outcome reports whether entries of this kind are outcomes.
 func (k Kind) Outcome() bool { return k.domain() == signed.Outcome }
 
-// Step reports whether entries of this kind are steps between a plan and its outcome.
+// Step reports whether an entry of this kind lies between a plan and its outcome, as a step of
+// secure aggregation.
 func (k Kind) Step() bool { return k == Cut || k == Certificate || k == Opening }
 
 // Last reports whether an entry of this kind is the last of its transcript.

@@ -122,8 +122,8 @@ func TestChainFollowsATranscript(t *testing.T) {
 	}
 }
 
-// signs returns an item with the given entry and body, signed by the coordinator. change, if not
-// nil, alters the header before it is signed.
+// signs returns an item whose entry and body the coordinator has signed. If the function change is
+// not nil, it alters the header before the signature.
 func signs(t *testing.T, f *federation, e Entry, body string, change func(h *signed.Header)) item {
 	t.Helper()
 	e.Body = BodyOf([]byte(body))

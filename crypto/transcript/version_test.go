@@ -10,8 +10,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// renews returns a new identity for the party with the given name, and a renewal that the party's
-// previous identity (before) has signed.
+// renews gives new keys to the party with the given name. It returns the party's new identity, and
+// a renewal that its previous identity, before, has signed.
 func renews(t *testing.T, c Chain, name identity.Name, before *identity.Identity) (*identity.Identity, roster.Renewal) {
 	t.Helper()
 	key, err := seal.Generate()

@@ -6,12 +6,12 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// Block is the maximum number of words of a column that Matrix.Apply processes at a time. A block
-// of sums fits in the fastest cache of a processor.
+// Block is the maximum number of words of a column that [Matrix.Apply] processes at a time. A block
+// of this size fits in the fastest cache of a processor.
 const Block = 128
 
-// A Matrix computes columns from other columns of the same polynomials, word by word. The
-// coefficients of the matrix are public.
+// A Matrix computes new columns as linear combinations of given columns, word by word. The
+// coefficients are public.
 type Matrix [][]uint64
 
 // Apply sets dst[r] to the sum over c of m[r][c]·src[c]. All columns must have the same length of
@@ -36,7 +36,7 @@ func (m Matrix) Apply(dst, src [][]uint64) {
 	}
 }
 
-// Sum returns the matrix that adds up the columns of the given number of dealers.
+// Sum returns a matrix with one row, which adds up as many columns as there are dealers.
 func Sum(dealers int) Matrix {
 	row := make([]uint64, dealers)
 	for c := range row {
@@ -107,8 +107,8 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, src) to dst, where F is defined in the comment above. The numbers in dst can
-// be P or larger before the call. If k is nil, all elements of k count as zero.
+// addCrossed adds F(k, src) to dst, with F as defined above the function cross. Before the call,
+// the numbers in dst can be P or larger. If k is nil, all elements of k count as zero.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64

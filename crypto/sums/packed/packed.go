@@ -34,8 +34,8 @@ type Scheme struct {
 	Fewest  int // number of columns that determine the secrets, U_min
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
-	// v[j] is the public constant v_j of place j, and over[j] is 1/v_j. The points of the secrets
-	// have no constant, so both v and over are 1 at these points.
+	// v[j] is the public constant v_j of place j, by which a holder's words are multiplied, and
+	// over[j] is 1/v_j. Words of secrets are not multiplied, so v and over are 1 at their points.
 	v, over []uint64
 }
 
@@ -99,9 +99,9 @@ func (s *Scheme) Sent() int { return 2 * s.Missing() }
 // Words returns the number of words in a column of a vector with the given number of elements.
 func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Packed() }
 
-// Offset returns the number of a holder's column among the columns of a dealer, counted from 0. The
-// dealer sends the columns with the offsets from 0 to Sent − 1. The last column is the dealer's own
-// column. The holders of the other columns compute them from keys.
+// Offset returns the position of a holder's column in a dealer's deal, counted from 0. The columns
+// with the offsets 0 to Sent − 1 are sent by the dealer. The columns after them are computed by
+// their holders from keys. The last column is the dealer's own.
 func (s *Scheme) Offset(dealer, holder int) int {
 	return (holder - dealer - 1 + s.Clients) % s.Clients
 }
@@ -135,7 +135,8 @@ func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s
 // polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
-// secrets returns the points at which the polynomials have the secrets as their values.
+// secrets returns the points at which the values of the polynomials are the secrets: Clients + a
+// for secret number a, counted from 1.
 func (s *Scheme) secrets() []int {
 	points := make([]int, s.Packed())
 	for a := range points {

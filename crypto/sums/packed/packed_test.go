@@ -12,7 +12,8 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// rules draws a number of clients and a number of columns that open a sum.
+// rules draws a scheme with a random number of clients, and a random number of columns that are
+// needed to open a sum.
 func rules(t *rapid.T) *Scheme {
 	clients := rapid.IntRange(2, 14).Draw(t, "clients")
 	s, err := New(clients, rapid.IntRange((clients+3)/2, clients).Draw(t, "fewest"))
@@ -27,8 +28,9 @@ func words(t *rapid.T, n int, label string) []uint64 {
 	return rapid.SliceOfN(rapid.OneOf(edge, rapid.Uint64Range(0, field.P-1)), n, n).Draw(t, label)
 }
 
-// dealt draws the secrets and the derived columns of a dealer, and returns the secrets and all of
-// the dealer's columns, by place.
+// dealt makes a random deal. It draws the secrets, and the columns that holders compute from keys,
+// and computes the other columns. It returns the secrets, and all columns keyed by the place of
+// their holder.
 func dealt(t *rapid.T, s *Scheme, dealer, n int) (secrets [][]uint64, columns map[int][]uint64) {
 	columns = map[int][]uint64{}
 	var in [][]uint64
@@ -117,8 +119,8 @@ func equal(a, b [][]uint64) bool {
 	return slices.EqualFunc(a, b, func(x, y []uint64) bool { return slices.Equal(x, y) })
 }
 
-// The test checks the columns of one dealer, and the secrets that are computed from the columns,
-// with the second implementation.
+// The test compares with [naive] the columns of one dealer, and the secrets that are computed from
+// these columns.
 func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rules(t)
