@@ -131,7 +131,8 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 	}
 }
 
-// Without noise, one round with a conjugate model leads to the pooled posterior.
+// In a study without noise and with a conjugate model, one round leads to the exact posterior of
+// the records of all clients.
 func TestOneRoundIsPooled(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"", "schedule = \"sequential\"", "schedule = \"asynchronous\""} {
 		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)

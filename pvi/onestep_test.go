@@ -309,8 +309,8 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// Nothing is clipped: the clip of curvatures is their public bound, and the clip of gradients
-	// is large. The noise is far smaller than both sums.
+	// Nothing is clipped, because the clip of curvatures is an upper bound on their norm, and the
+	// clip of gradients is large. The noise is far smaller than both sums.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)

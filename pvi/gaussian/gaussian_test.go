@@ -404,8 +404,9 @@ func rotation(t *rapid.T, d int) *mat.Dense {
 	return q
 }
 
-// compose returns the factor whose precision has the columns of q as eigenvectors and values as
-// eigenvalues. along[k] is the component of the precision times mean along eigenvector k.
+// compose returns a factor in the layout of Full, given the eigenvectors and the eigenvalues of its
+// precision: the eigenvectors are the columns of q, and values holds the eigenvalues. along[k] is
+// the component of the precision times mean along eigenvector k.
 func compose(q *mat.Dense, values, along []float64) []float64 {
 	d := len(values)
 	factor := make([]float64, gaussian.Full(d).Size())

@@ -122,7 +122,8 @@ func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
 
 // factorize sets root to the Cholesky factorisation of I + A, where A is the parameter a. If
 // rounding errors make this matrix indefinite, factorize adds small multiples of I until the
-// factorisation succeeds. It returns ErrNotFinite if A is not finite. factorize changes a.
+// factorisation succeeds. It returns ErrNotFinite if A is not finite, or if no such multiple is
+// large enough. factorize changes a.
 func factorize(root *mat.Cholesky, a *mat.SymDense) error {
 	d := a.SymmetricDim()
 	scale := mat.Trace(a) / float64(d)

@@ -52,7 +52,7 @@ type Cost struct {
 // PublishedFactors and PublishedSampling name the two ways in which a study can run an algorithm
 // exactly as it was published, although the privacy claim of the publication does not hold.
 const (
-	PublishedFactors  = "factors"  // a client's factor contains the client's own noise, although only a sum over clients has enough noise to hide a client; see [study.Published]
+	PublishedFactors  = "factors"  // a client's factor contains the client's own noise, which is too small to hide a client; only a sum over clients has enough noise; see [study.Published]
 	PublishedSampling = "sampling" // batches have a fixed size, but the claimed cost is the cost of Poisson batches; see [study.PublishedSampling]
 )
 

@@ -15,7 +15,7 @@ import (
 // A Factor is a client's factor λ_m, together with the change that the client proposed in its
 // last answer.
 type Factor struct {
-	Proposed []int64 // change proposed in the last answer; whether this change includes the noise depends on the method
+	Proposed []int64 // change proposed in the last answer; in some methods it includes the noise
 
 	setting  *Setting
 	exponent int

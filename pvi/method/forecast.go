@@ -11,7 +11,7 @@ import (
 type Forecast struct {
 	Noise   float64 `json:"noise_sd"`       // final noise sd of every natural parameter, or of the average of all gradient sums
 	Round   float64 `json:"round_noise_sd"` // noise sd of one round's sum, before damping
-	Largest float64 `json:"largest_signal"` // norm of the signal if every contribution has the norm of the clip
+	Largest float64 `json:"largest_signal"` // norm of the signal if the norm of every contribution equals the clip
 	// Doubtful is true if the noise is so large compared to the signal that λ may often be improper
 	// after a round.
 	Doubtful bool `json:"doubtful"`

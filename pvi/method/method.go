@@ -168,8 +168,8 @@ type Refining interface {
 	// NewSolver returns the solver for the records of a client.
 	NewSolver(*shard.Shard) (solver.Solver, error)
 
-	// NewSolverClient returns the client's half of the method, with the factor computed by s. s
-	// must be a solver that NewSolver returned, or wrap such a solver.
+	// NewSolverClient returns the client's half of the method, which computes its factors with the
+	// solver s. s must be a solver that NewSolver returned, or wrap such a solver.
 	NewSolverClient(s solver.Solver) Client
 }
 

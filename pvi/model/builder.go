@@ -120,7 +120,8 @@ func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior D
 	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: ir.NamesOf(entries...), Constraint: c}, prior)
 }
 
-// Parameter declares a parameter. The elements of a parameter are independent under the prior.
+// Parameter declares a parameter with a prior. Given the arguments of the prior, the elements of
+// the parameter are independent.
 func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	k := len(b.program.Parameters)
 	args := make([]int, len(prior.Args))

@@ -51,9 +51,9 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// Densities returns the nodes of the program that compute the log density of data. It maps each of
-// these nodes to the node of its variate. The nodes are the density operations, and the nodes that
-// [Builder.MarkDensity] marked.
+// Densities finds the nodes of the program that compute the log density of data: the density
+// operations, and the nodes that were passed to [Builder.MarkDensity]. The result maps the index of
+// each such node to the index of its variate.
 func (m *Model) Densities() map[int]int {
 	all := maps.Clone(m.densities)
 	if all == nil {

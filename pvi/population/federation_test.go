@@ -228,11 +228,11 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns the covariance of the best posterior that a private study could reach, for
-// comparison. The posterior is computed from the information of all records and one release of the
-// gradient at the truth. The release has the whole budget, and a clip at the root mean square norm.
-// For linear models whose clients differ, the posterior is computed in the random-effects model
-// with known spread.
+// ideal returns a covariance with which the tests compare the covariance of q. It belongs to a
+// posterior that is computed from the information of all records and one release of the gradient at
+// the truth. The release has the whole budget, and a clip at the root mean square norm. For linear
+// models whose clients differ, the posterior is computed in the random-effects model with known
+// spread.
 func (f *federation) ideal() *mat.SymDense {
 	total := mat.NewSymDense(f.d, nil)
 	var squares float64

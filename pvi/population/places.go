@@ -23,8 +23,8 @@ const (
 	// therefore be up to base^richest times the information of a client with synthetic records.
 	richest = 3
 
-	// nearest is the largest distance of an element of θ_t from the mean of the [beginning], in sds
-	// of the beginning.
+	// nearest limits the point θ_t of a later round: no element is further from the mean of the
+	// [beginning] than nearest times the sd of the beginning.
 	nearest = 3.
 
 	// modesUnlike is the sd of the error in the votes, averaged over clients, that is not due to
@@ -126,8 +126,9 @@ func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) 
 	return mean, variance
 }
 
-// expectedVotes writes to dst the mean votes of clients whose modes are normal with the given mean
-// and sd, in places.
+// expectedVotes writes to dst the average votes of clients for one coordinate, if the modes of the
+// clients are normal with the given mean and sd. The unit of both is the distance between
+// neighbouring places.
 func expectedVotes(dst []float64, mean, sd float64) {
 	clear(dst)
 	const n = 16

@@ -36,7 +36,7 @@ type Setting struct {
 }
 
 const (
-	growth = 1.3 // squared weight of a round divided by the squared weight of the previous round, from round 3 on
+	growth = 1.3 // factor by which the squared weight of a round grows from one round to the next, from round 3 on
 	voting = .08 // squared weight of the round of votes, as a share of the sum of the squared weights of all rounds
 )
 
@@ -65,7 +65,7 @@ const (
 	leastShare = .0003 // smallest eigenvalue of a mean curvature, in units of the prior mean of the curvature
 
 	leastSlopeSD = .15 // smallest prior sd of the slope of the clip (see [slopeSD])
-	leastSlope   = .3  // smallest slope of the clip, in units of the prior mean of the slope
+	leastSlope   = .3  // smallest slope of the clip; the unit is the prior mean of the slope
 
 	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
 	nonlinear  = .2  // relative error of a mean gradient far from the mode, where the gradient is not linear in θ
@@ -226,9 +226,10 @@ func guessedSlope(c float64, d int) float64 {
 	return slope
 }
 
-// slopeSD returns the prior sd of the slope of a clip of c root mean square norms. The norms are
-// estimated under noise and at earlier points, and are known up to a factor of about two. The sd
-// is therefore half of the difference between the slopes for clips of 2c and c/2.
+// slopeSD returns the prior sd of the slope of a clip. The clip is c times the root mean square
+// norm of the gradients. The norms are estimated under noise and at earlier points, and are known
+// up to a factor of about two. The sd is therefore half of the difference between the slopes for
+// clips of 2c and c/2.
 func slopeSD(c float64, d int) float64 {
 	return math.Max(leastSlopeSD, (guessedSlope(2*c, d)-guessedSlope(c/2, d))/2)
 }

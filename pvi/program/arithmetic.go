@@ -34,7 +34,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// unary returns the result of an elementwise operation with one argument. at is the place of the
+// unary returns the result of applying the elementwise operation op to v. at is the place of the
 // operation in the program.
 func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain && v.role != rows {

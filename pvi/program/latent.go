@@ -41,7 +41,7 @@ func (s *stager) quadrature() model.Quadrature {
 	return q
 }
 
-// A latent is a number that every record has and that is integrated out. It is an element of a
+// A latent is an unobserved number of each record, which is integrated out. It is an element of a
 // parameter whose declaration gives the number of records as the first size.
 type latent struct {
 	name string

@@ -97,8 +97,8 @@ func inside(support ir.Support, c ir.Constraint) bool {
 	return true
 }
 
-// complete adds the priors that the study gives for parameters whose prior the program does not
-// give.
+// complete adds the priors that the study gives, in data.Complete, for parameters to which the
+// program gives no prior.
 func (s *stager) complete(*syntax.Program) {
 	for _, name := range slices.Sorted(maps.Keys(s.data.Complete)) {
 		s.attempt(func() { s.completeOne(name) })

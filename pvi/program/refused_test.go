@@ -32,7 +32,8 @@ func usual() program.Data {
 	}
 }
 
-// used deletes from data the columns that a program does not declare, and returns data.
+// used deletes from data the columns that the program does not declare, because Compile would
+// refuse them. It returns data.
 func used(tree *syntax.Program, data program.Data) program.Data {
 	declared := map[string]bool{}
 	for _, d := range tree.Data {
@@ -55,8 +56,8 @@ func compileUsual(text string) error {
 	return err
 }
 
-// Every program in testdata/refused is refused with the code, and at the place, that its first
-// line says.
+// The test compiles every program in testdata/refused. The compiler must refuse it with the code,
+// and at the place, that the first line of the program states.
 func TestRefusedPrograms(t *testing.T) {
 	files, err := filepath.Glob("testdata/refused/*.stan")
 	if err != nil || len(files) < 16 {

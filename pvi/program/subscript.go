@@ -17,7 +17,7 @@ type subscript struct {
 	low    int  // first position, counted from 1, if places is nil
 	high   int  // last position, or 0 for the end of the axis
 	places []int
-	value  value // index that is a value of the record; value.known is false if the positions are constant
+	value  value // index of the element, if the index is a value of the record; value.known is false if the positions are constant
 }
 
 // subscripts returns all subscripts of a variable, including those in several pairs of brackets

@@ -154,7 +154,8 @@ func TestScaleOfClients(t *testing.T) {
 		if math.Abs(ofRecords-mean) < 100*noise {
 			t.Errorf("the mean over records differs by only %g sds, so the test cannot tell it from the mean over clients", (ofRecords-mean)/noise)
 		}
-		// The Finding is Found if the variance exceeds 6 sds of the noise in mean and mean square.
+		// The Finding must be Found, because the variance exceeds 6 sds of the noise in mean and
+		// mean square.
 		if sure := 4*noise*(1+2*math.Abs(mean)) + 6*noise*(1+2*math.Abs(mean)); square-mean*mean < sure || c.Finding != Found {
 			t.Errorf("%+v: the variance is %g on the scale, sure from %g on", c, square-mean*mean, sure)
 		}

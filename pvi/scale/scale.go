@@ -109,10 +109,11 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search narrows the bounds of c. It finds the shortest range of bins whose count is at least
-// searched times the number of values, minus two sds of the noise in the range's count. The new
-// bounds are this range, extended on either side by the length of the range. The bounds do not
-// change if the noise is too large, or if the new width would be at most least.
+// search narrows the bounds of c. It finds the shortest range of bins that holds most of the
+// values: the noisy count of the range must be at least the fraction searched of all values, minus
+// two sds of the noise in the range's count. The new bounds are this range, extended on either side
+// by the length of the range. The bounds do not change if the noise is too large, or if the new
+// bounds would not be wider than the parameter least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))

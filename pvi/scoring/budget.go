@@ -29,7 +29,7 @@ const (
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
-	typicalCurvature       = 1.3 // Frobenius norm of a typical record's information in the units of released curvatures, divided by √d for d coordinates of θ
+	typicalCurvature       = 1.3 // norm of a typical record's information in the units of released curvatures: the Frobenius norm divided by √d for d coordinates of θ
 	referenceShareOfSignal = 0.1
 )
 

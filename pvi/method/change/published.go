@@ -97,7 +97,7 @@ func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t in
 	)
 	for t := 1; t <= rounds; t++ {
 		alpha := damping(t)
-		surprise := 1 + mean // difference between the expectation of this round's sum with the client's records (c = 1) and without them (c = 0)
+		surprise := 1 + mean // expectation of this round's sum with the client's records (c = 1) minus the expectation without them (c = 0)
 		spread := variance + total
 		muSquared += surprise * surprise / spread
 		// Covariance of L_{t+1} and this round's sum, given the earlier sums.

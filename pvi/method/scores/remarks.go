@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// If the posterior sd of a parameter divided by its prior sd is above silent, the records have
-// almost no information about the parameter.
+// Remarks reports that the records have almost no information about a parameter if its posterior sd
+// divided by its prior sd is above silent.
 const silent = 0.9
 
 // Remarks implements [method.Remarking].

@@ -23,7 +23,7 @@ const (
 	leastSteps    = 2   // smallest number of steps of a round
 	clipSites     = 0.7 // default clip, relative to the norm of a typical site
 	clipIntact    = 1.7 // default clip, relative to the norm of a typical site, if the study reports noise-aware intervals; these intervals do not account for clipping
-	reseatedShare = 2   // during the first 1/reseatedShare of the steps, the clusters of a mixture may be moved
+	reseatedShare = 2   // the clusters of a mixture may be moved during the first 1/reseatedShare of the steps
 	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 

@@ -101,8 +101,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return false, c.SendFactor(dst, change, c.method.Messages())
 }
 
-// Reuses implements [method.Client]. It returns true if every answer uses the statistics of the
-// first release.
+// Reuses implements [method.Client]. It returns true unless the client releases new statistics in
+// every round.
 func (c *client) Reuses() bool { return !c.method.anew }
 
 // Check implements [method.Client].

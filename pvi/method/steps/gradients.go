@@ -27,7 +27,8 @@ const (
 	// size times its number of steps, summed over the rounds.
 	sequentialTravel, synchronousTravel = 80, 60
 
-	// largestStep is the largest change of the logarithm of an sd that one step should make.
+	// largestStep limits the step size: one step should change the logarithm of an sd by at most
+	// this number.
 	largestStep = 0.4
 
 	// clipIntervals is the clip of studies with noise-aware intervals, relative to the norm of a
@@ -45,11 +46,12 @@ const (
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace states how far and with which clip the steps of a study may move. Both depend on the
-// number of records. With few records most of the error is due to noise, and a smaller clip with
-// longer steps is best. If the noise is so large that long steps consist mostly of noise, shorter
-// steps are better. With many records most of the error is due to the bias of the clip and the
-// noise of the last steps, and a larger clip with shorter steps is best.
+// A pace holds two settings of a study that depend on its number of records: the travel, which
+// limits how far the steps can move q, and the clip. With few records most of the error is due to
+// noise, and a smaller clip with longer steps is best. If the noise is so large that long steps
+// consist mostly of noise, shorter steps are better. With many records most of the error is due to
+// the bias of the clip and the noise of the last steps, and a larger clip with shorter steps is
+// best.
 type pace struct {
 	// travel is the largest allowed product of the step size and a client's number of steps. With a
 	// step size that falls linearly to zero, Adam moves a coordinate by half of the first step size

@@ -80,7 +80,8 @@ var densityTable = [densities]DensityInfo{
 	Weibull:           {"weibull", OnPositive, []bool{true, true}, false, true},
 }
 
-// Info returns the description of the density, or false if there is no density with this number.
+// Info returns the description of the density d. It returns false if d is not one of the densities
+// above.
 func (d Density) Info() (DensityInfo, bool) {
 	if d == NoDensity || d >= densities {
 		return DensityInfo{}, false

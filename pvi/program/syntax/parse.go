@@ -243,8 +243,8 @@ func (p *parser) statement() *Statement {
 	return s
 }
 
-// refused holds messages about statements that the language does not have, keyed by the first word
-// of the statement.
+// refused holds the messages that explain why the language does not have certain statements of
+// Stan. The key is the first word of the statement.
 var refused = map[string]string{
 	"while":    "while is not in the language: the cost of a record must be known before it is computed. Write a loop with constant bounds.",
 	"break":    "break is not in the language: a loop runs for all values of its variable.",

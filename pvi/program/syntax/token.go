@@ -97,8 +97,8 @@ func skipBlank(text string, start int) (int, *Message) {
 	return start, nil
 }
 
-// next returns the kind and the length in bytes of the first token of a text. The length is 0 if
-// there is no such token.
+// next returns the kind of the first token in a text, and its length in bytes. The length is 0 if
+// the text does not begin with a token.
 func next(text string) (kind, int) {
 	switch c := text[0]; {
 	case letter(c):
