@@ -35,8 +35,11 @@ var (
 // is approximated by a normal distribution at its mode. The other fields are sums over all
 // coordinates of all studies.
 type holding struct {
-	truths, draws          []float64
-	squares, width, pooled float64 // squares adds up ((mean − pooled mode)/sd)², width adds up log(sd/pooled sd), and pooled counts the coordinates
+	truths, draws []float64
+	// squares adds up ((mean − mode)/sd)², and width adds up log(sd/pooled sd), where mode and
+	// pooled sd belong to the approximated pooled posterior. pooled is the number of terms of these
+	// sums.
+	squares, width, pooled float64
 }
 
 // below reports whether the mean of shares is below 0.8 by more than the half-width of its 99 %
@@ -113,8 +116,9 @@ func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 	h.truths, h.draws = append(h.truths, held), append(h.draws, draws)
 }
 
-// modeOf returns the mode of the posterior given records, and the inverse of the curvature at the
-// mode. It uses Newton's method, with differences of gradients as second derivatives.
+// modeOf returns the mode of the posterior given records, and the covariance of the normal
+// approximation there, which is the inverse of the curvature. It uses Newton's method from the
+// point from, with differences of gradients as second derivatives.
 func modeOf(t *testing.T, m *fit.Model, records *shard.Shard, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	table, err := m.Load(records)

@@ -82,10 +82,11 @@ func mixture(rate, otherMean, nullMean, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of epochs. Each epoch consists of the given number of
-// steps x_i, and each x_i is normal with standard deviation sd. In each epoch, one step chosen at
-// random has the mean a = otherMean in the other world and b = nullMean in the null world. All
-// other steps have mean 0. With r as in mixture, the log likelihood ratio of an epoch is
+// allocation returns the log likelihood ratio of the epochs of a run. In each epoch the protected
+// record takes part in exactly one step, which is chosen at random. An epoch consists of the given
+// number of steps x_i, and each x_i is normal with standard deviation sd. The mean of the chosen
+// step is a = otherMean in the other world and b = nullMean in the null world. All other steps have
+// mean 0. With r as in [mixture], the log likelihood ratio of an epoch is
 //
 //	log[Σ_i r(x_i, a) / Σ_i r(x_i, b)]
 func allocation(steps int, otherMean, nullMean, sd float64) statistic {

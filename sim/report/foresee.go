@@ -90,8 +90,8 @@ func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 	return out
 }
 
-// informedBy is the number of made-up records from which sharesByNoise computes the mean
-// information of a record.
+// informedBy is the number of made-up records over which sharesByNoise averages the information of
+// a record.
 const informedBy = 4000
 
 // sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. It

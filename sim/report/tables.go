@@ -17,7 +17,8 @@ import (
 // cellLimit is the maximum number of levels and bins in a figure of tables.
 const cellLimit = 150
 
-// groupShapes are the shapes of the groups of records in a figure of tables.
+// groupShapes are the marks of points in a figure of tables. Each group of records has its own
+// mark.
 var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
 
 // Tables draws the share of records in each level and in each bin of the described columns. Each

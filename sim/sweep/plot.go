@@ -67,8 +67,8 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	// These are heights in points. A figure has the height plain if the legend has at most roomy
-	// lines. Every further line adds key.
+	// The constant plain is the height in points of a figure whose legend has at most roomy lines.
+	// The constant key is the height in points that each further line adds.
 	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)

@@ -41,8 +41,9 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order. A run may start only if its number is less than window above the number
-	// of the oldest unfinished run, so that few finished rows wait to be written.
+	// Runs start in order. A run may start only if it comes fewer than window places after the
+	// oldest unfinished run. So only few finished rows wait to be written, in order, to the
+	// results.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0

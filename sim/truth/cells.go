@@ -58,9 +58,9 @@ var factors = []factor{
 	{"scale", []string{"scaled", "raw"}},
 }
 
-// groupFactors are the properties that the covering design of models with groups combines. The
-// frequency of a group is proportional to one divided by its rank. With the split "groups", a
-// client has all records of its groups.
+// groupFactors are the properties that the covering design of models with groups combines. A record
+// is in group k, counted from 1, with probability proportional to 1/k. With the split "groups", all
+// records of a group are at one client.
 var groupFactors = []factor{
 	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
 	{"records", []string{"400", "2000", "20000"}},
