@@ -81,6 +81,7 @@ func TestKeysOfFormulas(t *testing.T) {
 		{`"normal(0, 1)"`, "3.0", "prior.b"},
 		{`"normal(0, 1)"`, `"normal(0, tau)"`, "is not a density with numbers"},
 		{"version = 2", "version = 1", "version 2"},
+		{"[prior]", "[inference]\nsolver = \"dp-sep\"\nrounds = 3\n[prior]", "not for formulas and programs"},
 	} {
 		if !strings.Contains(formulaStudy, c.old) {
 			t.Fatal(c.old)

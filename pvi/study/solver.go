@@ -78,6 +78,8 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 		t.Errorf("solver", `%q adds noise of its own to hide records, but with inference.partitions the noise is added to the sum over the parts: write %q`, s.Inference.Solver, fitting[0])
 	case s.Inference.Sampled() && s.Privacy.Unit == Client:
 		t.Errorf("solver", `%q hides a record in every step. If the noise hides a client only in the sum over all clients, several steps would reveal more than the sum, so a client may take one step a round: with privacy.unit = "client" write %q`, s.Inference.Solver, fitting[0])
+	case s.Inference.Solver == DPSEP && s.Privacy.Unit.OfRecords():
+		t.Errorf("solver", `%q is for models that a family names, and not for formulas and programs: write %q`, DPSEP, fitting[0])
 	case s.Inference.Sampled():
 		t.Errorf("solver", `%q is for privacy.unit = "record": with privacy.unit = "none" write "svi"`, s.Inference.Solver)
 	case !s.partitioned() && s.Privacy.Unit.OfRecords() || s.Inference.Solver == ClippedAnalytical:
