@@ -32,12 +32,12 @@ type contour struct {
 	infinite    float64
 }
 
-// contour evaluates the moment generating function along a line left of the saddle. With a step of
-// 2π/d, the trapezoid rule computes the sum of δ(ε + kd)e^(kcd) over all integers k instead of
-// δ(ε), where c is the real part of the line. d is so large that the terms with k ≠ 0 are below
-// 10⁻¹⁵ of δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from Chernoff's bound at the
-// saddle. nats is the logarithm of the ratio of the integrand on the line to the integrand at the
-// saddle. A larger nats makes the result less accurate.
+// contour evaluates the moment generating function along a line left of the saddle. Let c be the
+// real part of the line, and let 2π/d be the step. Instead of δ(ε), the trapezoid rule computes the
+// sum of δ(ε + kd)e^(kcd) over all integers k. The step is so small, and d so large, that the terms
+// with k ≠ 0 are below 10⁻¹⁵ of δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from
+// Chernoff's bound at the saddle. nats is the logarithm of the ratio of the integrand on the line
+// to the integrand at the saddle. A larger nats makes the result less accurate.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order

@@ -23,9 +23,9 @@ type setting struct {
 	gap     string // reason why the lower and the upper bound differ; empty if they should be close
 }
 
-// lossDensity contains the densities p and q of an output for two adjacent inputs. log returns log
-// p and log q at an output, scale is the standard deviation of the noise, and shift is the largest
-// absolute value of a mean of the Gaussians in p and q.
+// lossDensity contains the densities p and q of an output for two adjacent inputs. Both are
+// mixtures of Gaussians. log returns log p and log q at an output. scale is the standard deviation
+// of the noise, and no mean in a mixture has a larger absolute value than shift.
 type lossDensity struct {
 	scale, shift float64
 	log          func(x float64) (p, q float64)

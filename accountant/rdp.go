@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Renyi returns the Rényi divergence of e at an order above 1. It is the larger of the divergences
-// of P from Q and of Q from P, where P and Q are the distributions of the output for two adjacent
-// inputs. The result is an upper bound, up to the rounding of a quadrature that is exact to 12
-// digits. Renyi returns +Inf for orders too large to be useful. It also returns +Inf if the
+// Renyi returns the Rényi divergence of e at an order above 1. Let P and Q be the distributions of
+// the output for two adjacent inputs. The divergence of e is the larger one of two: from P to Q,
+// and from Q to P. The result is an upper bound, up to the rounding of a quadrature that is exact
+// to 12 digits. Renyi returns +Inf for orders too large to be useful. It also returns +Inf if the
 // privacy loss of e can be infinite, unless a Gaussian release is known to cost more than e (see
 // [RandomAllocation]).
 //

@@ -30,9 +30,9 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	if !(fpr > 0 && fpr < 1) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
-	// If P′ and Q′ are within max divergence r of P and Q, a test with error rates α and β for P
-	// and Q has rates of at most e^r·α and e^r·β for P′ and Q′. The same holds from P′ and Q′ to P
-	// and Q.
+	// Let P′ and Q′ be within max divergence r of P and Q. A test that has the error rates α and β
+	// for P and Q has rates of at most e^r·α and e^r·β for P′ and Q′. The same holds from P′ and Q′
+	// to P and Q.
 	r := p.divergence
 	over, under := fpr, fpr
 	if r > 0 {

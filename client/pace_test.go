@@ -70,10 +70,10 @@ func TestAnswersLeaveAtThePace(t *testing.T) {
 	}
 }
 
-// A client that returns to a study reads its file and prepares its records again. The time for
-// this depends on the number of records. The clock of the test runs until the client waits or
-// connects. The test checks that the time from the start of the client to its connection is a
-// multiple of the pace, and so is the time from the connection to the answer to the pending plan.
+// A client that returns to a study reads its file and prepares its records again. The time for this
+// depends on the number of records. The clock of the test runs until the client waits or connects.
+// The test checks two times: from the start of the client to its connection, and from the
+// connection to the answer to the pending plan. Both must be multiples of the pace.
 func TestReturningClientKeepsThePace(t *testing.T) {
 	for _, reading := range []time.Duration{time.Millisecond, 70 * time.Millisecond, time.Second} {
 		h, all := federation(t, planeStudy(recordPrivacy, "", "pace = 2.5"), "north")

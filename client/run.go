@@ -92,9 +92,9 @@ type Run struct {
 // maxBetween is the maximum wait between two attempts to connect to a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read reads the records as the study describes their columns. It also returns the keyed hash of
-// the bytes of the file, or of the values of the query. Only the data holder may see the report,
-// which depends on the records.
+// Read reads the records as the study describes their columns. It also returns a keyed hash (see
+// [ledger.NameRecords]), computed from the bytes of the file or from the values that the query
+// returns. Only the data holder may see the report, which depends on the records.
 func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var records *shard.Records
 	var report shard.Report

@@ -56,10 +56,9 @@ type Charge struct {
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
-// A Stamp is a signed entry. It consists of the entry, the hash of the envelope of the message that
-// the charge pays for, and the data holder's signature of two hashes: the hash of the entry and the
-// hash of the envelope. The hash of the envelope is not part of the entry, because the envelope
-// contains the hash of the entry.
+// A Stamp is a signed entry. It consists of the entry, the hash of the entry, the hash of the
+// envelope that the entry pays for, and the data holder's signature of both hashes. The hash of the
+// envelope is not part of the entry, because the envelope contains the hash of the entry.
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // hash of the entry

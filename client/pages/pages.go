@@ -1,8 +1,8 @@
-// Package pages shows a data holder the studies of a client in a browser. The pages contain the
-// review of each study with forms to approve and to refuse it, the examination of the records, the
-// ledger, the progress of a run, and the result of a study with its report. The examination depends
-// on single records and has no noise, so only the data holder may see the pages. The forms do the
-// same as the commands client approve and client leave.
+// Package pages shows a data holder the studies of a client in a browser. For each study they show
+// the review, forms to approve and to refuse the study, the examination of the records, the
+// progress of a run, and the result with its report. Another page shows the ledger. The examination
+// depends on single records and has no noise, so only the data holder may see the pages. The forms
+// do the same as the commands client approve and client leave.
 package pages
 
 import (

@@ -90,8 +90,10 @@ func TestAuditLogOfADaemon(t *testing.T) {
 	}
 }
 
-// The test connects to a daemon behind a load balancer, with both versions of the PROXY protocol,
-// without a header, and with a header from an address that does not belong to a load balancer.
+// The test connects to a daemon behind a load balancer in four ways: with version 1 and with
+// version 2 of the PROXY protocol, without a header, and with a header from an address that does
+// not belong to a load balancer. The daemon must accept only the first two. The audit log must
+// contain the right address each time.
 func TestAddressBehindALoadBalancer(t *testing.T) {
 	v2 := "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c" + "\xc0\x00\x02\x07" + "\x7f\x00\x00\x01" + "\x10\x00" + "\x1d\x13" // 192.0.2.7:4096
 	for name, c := range map[string]struct {
