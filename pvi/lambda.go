@@ -187,9 +187,10 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 // blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for each block of coordinates of q, in the order of the coordinates. first is the
-// index of the block's first coordinate, and nat holds the block's natural parameters. The
-// coordinates of q must be independent.
+// blocks calls f for each block of coordinates of q, in the order of the coordinates. The natural
+// parameters of only one block are in memory at a time. first is the index of the block's first
+// coordinate, and nat holds the block's natural parameters. The coordinates of q must be
+// independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))

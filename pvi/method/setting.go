@@ -210,7 +210,8 @@ type Messages struct {
 // Limit returns the largest absolute value of an element of one release.
 func (m Messages) Limit() int64 { return m.Range.Of(1) }
 
-// HiddenMessages describes messages that are changes of λ plus noise from the mechanism m.
+// HiddenMessages describes the messages of a method whose clients send changes of λ with noise from
+// the mechanism m.
 func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(m.Lattice(), phase.RangeOf(s.Study, m, s.Clients), float64(m.MaxTotal()))
 }

@@ -53,8 +53,8 @@ func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 	}
 }
 
-// path returns, in increasing order, the nodes of e that depend on one of the latents, without the
-// latents themselves.
+// path finds the nodes that must be computed again if the latents change: the nodes of e that
+// depend on a latent, in increasing order. The latents themselves are not in the result.
 func (b *Builder) path(e Expr, latents []Expr) (path []int) {
 	used := make([]bool, e.node+1) // whether e depends on the node
 	used[e.node] = true

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A form represents a number of the record as Σ x·θ_i plus other summands, where x depends only on
-// the row and θ_i is an element of a parameter. A record program computes Σ x·θ_i as one dot
+// A form is a number of the record written as Σ x·θ_i plus other summands. Here x depends only on
+// the row, and θ_i is an element of a parameter. A record program computes Σ x·θ_i as one dot
 // product, which is faster than a sum of products.
 type form struct {
 	terms []product

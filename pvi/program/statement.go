@@ -155,8 +155,8 @@ func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	return merged
 }
 
-// outside refuses an assignment in the loop over the records to a variable that is declared before
-// the loop. The variable would carry a value from one record to the next.
+// outside refuses an assignment, inside the loop over the records, to a variable that is declared
+// before the loop. Such a variable would carry a value from one record to the next.
 func (s *stager) outside(v *variable, name string, at syntax.Span) {
 	if s.loop != nil && v.level < s.loop.level {
 		s.fail("E207", at, "%s is carried from one record to the next. Declare it inside the loop.", name)

@@ -50,8 +50,8 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 // drawSome returns the draws of the curvature that share draw number number of the margins.
 func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 	margins := c.normals(2*len(c.columns), "margins", number)
-	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S
-	// is the matrix of [curvature].
+	// root is the Cholesky root of B S Bᵀ. Here BBᵀ is the curvature that belongs to the drawn
+	// margins, and S is the matrix in the definition of [curvature].
 	root := triangle(times(c.guess(margins), c.seen))
 	a, back := times(c.into, transposed(root)), times(solved(root), c.out) // UᵀA, A⁻¹U
 	draws := make([]*mat.SymDense, sharedMargins)

@@ -63,9 +63,9 @@ func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 // Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(w.descent.Start(), false)} }
 
-// End implements [method.Walk]. It returns two moves, of which the caller commits the first that
-// leads to a proper q. The first move replaces q by its average over the last steps. If q
-// oscillated, this average may not fit on the lattice. The second move leaves q unchanged.
+// End implements [method.Walk]. It returns two moves in order of preference. The first move replaces
+// q by its average over the last steps. If q oscillated, this average may not fit on the lattice.
+// The second move leaves q unchanged.
 func (w *walk) End() []method.Move {
 	return []method.Move{w.moveTo(w.state, true), w.moveTo(w.state, false)}
 }

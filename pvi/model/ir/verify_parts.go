@@ -202,9 +202,10 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage is the memory and the work that a program's nodes need: constants is the number of elements
-// of constants, shared is the number of elements of shared nodes, block is the number of bytes for
-// a block of rows, and work is the number of multiplications for a record.
+// usage adds up the memory and the work that the nodes of a program need. constants counts the
+// elements of constants, and shared the elements of nodes that are the same for all records. block
+// is the number of bytes for a block of rows, and work is the number of multiplications for a
+// record.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {

@@ -3,9 +3,10 @@ package ir
 import "fmt"
 
 // priors returns an error if the parameters do not have a proper joint density. It checks that each
-// parameter has one prior, and that a prior depends only on earlier parameters. The joint density of
-// the priors is then a product of conditional densities. It is proper, because the integral of each
-// conditional density over its parameter is at most 1.
+// parameter has one prior, and that a prior depends only on earlier parameters. The joint density
+// of the priors is then a product of conditional densities. It is proper, because the integral of
+// each conditional density over its parameter is at most 1. The factors of a program are exempt:
+// with them the density need not be proper (see [Program]).
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))

@@ -141,7 +141,8 @@ func (t *Table) inputs(v *ir.Verified) (used, copied []bool) {
 	return used, copied
 }
 
-// A filler computes the nodes that depend only on a row of a table, for blocks of rows.
+// A filler computes, for blocks of rows, the nodes that depend only on a row. Their values are
+// stored in a table.
 type filler struct {
 	*Machine
 	shared  *Shared
