@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/internal/special"
@@ -109,44 +110,75 @@ var spreads = func() (v [60]float64) {
 // and added to the guess. Here v is the variance of the relative error G ([curvature]), and τ is
 // the sd of the noise. The gain is 1 without noise and 0 for infinite noise.
 //
-// The class of element (i, j) is how many of the coordinates i and j are effects of groups: 0, 1 or
-// 2. Each class has its own v. A record belongs to only one group, so the guess of an element for
-// two effects is nearly exact. The guess of an element for two coefficients can be far off, because
-// the columns of the coefficients can be correlated. There can be far more effects than coefficients,
-// and with a single v for all elements the effects would determine it.
+// The elements are divided into classes ([update.class]), and each class has its own v. A record
+// belongs to only one group, so the guess of an element for two effects is nearly exact. The guess of
+// an element for two coefficients can be far off, because the columns of the coefficients can be
+// correlated. There can be far more effects than coefficients, and with a single v for all elements
+// the effects would determine it.
 //
-// U must not mix effects with coefficients. The columns of U are therefore the eigenvectors of the
-// block of the effects, and the eigenvectors of the block of all other coordinates.
+// The coordinates are divided into blocks ([blocksOf]). The columns of U are the eigenvectors of
+// each block, so that U does not mix blocks.
 type update struct {
 	*releasedCurvature
 	inverse *mat.TriDense      // inverse of the matrix L in the field units
 	basis   *mat.Dense         // the eigenvectors U
 	values  []float64          // the eigenvalues l
-	effect  []bool             // whether a coordinate is an effect of a group
-	weights [classes][]float64 // posterior probabilities of the values in spreads, for each class
+	block   []int              // block of each coordinate; 0 for a coordinate that is not an effect of a group
+	scale   [classes]float64   // prior median of v for each class, divided by firstVariance
+	weights [classes][]float64 // posterior probabilities of the values in spreads times scale, for each class
 }
 
 // classes is the number of classes into which [update] divides the elements of the curvature.
-const classes = 3
+const classes = 4
 
-// class returns the class of element (i, j) of the curvature: how many of the coordinates i and j are
-// effects of groups.
-func (u *update) class(i, j int) (n int) {
-	if u.effect[i] {
-		n++
+// class returns the class of element (i, j) of the curvature: 0 for two coefficients, 1 for a
+// coefficient and an effect, 2 for two effects in the same block, and 3 for other effects. Two
+// effects in different blocks never occur in the same record.
+func (u *update) class(i, j int) int {
+	a, b := u.block[i], u.block[j]
+	switch {
+	case a == 0 && b == 0:
+		return 0
+	case a == 0 || b == 0:
+		return 1
+	case a == b:
+		return 2
 	}
-	if u.effect[j] {
-		n++
+	return 3
+}
+
+// blocksOf returns the block of each coordinate. A coordinate that is not an effect of a group is in
+// block 0. Two effects are in the same block if the element of guess for this pair is not 0, up to
+// rounding, or if a chain of such pairs connects them. The effects of a single term, for example,
+// have one block for each group.
+func blocksOf(effect []bool, guess *mat.SymDense) []int {
+	const rounding = 1e-9
+	block, blocks := make([]int, len(effect)), 0
+	var join func(a int)
+	join = func(a int) {
+		block[a] = blocks
+		for b, e := range effect {
+			if e && block[b] == 0 && math.Abs(guess.At(a, b)) > rounding*math.Sqrt(guess.At(a, a)*guess.At(b, b)) {
+				join(b)
+			}
+		}
 	}
-	return n
+	for i, e := range effect {
+		if e && block[i] == 0 {
+			blocks++
+			join(i)
+		}
+	}
+	return block
 }
 
 func (s *State) newUpdate(r *releasedCurvature) *update {
 	d := s.Dim()
-	u := &update{releasedCurvature: r, inverse: solved(r.units), effect: s.grouped, values: make([]float64, d), basis: mat.NewDense(d, d, nil)}
+	u := &update{releasedCurvature: r, inverse: solved(r.units), values: make([]float64, d), basis: mat.NewDense(d, d, nil)}
+	u.block = blocksOf(s.grouped, s.madeUp.guess(s.margins, r.at)(nil))
 	guess := congruent(u.inverse, s.lambda(r.at))
-	for _, effect := range []bool{false, true} {
-		u.decompose(guess, effect)
+	for n := range slices.Max(u.block) + 1 {
+		u.decompose(guess, n)
 	}
 	for i, l := range u.values {
 		u.values[i] = max(l, 1e-6*s.Records)
@@ -155,13 +187,11 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose computes the eigenvalues and eigenvectors of one of the two blocks of guess, and stores
-// them in u. If effect is true, the block belongs to the coordinates that are effects of groups,
-// and otherwise to all other coordinates.
-func (u *update) decompose(guess *mat.SymDense, effect bool) {
+// decompose computes the eigenvalues and eigenvectors of block n of guess, and stores them in u.
+func (u *update) decompose(guess *mat.SymDense, n int) {
 	var block []int
-	for i, e := range u.effect {
-		if e == effect {
+	for i, b := range u.block {
+		if b == n {
 			block = append(block, i)
 		}
 	}
@@ -194,8 +224,18 @@ func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.bas
 // weigh computes the posterior probabilities of the values in spreads, for each class of elements
 // (see [update]). surprise is Uᵀ(K − guess)U, where K is the released curvature, and the columns of
 // the matrix U are the eigenvectors of the guess. The prior of the variance v is lognormal: log v
-// has mean log firstVariance and sd 1.5.
+// has sd 1.5 and, for two coefficients, mean log firstVariance. For n effects the mean is smaller,
+// because their elements are many: it is log(firstVariance/n) in class 1 and log(firstVariance/n²)
+// in class 3. In class 1, the squares of n elements add up to the share of the variance of a column
+// that lies between groups.
 func (u *update) weigh(surprise *mat.SymDense) {
+	effects := 0.0
+	for _, b := range u.block {
+		if b > 0 {
+			effects++
+		}
+	}
+	u.scale = [classes]float64{1, 1 / max(effects, 1), 1, 1 / max(effects*effects, 1)}
 	var all [classes][]float64
 	for class := range all {
 		all[class] = make([]float64, len(spreads))
@@ -207,7 +247,7 @@ func (u *update) weigh(surprise *mat.SymDense) {
 		}
 		for i, li := range u.values {
 			for j, lj := range u.values[:i+1] {
-				variance := v*li*lj + u.sd*u.sd
+				variance := v*u.scale[u.class(i, j)]*li*lj + u.sd*u.sd
 				if i != j {
 					variance /= 2
 				}
@@ -235,10 +275,10 @@ func (u *update) weigh(surprise *mat.SymDense) {
 func (u *update) spread(class int, q float64) float64 {
 	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {
-			return spreads[n]
+			return spreads[n] * u.scale[class]
 		}
 	}
-	return spreads[len(spreads)-1]
+	return spreads[len(spreads)-1] * u.scale[class]
 }
 
 // corrected returns
@@ -266,7 +306,7 @@ func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 				g = gain(given[class])
 			} else {
 				for n, w := range u.weights[class] {
-					g += w * gain(spreads[n])
+					g += w * gain(spreads[n]*u.scale[class])
 				}
 			}
 			d.SetSym(i, j, g*d.At(i, j))
@@ -324,7 +364,15 @@ const hiddenRange = 10
 // Noise hides the size of such an eigenvalue. If random is not nil, it holds a standard normal
 // number for each eigenvalue. The eigenvalue is then multiplied, before the maximum, by a number
 // between hiddenRange^−h and 1 whose logarithm is uniform, with h = 1 − max(e, 0)/bend.
-func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) *mat.SymDense {
+//
+// A larger eigenvalue makes the diagonal elements of the result larger. The diagonal element of an
+// effect of a group is nearly known, because the margins have the number of records in the group. A
+// diagonal element that is too large makes the spread of the effects too small. Rows and columns of
+// effects are therefore scaled so that their diagonal elements are those of A Y Aᵀ, but at least
+// bend times those of A Aᵀ (Rebonato and Jäckel, "The Most General Methodology to Create a Valid
+// Correlation Matrix for Risk Management and Option Pricing Purposes" (1999), section 3). block has
+// the block of each coordinate ([update]).
+func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64, block []int) *mat.SymDense {
 	least := bend / 30
 	var eigen mat.EigenSym
 	if !eigen.Factorize(y, true) {
@@ -344,7 +392,15 @@ func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64) 
 		values[i] = math.Sqrt(max(e, least))
 	}
 	vectors.Apply(func(_, j int, v float64) float64 { return v * values[j] }, &vectors)
-	return congruent(times(a, vectors.T()), nil)
+	root, half := full(a), times(a, vectors.T())
+	for i, b := range block {
+		if b > 0 {
+			row, of := half.RawRowView(i), root.RawRowView(i)
+			want := max(dot(of, apply(y, of)), bend*dot(of, of))
+			floats.Scale(math.Sqrt(want/dot(row, row)), row)
+		}
+	}
+	return congruent(half, nil)
 }
 
 // learnCurvature returns the estimate of the curvature of all records after r, a noisy sum of the
@@ -354,7 +410,7 @@ func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	guess := congruent(u.inverse, s.lambda(r.at))
 	a := cholesky(guess)
 	x := u.corrected(guess, plus(term{1, r.k}, term{-1, guess}))
-	x = positive(congruent(solved(a), x), a, u.bend(), nil)
+	x = positive(congruent(solved(a), x), a, u.bend(), nil, u.block)
 	root := solved(s.guess(r.at)(nil))
 	return curvature{seen: congruent(root, congruent(r.units, x)), variance: u.left()}
 }

@@ -70,7 +70,7 @@ func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 // units of AAᵀ ([positive]).
 func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *mat.SymDense {
 	d := c.Dim()
-	z := c.normals(2*packedSize(d)+classes, "curvatures", n)
+	z := c.normals(2*packedSize(d)+classes-1, "curvatures", n)
 	var v [classes]float64
 	for class := range v {
 		at := 0
@@ -89,7 +89,7 @@ func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *m
 	surprise := plus(term{1, c.seenAt}, term{1, c.rotated(noise)}, term{-1, congruent(a, y)})
 	c.attenuate(surprise, &v)
 	y = plus(term{1, y}, term{1, congruent(back, surprise)})
-	return positive(y, root, c.bend, c.normals(d, "hidden", n))
+	return positive(y, root, c.bend, c.normals(d, "hidden", n), c.block)
 }
 
 // inOrder calls use(i, compute(i)) for i = 0, …, n−1, in this order. It computes several results at

@@ -3,6 +3,8 @@ package scoring
 import (
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"fedpvi/gpu"
 	"fedpvi/internal/guard"
 	"fedpvi/pvi/shard"
@@ -130,3 +132,7 @@ func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]flo
 	}
 	return before, after
 }
+
+// Curvature returns the curvature from which the posterior was computed: the mean of its draws after
+// the last round.
+func (s *State) Curvature() mat.Symmetric { return s.last }

@@ -120,7 +120,36 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	}
 	_, prior := s.prior.Moments()
 	out.widen(squares, prior)
+	s.widenSpreads(&out, path, made, prior)
 	return out
+}
+
+// Constants of [State.widenSpreads]. clipLoss is a ratio of two shares: the share of the response to
+// effects that a clip removes from a sum of scores, and the share of made-up records that are
+// clipped. mostLoss is the largest share of the response that is assumed to be removed.
+const (
+	clipLoss = 2.5
+	mostLoss = 0.8
+)
+
+// widenSpreads adds the error that is due to clipped scores to the variances of the spreads of
+// effects. A variance becomes at most the variance of the prior.
+//
+// Records of rare groups, and of groups whose effects are far from the posterior mean, have long
+// scores. A clip therefore removes more from these scores than from the scores of other records.
+// A sum of scores then depends less on the effects than the curvature says, by a share x that is
+// not known well. The mean m of a spread may be too small by as much as m·x/(1 − x).
+func (s *State) widenSpreads(m *mixture, path []observation, made *sample, prior *mat.SymDense) {
+	norms := slices.Sorted(slices.Values(made.norms))
+	var x float64
+	for _, o := range path {
+		x += clipLoss * beyond(norms, o.clip) / float64(len(path))
+	}
+	x = min(x, mostLoss)
+	for i := s.Dim(); i < s.Dim()+s.spreads; i++ {
+		missing := m.mean[i] * x / (1 - x)
+		m.cov.SetSym(i, i, max(m.cov.At(i, i), min(m.cov.At(i, i)+missing*missing, prior.At(i, i))))
+	}
 }
 
 // [mixture.widen] widens intervals until they hold, with their stated probability or more, for the

@@ -33,6 +33,7 @@ type Problem struct {
 	budget   budget
 	columns  []column // columns of the margins
 	prior    prior
+	spreads  int       // number of spreads of effects in prior; 0 for a program
 	grouped  []bool    // whether each coordinate is an effect of a group
 	order    []int     // index of each coordinate in the θ of the study; the indices of the parameters on which no record depends come last
 	mean, sd []float64 // moments of the prior of each coordinate

@@ -54,7 +54,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	p.prior, p.mean, p.sd = prior, prior.Mean, prior.SD
 	r.dim = len(p.mean)
 	r.scale = r.dim > r.locations*len(r.columns)
-	p.grouped = make([]bool, r.dim)
+	p.grouped, p.spreads = make([]bool, r.dim), len(prior.Effects)
 	for _, e := range prior.Effects {
 		r.first = append(r.first, e.First)
 		for i := e.First; i < e.First+e.Levels; i++ {
