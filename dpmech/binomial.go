@@ -28,11 +28,11 @@ import (
 // with the sums exactly, and reads only as many of its bits as the comparison needs.
 type binomial struct {
 	first int // value of the outcome with index 0
-	// top contains, for each outcome, the highest of the four 64-bit words of 2^256 times the
-	// distribution function.
+	// top contains, for each outcome, the probability of this outcome or a smaller one, as a
+	// multiple of 2^-256. It holds the highest of the four 64-bit words of each multiple.
 	top   []uint64
 	rest  [][3]uint64 // the three lower words of each entry, highest first
-	guide []uint32    // for each value of the highest bits of a draw, the entry at which the search begins
+	guide []uint32    // entry of top at which the search for a draw begins; the highest bits of the draw are the index
 	shift uint        // 64 minus the number of bits of an index into guide
 }
 
@@ -47,15 +47,15 @@ type trial struct {
 	q float64
 }
 
-// binomials holds the small tables that were made most recently. Clients with the same number of
-// records share a table, and so do runs of the same mechanism. Tables never change.
+// binomials caches small tables, so that clients with the same number of records share a table, and
+// so do runs of the same mechanism. Tables never change.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
 }
 
-// mostShared is the largest number of outcomes of a table that several samplers share. Each outcome
-// takes 32 bytes.
+// mostShared limits the size of a cached table: a table with more outcomes is not shared between
+// samplers. Each outcome takes 32 bytes.
 const mostShared = 1 << 12
 
 // binomialOf returns the sampler of Binomial(n, q), for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
@@ -152,8 +152,9 @@ func (b *binomial) accumulate(weights []*big.Float) {
 	}
 }
 
-// index fills the guide. For each value of the highest bits of a draw, guide contains the entry
-// at which the search for the outcome begins.
+// index fills b.guide, which shortens the search for the outcome of a draw. The highest bits of the
+// draw are an index into guide, and the element there is the entry of top at which the search
+// begins.
 func (b *binomial) index() {
 	width := uint(bits.Len(uint(len(b.top)))) + 1
 	b.shift = 64 - width
@@ -184,8 +185,9 @@ func (b *binomial) sample(src wordSource) int {
 	return b.first + entry
 }
 
-// find returns the index of the first element of top that is at least u, the highest word of the
-// draw. If this element is greater than u, the draw selects the outcome with this index.
+// find returns the index of the first element of top that is at least u, which is the highest word
+// of a draw. If this element is greater than u, the draw selects the outcome with this index.
+// Otherwise refine decides.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
 	for b.top[entry] < u { // The loop ends, because the last entry is 2^64 − 1.
@@ -194,9 +196,9 @@ func (b *binomial) find(u uint64) int {
 	return entry
 }
 
-// refine returns the index of the outcome that a draw selects if the highest word of the draw
-// equals top[entry]. The draw selects the first outcome whose distribution function is above the
-// draw. u holds the other three words of the draw, highest first.
+// refine finds the outcome of a draw whose highest word equals top[entry]. The draw selects the
+// first outcome whose distribution function is above the draw, so the lower words decide. u holds
+// these three words, highest first. refine returns the index of the outcome.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

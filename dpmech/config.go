@@ -38,7 +38,7 @@ type Config struct {
 	// which know their own noise.
 	Shares int
 
-	Terms    int // number of vectors whose sum always fits into one release; sums of more vectors are saturated
+	Terms    int // number of vectors whose sum is never changed by saturation; sums of more vectors are limited to the same range
 	Releases int // maximum number of releases that are summed before anyone can read the sum
 
 	Adjacency accountant.Adjacency
@@ -57,7 +57,8 @@ type Config struct {
 	Aggregates bool
 }
 
-// sensitivity returns the largest change of a sum between adjacent inputs, in units of the clip.
+// sensitivity returns the largest distance between the sums of two adjacent inputs, as a multiple
+// of the clip C.
 func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	factor := adjacency.Factor()
 	if c.Aggregates {
@@ -66,7 +67,8 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	return factor * float64(max(1, c.PerUnit))
 }
 
-// fitNoise returns an error if the noise is too small or too large for a clip of C lattice steps.
+// fitNoise returns an error if the clip, given in lattice steps, is too large compared with the
+// noise share's standard deviation sigma, or below one step.
 func (c Config) fitNoise(clip float64, sigma int64) error {
 	perUnit := float64(max(1, c.PerUnit))
 	if ratio := perUnit * clip / float64(sigma); ratio > maxClipOverShare {

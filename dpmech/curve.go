@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den: at computes fast bounds in units
-// of 2^-unitBits, and within computes bounds of any precision.
+// A curve computes bounds on f(x) = exp(−x²/2σ²) for σ = num/den. The method at computes fast
+// bounds, in units of 2^-unitBits. The method within computes bounds of any precision.
 type curve struct {
 	den   uint64
 	twice uint64 // 2·num², the numerator of 2σ²
 	*exponentials
 }
 
-// unitBits is the number of fractional bits in bounds on f(x) = exp(−x²/2σ²). A 64-bit word can
-// then hold bounds below 4.
+// unitBits is the number of fractional bits in the bounds on f(x) = exp(−x²/2σ²). A 64-bit word
+// then has two bits for the integer part, so it holds bounds below 4.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
@@ -32,8 +32,8 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	return whole, fraction
 }
 
-// exponentials contains powers of e and inverse factorials, multiplied by 2^unitBits and rounded
-// down to integers.
+// exponentials contains the tables from which e^−t is computed: powers of e, and inverse
+// factorials. The numbers are multiplied by 2^unitBits and rounded down to integers.
 type exponentials struct {
 	whole     [45]uint64 // e^−n at index n
 	sixteenth [16]uint64 // e^(−n/16) at index n

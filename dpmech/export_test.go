@@ -13,8 +13,8 @@ func NewBinomial(n int, q float64) Binomial { return Binomial{newBinomial(n, q)}
 
 func (b Binomial) Draw(src *Stream) int { return b.sample(src) }
 
-// Table returns the least outcome and the distribution function times 2^256. The last element of
-// the function is 2^256 − 1 instead of 2^256.
+// Table returns the smallest outcome, and the distribution function of the outcomes from there on,
+// multiplied by 2^256. The last element is 2^256 − 1 instead of 2^256.
 func (b Binomial) Table() (first int, function []*big.Int) {
 	for i := range b.top {
 		value := new(big.Int).SetUint64(b.top[i])
@@ -38,8 +38,7 @@ func (g *given) Uint64() uint64 {
 	return w
 }
 
-// FeistelBatch returns the batch that the Feistel permutation draws with the given words as its
-// key.
+// FeistelBatch returns the batch that the Feistel permutation draws if words is the key.
 func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	f := newFeistel(records)
 	f.schedule(key)
@@ -48,21 +47,24 @@ func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	return dst
 }
 
-// FeistelKey returns the number of key words that the network needs for a number of records.
+// FeistelKey returns the number of 64-bit words in the key of the Feistel permutation for a number
+// of records.
 func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 
 // Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd returns the height at which the highest layer of the normal ziggurat should end.
-// excess is the difference between the area of the other layers and the area of the highest layer.
+// ZigguratEnd lets a test check that the layers of the normal ziggurat have equal areas and end at
+// the mode. height is the height at which the highest layer begins. excess is the area of layer 1
+// minus the area that is left for the highest layer.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1
 	return t.height[last], t.edge[1]*(t.height[2]-t.height[1]) - t.edge[last]*(1-t.height[last])
 }
 
-// Indices returns a function that draws at most size indices below n from the given words.
+// Indices returns a function that draws distinct indices below n from the given words. The function
+// draws at most size indices, and fewer if the words do not suffice.
 func Indices(n int) func(size int, words ...uint64) []uint32 {
 	s, err := newSelector(n, Exact)
 	if err != nil {

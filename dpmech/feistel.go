@@ -61,7 +61,7 @@ func (f *feistel) key(src *Stream) {
 	clear(words[:])
 }
 
-// schedule sets the keys of all rounds from words, which has three words for each round.
+// schedule sets the keys of all rounds. words has three words for each round.
 func (f *feistel) schedule(words []uint64) {
 	for i := range f.rounds {
 		f.rounds[i] = feistelRound{
@@ -72,16 +72,17 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash computes the round function of one half of a number. The caller combines the result with the
-// other half by exclusive or. half must be in the highest bits of its word. The result is in the
-// highest bits of its word, too, and the caller must mask the lower bits.
+// hash is the round function of the permutation. half is one half of a number, in the highest bits
+// of its word. The result is in the highest bits of its word too. The caller masks the lower bits
+// and combines the result with the other half by exclusive or.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
 }
 
-// fill sets dst to the first images of 0, 1, 2, ... that are indices of records. The length of dst
-// must be at most the number of records.
+// fill draws a batch. It applies the permutation to 0, 1, 2, ..., and writes those results that are
+// indices of records to dst, until dst is full. The length of dst must be at most the number of
+// records.
 func (f *feistel) fill(dst []uint32) {
 	var images [4]uint32
 	for x := uint32(0); len(dst) > 0; x += 4 {

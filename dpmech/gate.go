@@ -21,7 +21,7 @@ type gate struct {
 	length           float64 // clip·step minus a margin for rounding errors
 	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits, which is above clip and at most twice as large
-	block            int     // number of elements below reach whose sum of squares fits in 64 bits
+	block            int     // number of elements in a block, chosen so that a sum of their squares fits in 64 bits if they are in [−reach, reach)
 	limitHi, limitLo uint64  // clip² as a 128-bit number, in two halves
 }
 
@@ -107,8 +107,9 @@ func (g *gate) addChecked(sum []int64, v []float64) {
 	}
 }
 
-// factor returns the factor that converts v to lattice steps and clips it, up to rounding. If the
-// norm of v is within the bound, the factor does not shorten v. If v is not finite, ok is false.
+// factor returns the number by which v is multiplied before truncation. This number converts v to
+// lattice steps and, if the norm of v exceeds the bound, shortens v to the bound, up to rounding.
+// If v is not finite, ok is false.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -143,8 +144,8 @@ func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	return g.shorten(ss) * unit, true
 }
 
-// shorten returns the factor that shortens a vector of squared norm ss to just below
-// clip.
+// shorten returns the factor by which a vector with the squared norm ss is multiplied, so that its
+// norm in lattice steps is just below clip.
 func (g *gate) shorten(ss float64) float64 {
 	return g.clip / math.Sqrt(ss) * shrink
 }
@@ -178,15 +179,15 @@ func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 // contains at least 128 squares.
 const maxNarrowBits = 28
 
-// fits reports whether a sum of squares, given as the 128-bit number hi·2^64 + lo, is at most
-// clip².
+// fits reports whether the norm of a vector is at most clip. The vector's sum of squares is the
+// 128-bit number hi·2^64 + lo.
 func (g *gate) fits(hi, lo uint64) bool {
 	return hi < g.limitHi || hi == g.limitHi && lo <= g.limitLo
 }
 
-// addNarrow adds v·factor, truncated, to sum. It returns the sum of the squares of the added
-// integers modulo 2^64. spread is below 2·reach if and only if all added integers are in [−reach,
-// reach). reach must be a power of two.
+// addNarrow multiplies v by factor, truncates the products, and adds the resulting integers to sum.
+// It returns the sum of the squares of these integers, modulo 2^64. spread is below 2·reach if and
+// only if all of the integers are in [−reach, reach). reach must be a power of two.
 func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares, spread uint64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		k, l, m, n := int64(v[0]*factor), int64(v[1]*factor), int64(v[2]*factor), int64(v[3]*factor)

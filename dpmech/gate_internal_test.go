@@ -97,8 +97,8 @@ func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
 		g := newGate(Lattice{}, clip)
-		// The norm of n² elements of size clip/n is exactly clip. With one more element, the norm
-		// is larger.
+		// A vector of n² elements of the size clip/n has a norm of exactly clip. With one more
+		// element its norm is larger.
 		for _, n := range []int64{1, 2, 8, 30} {
 			v := make([]float64, n*n+1)
 			for i := range n * n {

@@ -72,7 +72,7 @@ func checkNaive(t interface {
 		ratio := new(big.Float).Quo(bound, norm)
 		switch {
 		case ratio.Cmp(float(1+1e-12)) >= 0: // the vector is within the bound
-		case ratio.Cmp(float(1-1e-12)) > 0: // the norm is so close to the bound that rounding can decide either way
+		case ratio.Cmp(float(1-1e-12)) > 0: // near 1, rounding decides whether the vector is clipped, so both results are valid
 			low = float(1 - 0x1p-19)
 		default:
 			low.Mul(ratio, float(1-0x1p-18))

@@ -27,8 +27,9 @@ func chiSquare(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(statistic)
 }
 
-// rejectBelow is the probability that a statistical test in this package rejects a correct sampler.
-// Seeds are fixed, so a test that passes keeps passing.
+// rejectBelow is the p-value below which a statistical test of this package fails, and so the
+// probability that the test rejects a correct sampler. Seeds are fixed, so a test that passes keeps
+// passing.
 const rejectBelow = 1e-5
 
 func TestDiscreteGaussianRange(t *testing.T) {

@@ -22,8 +22,8 @@ type Poisson struct {
 	Selection Selection
 }
 
-// Sampler implements [Sampling]. It makes a table of about 40·√(n·q·(1−q)) batch sizes for n
-// records and q = Rate.
+// Sampler implements [Sampling]. It makes a table of the possible batch sizes. For n records and q
+// = Rate, the table has about 40·√(n·q·(1−q)) entries.
 func (p Poisson) Sampler(records int) (Sampler, error) {
 	err := checkRecords(records, 0)
 	if !(p.Rate >= 0 && p.Rate <= 1) {

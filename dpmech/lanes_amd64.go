@@ -34,6 +34,6 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
 }
 
-// columnMask provides masks for vector instructions. An element of −1 selects a number of a vector
-// register, and an element of 0 does not. The mask columnMask[16−n:] selects the first n numbers.
+// columnMask selects elements of a vector register for the assembly code: −1 selects an element,
+// and 0 does not. The slice columnMask[16−n:] selects the first n elements.
 var columnMask = [32]int64{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}

@@ -12,7 +12,8 @@ type Law interface {
 	// Bound returns the largest possible absolute value of a sample.
 	Bound() int64
 
-	// Mass returns the probability of k. Tests and audits compare Fill and Event with it.
+	// Mass returns the probability that a sample is k. Tests and audits compare Fill and Event with
+	// it.
 	Mass(k int64) float64
 
 	// Event returns the cost of releasing an integer vector with dim elements. The noise of every
@@ -24,13 +25,14 @@ type Law interface {
 	Event(sensitivity float64, shares, dim int, adjacency accountant.Adjacency) accountant.Event
 }
 
-// A Family contains the laws of one kind. [NewSum] returns a sum with noise of a family.
+// A Family makes laws of one kind of noise, such as the Gaussian, for any standard deviation.
+// [NewSum] takes a Family and returns a sum with noise of this kind.
 type Family struct {
 	Name string
 
-	// New returns the law with the given standard deviation, or with a slightly larger one. The
-	// shape of a law may depend on the sensitivity of the sum. sd and sensitivity are in lattice
-	// steps.
+	// New returns the law of noise with the standard deviation sd, or with a slightly larger one.
+	// The shape of a law may depend on sensitivity, the largest distance between the sums of
+	// adjacent inputs. sd and sensitivity are in lattice steps.
 	New func(sd int64, sensitivity float64) (Law, error)
 }
 

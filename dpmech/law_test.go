@@ -62,8 +62,9 @@ func TestFaultsOfLaws(t *testing.T) {
 	}
 }
 
-// faulty is a law with two faults. Its samples are divided by divisor, and its cost is computed as
-// if the sensitivity were multiplied by part.
+// faulty is a law with planted faults, which the test must find. Its samples are divided by
+// divisor, so they are too small. Its cost is computed as if the sensitivity were multiplied by
+// part.
 type faulty struct {
 	dpmech.Law
 	divisor int64
@@ -83,8 +84,8 @@ func (f faulty) Event(sensitivity float64, shares, dim int, a accountant.Adjacen
 	return f.Law.Event(math.Trunc(f.part*sensitivity), shares, dim, a)
 }
 
-// listed returns the probabilities of −reach, ..., reach. All other values together have a
-// probability below 10⁻¹⁵.
+// listed returns the probabilities of the integers from −reach to reach under a law. It chooses
+// reach so that all other integers together have a probability below 10⁻¹⁵.
 func listed(l dpmech.Law) (p []float64, reach int64) {
 	for reach = 1; reach < l.Bound() && float64(reach)*(l.Mass(reach)+l.Mass(-reach)) > 1e-18; reach++ {
 	}
@@ -94,9 +95,9 @@ func listed(l dpmech.Law) (p []float64, reach int64) {
 	return p, reach
 }
 
-// checkMass checks that the probabilities add up to 1 and that their standard deviation is at least
-// sd. At σ = 1 the standard deviation of the discrete Gaussian is smaller than σ by one part in
-// 10⁷.
+// checkMass checks that the probabilities of a law add up to 1, and that its standard deviation is
+// at least sd. A difference of one part in 10⁷ is allowed, because at σ = 1 the standard deviation
+// of the discrete Gaussian is smaller than σ by this much.
 func checkMass(l dpmech.Law, sd float64) error {
 	var sum, squares float64
 	p, reach := listed(l)
@@ -114,8 +115,9 @@ func checkMass(l dpmech.Law, sd float64) error {
 	return nil
 }
 
-// checkSampler compares the frequencies of samples with the probabilities. In the middle it uses a
-// χ² test. In the tails, where cells have too few samples for such a test, it compares counts.
+// checkSampler draws samples and compares their frequencies with the probabilities of the law, by a
+// χ² test. The rarest values have too few samples for this test, so the number of samples in the
+// tails is compared separately.
 func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 	expected, reach := listed(l)
 	observed := make([]float64, len(expected))
@@ -145,12 +147,13 @@ func checkSampler(l dpmech.Law, src *dpmech.Stream, draws int) error {
 	return nil
 }
 
-// checkCost compares the accounted cost with the exact δ(ε), which is the hockey-stick divergence
-// between the law and its shifted copy.
+// checkCost checks that the accountant's δ(ε) for noise of this law is at least the exact δ(ε). The
+// exact value is the hockey-stick divergence between the distribution of the noise and the same
+// distribution shifted by the sensitivity.
 func checkCost(l dpmech.Law) error {
 	p, reach := listed(l)
 	if reach > 10_000 {
-		return nil // the sums over shares would take too long; the audit tests wide laws
+		return nil // summing the noise of several shares would take too long; the audit tests wide laws
 	}
 	one := p
 	for shares := 1; shares <= 3; shares++ {
@@ -186,8 +189,9 @@ func convolved(p, q []float64) []float64 {
 	return sum
 }
 
-// hockeyStick returns δ(ε) between p and a copy of p that is shifted by shift. δ(ε) depends on the
-// order of the two distributions, and hockeyStick returns the larger value.
+// hockeyStick returns the hockey-stick divergence δ(ε) between the distribution p and a copy of p
+// that is shifted by shift integers. The divergence depends on which of the two comes first, and
+// hockeyStick returns the larger value.
 func hockeyStick(p []float64, shift int, epsilon float64) float64 {
 	at := func(i int) float64 {
 		if i < 0 || i >= len(p) {

@@ -38,7 +38,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	step := m.Lattice().Step()
 	bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
 	target := bound * bound * (1 - 1.01*0x1p-38)
-	v := make([]float64, dim) // v is in lattice steps; every fourth element goes to the same partial sum
+	v := make([]float64, dim) // elements in lattice steps; every fourth element is added to the same partial sum of squares
 	v[0] = math.Floor(math.Sqrt(target))
 	v[1] = math.Floor(math.Sqrt(target - v[0]*v[0]))
 	computed, exact := v[0]*v[0], new(big.Int)

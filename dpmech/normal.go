@@ -54,9 +54,9 @@ const (
 	normalTail = 3.6541528853610088
 )
 
-// ziggurat contains the layers. With f(x) = e^(−x²/2), layer i ≥ 1 lies between the heights
-// f(edge[i]) and f(edge[i+1]). Layer 0 is the rectangle below f(normalTail) together with the
-// tail.
+// ziggurat is the table of layers from which FillNormal draws. Let f(x) = e^(−x²/2). For i ≥ 1,
+// layer i lies between the heights f(edge[i]) and f(edge[i+1]). Layer 0 is the rectangle below the
+// height f(normalTail), together with the tail beyond it.
 var ziggurat = newZiggurat()
 
 type zigguratTable struct {
@@ -67,7 +67,7 @@ type zigguratTable struct {
 
 type normalLayer struct {
 	unit   float64 // distance between neighbouring points of the layer: 2^-55 times the layer's width
-	inside int64   // a point is certainly under the curve if its distance from 0, divided by unit, is below this number
+	inside int64   // if |x|/unit is below this number, the point at x is certainly under the curve
 }
 
 func newZiggurat() *zigguratTable {
@@ -92,8 +92,9 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside completes the draw of an x whose point may be above the curve. It returns x, or a number
-// from the tail in place of x. If x is rejected, ok is false.
+// outside decides about a point at x whose height can be above the curve. It draws the height. If
+// the point is under the curve, outside returns x and true. In layer 0 it returns a number from the
+// tail, with the sign of x, and true. If the point is rejected, ok is false.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true
@@ -122,7 +123,7 @@ func uniform(src *Stream) float64 {
 		scale -= 64
 		w = src.Uint64()
 	}
-	// first is the most significant part of the number. Its leading bit is 1, and 64 more bits
+	// first is the leading part of the number: the first word that is not zero. The next 64 bits
 	// follow.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)

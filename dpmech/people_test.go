@@ -12,8 +12,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// persons returns 40 persons with up to four rows each, in the form of SampledConfig.Rows, and a
-// table with two numbers for each row.
+// persons returns the rows of 40 persons, each with up to four rows of two numbers. starts says
+// which rows belong to a person, as in SampledConfig.Rows, and x holds the numbers.
 func persons() (starts []int32, x []float64) {
 	r := rand.New(rand.NewPCG(27, 3))
 	starts = []int32{0}
@@ -96,7 +96,8 @@ func TestSampledPersons(t *testing.T) {
 	}
 }
 
-// clippedSum returns the sum of vectors of two elements, clipped and truncated to the lattice.
+// clippedSum returns the contribution of one person: the sum of the person's vectors, clipped and
+// truncated to the lattice. x holds the vectors, each with two elements, one after another.
 func clippedSum(s *dpmech.SampledSum, x []float64) (sum [2]int64) {
 	var v [2]float64
 	for i, e := range x {

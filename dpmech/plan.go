@@ -33,8 +33,8 @@ type Plan struct {
 	run *SampledRun // computes the steps on this machine, without counting them; nil until it is needed
 }
 
-// planSteps is the common part of all plans: the number of steps, how many of them were computed,
-// and the keys.
+// planSteps is the part that [Plan], [ProductPlan] and [BatchPlan] have in common: the number of
+// steps, how many of them this machine has computed, and the keys.
 type planSteps struct {
 	steps, begun int
 	lent         bool // whether a device is computing the steps
@@ -43,15 +43,15 @@ type planSteps struct {
 
 	noise   *discreteZiggurat // sampler of the noise; nil without noise
 	samples int               // upper bound on the indices of the noise samples in a step
-	decided []uint64          // two words for each noise sample that Decide computed: the device's number for the sample, and the value of the sample
+	decided []uint64          // results of Decide, two words for each noise sample: the position of the sample in the plan, and its value
 }
 
 // planKeys contains independent keys of 256 bits, one for each purpose.
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
-// These are the purposes of key streams. The purpose is the first word of a nonce, and the number
-// of the step in its plan is the second. If a stream belongs to a single sample or record, the
-// third word is the number of the sample or record.
+// These are the purposes of a plan's key streams. They keep the streams apart: the first word of a
+// stream's nonce is the purpose, and the second is the number of the step in its plan. If a stream
+// belongs to a single sample or record, the third word is the number of the sample or record.
 const (
 	forBatch = iota
 	forNoise
@@ -81,8 +81,8 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 	return p, nil
 }
 
-// newPlanSteps returns the common part of a plan, with new keys. The keys for sampling and noise
-// are drawn from streams, and the third key from draws.
+// newPlanSteps draws the keys of a new plan. The keys for sampling and noise come from streams, and
+// the key for random numbers that protect no data comes from draws.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
@@ -91,8 +91,8 @@ func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	return p
 }
 
-// Plannable returns nil if [SampledRun.Plan] supports the mechanism. Otherwise it returns the same
-// error as Plan.
+// Plannable returns nil if a plan can be made for the mechanism. Otherwise it returns the error
+// that [SampledRun.Plan] would return.
 func (s *SampledSum) Plannable() error {
 	if s.cfg.Rows != nil {
 		return errors.New("sampled sum: devices do not add up the rows of a person: leave the device out")
@@ -193,9 +193,9 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	return r.gather(dst, query)
 }
 
-// fillNoise sets every element of dst to a sample of the mechanism's noise. It makes element j from
-// word j of the step's stream, and takes more words from a separate stream if one word is not
-// enough.
+// fillNoise sets every element of dst to a sample of the noise for a step. Sample j is made from
+// word j of the step's key stream. If one word is not enough, the sample takes more words from a
+// stream of its own.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
 	for j := range dst {
@@ -209,8 +209,8 @@ func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []ui
 	return sampler.Next(dst, &p.bits)
 }
 
-// placeNoise moves src to the word from which noise sample j of a step is made. j must be a
-// multiple of eight.
+// placeNoise moves src to word j of the key stream for the noise of a step, from which sample j is
+// made. j must be a multiple of eight.
 func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
@@ -220,8 +220,8 @@ func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes noise sample j of a step from the word w. If one word is not enough, it sets extra
-// to the start of a separate stream and takes more words from there.
+// sample makes noise sample j of a step, where w is word j of the step's key stream. If one word is
+// not enough, it takes more words from a separate stream, for which it uses extra.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, extra *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x
@@ -241,11 +241,12 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned describes the batches for a device. There are four kinds of batches: all records, a fixed
-// number of records, a number of records that is drawn from a table, and listed records.
+// planned tells a device how to obtain the batches of a plan. A batch consists of all records, of a
+// fixed number of records, of a number of records that is drawn from a table, or of the records
+// that the plan lists.
 type planned struct {
 	kind  uint64
-	first int       // size of every batch if it is fixed, and otherwise the smallest size in the table
+	first int       // fixed size of every batch, or the smallest size in the table
 	table *binomial // nil if the size is fixed
 }
 

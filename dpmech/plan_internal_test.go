@@ -9,8 +9,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// The test compares the samples that atOnce makes from a single word with the samples that draw
-// makes from the same word.
+// The test compares the samples that the method atOnce makes from a single word with the samples
+// that the method draw makes from the same word.
 func TestAtOnceIsTheSample(t *testing.T) {
 	z := zigguratOf(12_345_678, 1)
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -46,9 +46,9 @@ func normalPair(a, b uint64) (first, second float64) {
 	return radius * sin, -(radius * cos)
 }
 
-// portableLog returns log x for a normal x > 0. With x = 2^e·m and m in [√½, √2), log x is e·log 2
-// + 2·artanh((m−1)/(m+1)). artanh is computed by its power series. The conversions to float64
-// prevent fused operations.
+// portableLog returns log x for a normal x > 0. It writes x as 2^e·m with m in [√½, √2), and
+// computes log x as e·log 2 + 2·artanh((m−1)/(m+1)). The function artanh is computed by its power
+// series. The conversions to float64 prevent fused multiply-adds, which would round differently.
 func portableLog(x float64) float64 {
 	bits := math.Float64bits(x)
 	e := int(bits>>52) - 1023

@@ -8,13 +8,14 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// These constants are the positions of the words of a plan. The kernels of the device use the same
-// list. At planLayers there are five words for each layer of the noise's ziggurat, and then the
-// exponentials. At planSizes there is the distribution function of the batch size: first the
-// highest word of each of the planSizesCount entries, and then the three other words of each entry.
-// If batches are listed, planSizes holds the list instead: the beginning of the batch of every step
-// and the end of the last batch, then the records, two in a word. At planDecided, the end, there
-// are planDecidedCount noise samples that Decide computed.
+// These constants are the positions of the numbers in the words that a device gets (see
+// [Plan.Words]). The device's kernels use the same positions. At planLayers there are five words
+// for each layer of the noise's ziggurat, and then the exponentials. At planSizes there is the
+// distribution function of the batch size: first the highest word of each of the planSizesCount
+// entries, and then the three other words of each entry. If batches are listed, planSizes holds the
+// list instead: the beginning of the batch of every step and the end of the last batch, then the
+// records, two in a word. At the end, from the index in word planDecided on, there are
+// planDecidedCount noise samples that Decide computed.
 const (
 	planKind = iota
 	planRecords
@@ -58,7 +59,8 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// planGate contains the parameters with which a device clips records. The clip is in lattice steps.
+// planGate contains the numbers with which a device clips records, as the gate of this package
+// does. The clip is in lattice steps.
 type planGate struct {
 	dim                         int
 	step, perStep, clip, length float64

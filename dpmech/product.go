@@ -9,9 +9,10 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// A ProductLayer is the shape of one part of a record's vector: the outer product of a vector of
-// Inputs elements and a vector of Outputs elements. The gradient of a dense layer has this form.
-// The two vectors are the inputs of the layer and the derivatives with respect to its outputs.
+// A ProductLayer describes a part of a record's vector. This part is the outer product of a vector
+// with Inputs elements and a vector with Outputs elements, so it has Inputs·Outputs elements. The
+// gradient of a dense layer has this form: the first vector holds the inputs of the layer, and the
+// second holds the derivatives with respect to its outputs.
 type ProductLayer struct{ Inputs, Outputs int }
 
 // ProductConfig configures a [ProductSum].

@@ -61,12 +61,12 @@ func (s *ProductSum) Plannable() error {
 	return nil
 }
 
-// planColumns is the number of 64-bit words in a block of a key stream. Noise samples are numbered
-// so that every row of a matrix begins with a new block.
+// planColumns is the number of 64-bit words in a block of a key stream. A plan numbers its noise
+// samples so that every row of a layer's matrix begins with a new block.
 const planColumns = 8
 
-// PlanStride returns the distance between the first noise samples of two successive rows of a
-// layer, in a plan's numbering of samples. It is Outputs, rounded up to a multiple of eight.
+// PlanStride returns the number of noise samples that a plan reserves for one row of the layer's
+// matrix. It is Outputs, rounded up to a multiple of eight.
 func (l ProductLayer) PlanStride() int {
 	return (l.Outputs + planColumns - 1) / planColumns * planColumns
 }
@@ -175,8 +175,8 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 	}
 }
 
-// recordSteps contains planned steps with separate random numbers for every record of a batch,
-// so that the result for a record does not depend on the other records of the batch.
+// recordSteps contains the steps of a plan in which every record of a batch has random numbers of
+// its own. The result for a record therefore does not depend on the other records of the batch.
 type recordSteps struct{ planSteps }
 
 // PlaceBits moves src to the random bits for one record in the current step. The bits protect no

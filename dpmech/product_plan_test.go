@@ -19,8 +19,8 @@ func newProductPlan(t testing.TB, cfg dpmech.ProductConfig, seed uint64) *dpmech
 	return p
 }
 
-// plannedStep computes a step of a plan. It returns the batch, and the release in the plan's order
-// of noise samples.
+// plannedStep computes the next step of a plan with the given records. It returns the batch, and
+// the elements of the release in the order in which the plan numbers its noise samples.
 func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (batch []uint32, released []float64) {
 	t.Helper()
 	batch, err := p.Next()

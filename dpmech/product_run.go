@@ -12,13 +12,13 @@ import (
 )
 
 // tilesOfPart is the number of tiles in a part of a release. A tile consists of [math32.TileRows]
-// rows of a layer's matrix. Parts are small, so that all workers get nearly the same amount of
-// work.
+// rows of a layer's matrix. Parts are small, so that the work can be divided evenly among the
+// workers.
 const tilesOfPart = 4
 
-// A ProductPart is a part of a release: rows From to To−1 of the matrix of a layer. The rows of the
-// matrix belong to inputs and its columns to outputs. From and To are multiples of
-// [math32.TileRows], so To can exceed the number of inputs.
+// A ProductPart is a part of a release that can be computed on its own: the rows From to To−1 of a
+// layer's matrix. A row belongs to an input of the layer, and a column to an output. From and To
+// are multiples of [math32.TileRows], so To can exceed the number of inputs.
 type ProductPart struct{ Layer, From, To int }
 
 // A Pair consists of two vectors whose outer product is the contribution of a record to a layer.
@@ -41,7 +41,7 @@ type ProductRun struct {
 	plan  *ProductPlan // plan of the steps, or nil
 
 	beyond sync.Mutex // guards extra and many
-	extra  [][]int64  // integer sums of the records after the first Together, by layer; nil until needed
+	extra  [][]int64  // integer sums of the records after the first Together in a batch, one slice for each layer; nil until there is such a record
 	many   bool       // whether extra is not zero
 	vector []float64
 	added  []int64
@@ -288,8 +288,9 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	return nil
 }
 
-// fillNoise draws noise for the first columns of every row of a panel, which is a block of columns
-// of a layer's matrix. The other columns of the panel are padding, and fillNoise sets them to zero.
+// fillNoise sets dst to the noise for a panel, which is a block of math32.TileColumns columns of a
+// layer's matrix. Only the first columns of the panel belong to the matrix. The others are padding,
+// and fillNoise sets them to zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == math32.TileColumns {
 		s.noise.Fill(dst, src)
@@ -301,7 +302,8 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	}
 }
 
-// addExtra adds to dst the integer sums from addBeyond for a panel (a block of columns) of a part.
+// addExtra adds to dst the sums that addBeyond has made for one panel of a part. A panel is a block
+// of columns.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
 	for row := range len(dst) / math32.TileColumns {
@@ -312,7 +314,8 @@ func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	}
 }
 
-// hidePlain rounds sums to the lattice, adds the noise, and writes the results to sums.
+// hidePlain makes the noisy release in place. It rounds each element of sums to the lattice, adds
+// the noise, and converts the result back to a float.
 func hidePlain(sums []float32, noise []int64, perStep, step float64) {
 	for i, x := range sums {
 		sums[i] = float32(float64(int64(math.RoundToEven(float64(x)*perStep))+noise[i]) * step)

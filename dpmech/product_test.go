@@ -157,8 +157,8 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// shown bounds the rounding error of the float32 numbers of the release, in the sum and
-			// in the noise.
+			// shown bounds how much rounding the release to float32 changes it, in the sum and in
+			// the noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
 			// truncated is the total error of truncating the records that are added as integers.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()

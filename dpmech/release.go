@@ -63,9 +63,9 @@ func (a *Accumulator) gather(limit int, query func() error) (err error) {
 	return err
 }
 
-// An Accumulator is the sum of the vectors of a release, before the noise. It clips and
-// truncates every vector. Its sum cannot be read before [Sum.ReleaseSum] adds the noise.
-// An Accumulator is not safe for concurrent use.
+// An Accumulator adds up the vectors of a release. It clips and truncates every vector before it
+// adds it. The sum cannot be read before [Sum.ReleaseSum] adds the noise. An Accumulator is not
+// safe for concurrent use.
 type Accumulator struct {
 	of    *Sum
 	sum   []int64
@@ -87,7 +87,8 @@ func (m *Sum) NewAccumulator() *Accumulator {
 // Reset removes all vectors from the sum.
 func (a *Accumulator) Reset() { a.begin(a.most) }
 
-// begin removes all vectors from the sum and sets the maximum number of vectors.
+// begin prepares the accumulator for a new release of at most limit vectors. It removes all vectors
+// from the sum.
 func (a *Accumulator) begin(limit int) {
 	clear(a.sum)
 	a.terms, a.most, a.err, a.joining = 0, limit, nil, false
@@ -109,7 +110,8 @@ func (a *Accumulator) addTogether(query func() error) error {
 	return a.Add(a.joined)
 }
 
-// join adds factor·v to the sum of the vectors of one record, before this sum is clipped.
+// join adds factor·v to a.joined, the sum of the vectors of one person, which is clipped as a whole
+// later.
 func (a *Accumulator) join(factor float64, v []float64) {
 	for i, x := range v {
 		a.joined[i] += float64(factor * x)
@@ -186,7 +188,8 @@ func (m *Sum) Draw(noise *Noise, src *Stream) {
 	noise.drawn.of = m
 }
 
-// use copies the noise share to dst, sets sum to zero, and marks the share as used.
+// use takes the noise for one release. It copies the noise share to dst and sets sum to zero. It
+// returns an error if the share was already used or belongs to another mechanism.
 func (m *Sum) use(noise *Noise, dst, sum []int64) error {
 	d := noise.drawn
 	if d == nil || d.of != m {
@@ -260,8 +263,8 @@ func checkDestination(dim int, dst, sum []int64) error {
 	return nil
 }
 
-// finish adds the exact sum to the noise in dst. If err is not nil, finish clears dst and sum
-// instead, and returns err.
+// finish completes a release: it adds the exact sum to dst, which holds the noise. If err is not
+// nil, finish clears dst and sum instead, so that nothing is released, and returns err.
 func finish(dst, sum []int64, err error) error {
 	if err != nil {
 		clear(dst)

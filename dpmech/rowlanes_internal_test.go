@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnRows returns a table x, a list rows of its row numbers with repetitions, and a slope for
-// each row in the list. Some products of slope and row are within the bound, and some exceed it.
+// drawnRows draws the arguments of a call of AddRows: a table x with rows of d numbers, a list of
+// row numbers with repetitions, and a slope for each row in the list. Some products of slope and
+// row are within the clip, and some exceed it.
 func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	d = rapid.IntRange(1, 40).Draw(r, "columns")
 	n := rapid.IntRange(1, rowsAtOnce).Draw(r, "rows")

@@ -77,9 +77,10 @@ func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	}
 }
 
-// addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to sum, and
-// returns true. If a slope or a row is not finite, or if there is no proof that the integer norm of
-// every row is within the clip, addRows returns false and leaves sum unchanged.
+// addRows adds the clipped and truncated products of slopes and rows to sum, for at most rowsAtOnce
+// rows, and returns true. If a slope or a row is not finite, or if the proof of [gate.scaled] does
+// not hold for a row, addRows returns false and leaves sum unchanged. The proof does not hold for
+// rows of more than provenDim elements.
 func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {
 	if len(sum) > provenDim {
 		return false
@@ -123,8 +124,9 @@ const (
 	mostSquares  = 0x1p1000
 )
 
-// factors contains the squared norms of rows. The method factors replaces each of them with the
-// factor that [gate.scaled] returns, and reports whether all of these factors are proven.
+// factors decides how each of several rows is scaled. On entry, factors holds the squared norms of
+// the rows. The method replaces each of them with the factor from [gate.scaled]. It reports whether
+// the proof of gate.scaled holds for all rows.
 func (g *gate) factors(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {

@@ -14,7 +14,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// exactRows returns the sum of rows without noise, and the error of AddRows.
+// exactRows adds rows with AddRows, and returns the sum without noise and the error of AddRows.
 func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int32, x []float64) ([]int64, error) {
 	t.Helper()
 	a := m.NewAccumulator()

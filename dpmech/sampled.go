@@ -64,7 +64,7 @@ type SampledConfig struct {
 // secret everything except the releases: the batches, their sizes, and the time that a step takes.
 type SampledSum struct {
 	cfg     SampledConfig
-	sampler Sampler // provides the batch sizes and the cost; no batch is drawn from this sampler
+	sampler Sampler // states the batch sizes and the cost; batches are drawn from other samplers
 	gate    *GaussianSum
 	event   accountant.Event
 }
@@ -168,9 +168,10 @@ func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adja
 	return accountant.Composed{sampled, accountant.Repeated{Event: discreteness, Times: steps}}, nil
 }
 
-// accountedNoise returns a lower bound on √(ns² − 1/12)/c. Here n is shares, s is the σ of a noise
-// share and c is the clip of all records of a unit together, both in lattice steps. The bound
-// follows from √(1 − x) ≥ 1 − x for x in [0, 1]. The last term of x covers the rounding.
+// accountedNoise returns a lower bound on the noise multiplier √(ns² − 1/12)/c that
+// [SampledSum.SharedEventFor] charges. Here n is shares, s is the standard deviation of a noise
+// share, and c is the clip of all records of a unit together, both in lattice steps. The bound
+// follows from √(1 − x) ≥ 1 − x for x in [0, 1]. The last term covers the rounding.
 func (s *SampledSum) accountedNoise(shares int) float64 {
 	n, sigma := float64(shares), float64(s.gate.sd)
 	return math.Sqrt(n) * sigma / (float64(s.gate.clip) * float64(max(1, s.cfg.PerUnit))) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
@@ -301,7 +302,8 @@ func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) err
 	return r.gather(dst, query)
 }
 
-// gather adds the sum of the vectors of the batch to dst, which contains the noise.
+// gather replaces the noise in dst with the noisy sum of the batch. It computes the sum of the
+// vectors that query adds for the batch, saturates it, and adds it to dst.
 func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
 	err := r.vectors.gather(len(r.batch), func() error {
 		if r.of.cfg.Rows == nil {
@@ -314,7 +316,8 @@ func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
 	return finish(dst, r.sum, err)
 }
 
-// addPersons adds, for each record of the batch, the sum of the vectors of its rows.
+// addPersons adds one vector for each person of the batch: the sum of the vectors of the person's
+// rows, clipped as a whole.
 func (r *SampledRun) addPersons(query SampledQuery) error {
 	for _, record := range r.batch {
 		from, to := r.of.cfg.Rows[record], r.of.cfg.Rows[record+1]

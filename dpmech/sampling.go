@@ -6,9 +6,9 @@ import (
 	"fedpvi/accountant"
 )
 
-// A Sampling is the random rule that puts records into the batches of successive steps: [Poisson],
+// A Sampling is the random rule that chooses the records of each step's batch: [Poisson],
 // [WithoutReplacement], [RandomAllocation], [Permutation] or [FullBatch]. Other packages cannot add
-// a Sampling, so the accountant has a bound for every one.
+// a Sampling, so the accountant has a bound for each one.
 type Sampling interface {
 	// Sampler returns a sampler for the given number of records, from 0 to 2^31. If a batch has a
 	// fixed size, there must be at least one record.

@@ -38,7 +38,9 @@ func setOf(batch []uint32) (set uint64) {
 	return set
 }
 
-// checkCells fails the test if the counts do not fit the probabilities in law.
+// checkCells compares the number of times that each cell occurred with the probabilities in law. It
+// reports an error if a χ² test rejects the counts, or if a cell occurred that has the probability
+// 0.
 func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[uint64]float64) {
 	t.Helper()
 	var draws float64
@@ -96,8 +98,8 @@ func TestWholeBatches(t *testing.T) {
 	}
 }
 
-// checkTwoSteps checks the joint distribution of the batches of two steps. law is the distribution
-// of the batch of one step.
+// checkTwoSteps checks that the batches of two steps are independent and that each has the
+// distribution law. A batch is a set of the n records, as bits.
 func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64]float64) {
 	t.Helper()
 	both := map[uint64]float64{}
@@ -192,14 +194,15 @@ func setOfDigits(digits []uint64) (set uint64) {
 	return set
 }
 
-// frequencies counts the records, and the differences between pairs of records, over many batches.
+// frequencies counts, over many batches, how often each record occurs, and how often two records of
+// a batch have a certain difference.
 type frequencies struct {
 	n       int
 	records []float64 // number of occurrences of each record
 	size    float64   // total size of all batches
 	batches float64
 
-	gaps, xors []float64 // histograms of the differences within one random pair of each batch, modulo n and bit by bit
+	gaps, xors []float64 // histograms of the differences between two random records of each batch: modulo n (gaps) and bit by bit (xors)
 	pairs      float64
 }
 
@@ -231,8 +234,8 @@ func countFrequencies(sampler dpmech.Sampler, batches int, src *dpmech.Stream) f
 	return f
 }
 
-// inclusion returns the p-value of the counts of records. In batches of a fixed size the counts
-// are negatively correlated, which costs a degree of freedom.
+// inclusion returns the p-value of a χ² test that every record is in a batch with probability rate.
+// In batches of a fixed size the counts are negatively correlated, which costs a degree of freedom.
 func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 	var statistic float64
 	for _, count := range f.records {
@@ -247,8 +250,8 @@ func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 	return distuv.ChiSquared{K: freedom}.Survival(statistic)
 }
 
-// gapsP returns the p-value of the differences modulo n within pairs, tested against their exact
-// probabilities.
+// gapsP returns the p-value of a χ² test of the differences between two records modulo n. All
+// differences from 1 to n−1 must be equally probable.
 func (f frequencies) gapsP() float64 {
 	expected := make([]float64, len(f.gaps))
 	for gap := 1; gap < f.n; gap++ {
@@ -260,8 +263,8 @@ func (f frequencies) gapsP() float64 {
 func (f frequencies) xorsP() float64 {
 	expected := make([]float64, len(f.xors))
 	width := max(0, bits.Len(uint(f.n-1))-8)
-	// cells counts the records with the same leading bits. Products of two counts give the
-	// numbers of pairs.
+	// cells counts the records that have the same leading bits. The product of two of these counts
+	// is the number of pairs with one record from each cell.
 	cells := make([]float64, len(f.xors))
 	for i := range f.n {
 		cells[i>>width]++

@@ -151,8 +151,8 @@ func TestSelectionIsEven(t *testing.T) {
 	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} {
 		refused, indices := 1<<32%n, dpmech.Indices(int(n))
 		for range 2000 {
-			// Of all draws that give an index, the first ones have the lowest products modulo 2^32.
-			// Only these draws can be rejected.
+			// Several draws give this index, and first is the smallest of them. Its product with n
+			// is the lowest modulo 2^32, so only draws near first can be rejected.
 			index := src.Uint64n(n)
 			first := (index<<32 + n - 1) / n
 			for draw := max(first, 2) - 2; draw < min(first+3, 1<<32); draw++ {

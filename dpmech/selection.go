@@ -60,7 +60,7 @@ func newSelector(n int, selection Selection) (*selector, error) {
 // Records returns the number of indices.
 func (s *selector) Records() int { return s.n }
 
-// choose appends size distinct indices to dst. It grows dst before it draws bits.
+// choose draws size distinct indices and appends them to dst. It grows dst before it draws bits.
 func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	from := len(dst)
 	dst = grow(dst, size)
@@ -85,9 +85,9 @@ func grow(dst []uint32, size int) []uint32 {
 	return append(dst, make([]uint32, size)...)
 }
 
-// mark fills chosen with distinct uniform indices and marks them. If an index is already marked,
-// mark draws again. The length of chosen is at most half the number of indices, so an index takes
-// at most two draws on average.
+// mark draws distinct uniform indices until chosen is full, and marks each of them. If an index is
+// already marked, mark draws another one. The length of chosen is at most half the number of
+// indices, so an index takes at most two draws on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.marks)

@@ -42,10 +42,10 @@ type slicedGaussian struct {
 
 const (
 	columnBits    = 12 // number of bits, out of 32, that select a column
-	thresholdBits = 7  // number of bits that select one of the two slices in a column
+	thresholdBits = 7  // number of bits that select a slot of a column, and so one of the column's two slices
 	placeBits     = 32 - columnBits - thresholdBits
 	slicedColumns = 1 << columnBits   // number of columns; the table of 16 KB fits in a cache
-	notInTable    = slicedColumns - 1 // slice number in the table for draws that select a wedge instead of a slice
+	notInTable    = slicedColumns - 1 // entry of the table, in place of a slice number, for draws that select a wedge
 	heightBits    = 40                // heights are multiples of 2^-heightBits
 
 	// slicedReach is the largest |x| that the slices cover, in units of σ. Only a fraction of
@@ -119,7 +119,7 @@ func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	}
 }
 
-// rest returns a sample for a draw that the table did not determine.
+// rest makes a sample if the first 32 bits of its draw selected a wedge instead of a rectangle.
 func (g *slicedGaussian) rest(src wordSource) int64 {
 	for {
 		if x, kept := g.wedge(src); kept {
@@ -135,8 +135,8 @@ func (g *slicedGaussian) rest(src wordSource) int64 {
 	}
 }
 
-// wedge draws a point of the wedges uniformly, and reports whether it is under the curve. x is the
-// integer of the point.
+// wedge draws a uniform point of the wedges, and reports whether it is under the curve. x is the
+// integer at which the point lies.
 func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	place := below(g.all, src)
 	w := int(g.guide[place>>g.shift])
@@ -156,8 +156,8 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	return x, g.under(x, v.foot+height, src)
 }
 
-// under draws a point (x, y), with y uniform between height and height+1 in units of 2^-heightBits.
-// It reports whether y is below f(x).
+// under draws the height y of a point at the integer x, and reports whether y is below f(x). y is
+// uniform between height and height+1, in units of 2^-heightBits.
 func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	at := uint64(max(x, -x))
 	word := src.Uint64()

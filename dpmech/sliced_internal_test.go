@@ -86,8 +86,8 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 }
 
-// The test checks the search that begins at the guide. For every place, the search must find the
-// wedge that contains this place.
+// The test checks the search for the wedge that contains a place. The search goes upwards from the
+// wedge in guide, so it must not begin after the wedge that it has to find.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {

@@ -60,7 +60,8 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The test compares the reference distribution of these tests with the reference file.
+// The test compares the probabilities that these tests use as their reference with an independent
+// file of exact values.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
 	if err != nil {
@@ -107,8 +108,8 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 	}
 }
 
-// cells divides the integers into cells for a χ² test. last[i] is the last integer of cell i, and
-// p[i] is the probability of cell i.
+// cells divides the integers into cells for a χ² test. Cell i ends at the integer last[i] and has
+// the probability p[i].
 type cells struct {
 	last []int64
 	p    []float64

@@ -30,7 +30,8 @@ func (a *Accumulator) AddVectors(v []float64) error {
 	return nil
 }
 
-// inOrder contains the row numbers 0, 1, 2, ... of vectors that are stored one after another.
+// inOrder contains the numbers 0, 1, 2, .... With it, vectors that are stored one after another can
+// be added like rows of a table.
 var inOrder = func() (rows [rowsAtOnce]int32) {
 	for l := range rows {
 		rows[l] = int32(l)
@@ -55,8 +56,9 @@ func (g *gate) addVectors(sum []int64, v []float64) {
 	}
 }
 
-// provenFactors replaces the squared norms of vectors with the factors by which gate.add multiplies
-// the vectors. It reports whether the proof of gate.add holds for all of them.
+// provenFactors decides how each of several vectors is scaled. On entry, factors holds the squared
+// norms of the vectors. The method replaces them with the factors by which [gate.add] multiplies
+// the vectors. It returns false if the proof of gate.add does not hold for one of them.
 func (g *gate) provenFactors(factors []float64) bool {
 	for l, ss := range factors {
 		switch {

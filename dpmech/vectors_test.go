@@ -99,7 +99,8 @@ func TestVectorsRefused(t *testing.T) {
 	}
 }
 
-// ofTwo takes a step on a batch of two records, with vectors of three elements.
+// ofTwo takes a step on a batch of two records. query adds their vectors, which have three
+// elements. ofTwo returns the error of the step.
 func ofTwo(query func(*dpmech.Accumulator) error) error {
 	s, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: dpmech.FullBatch{}, Records: 2, Steps: 1, Dim: 3, Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.AddRemove,

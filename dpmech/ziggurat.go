@@ -35,10 +35,10 @@ const (
 // A zigguratLayer is one layer of a discreteZiggurat. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
 	width uint64 // number of integers in the layer, below 2^48
-	// A point at position p of the layer, counted from 0, is under the curve at every height in the
-	// layer if (p − from) mod 2^64 < span.
+	// The point at position p of the layer, counted from 0, needs no height if (p − from) mod 2^64
+	// < span: it is under the curve at every height in the layer.
 	from, span uint64
-	foot       uint64 // lower bound on yᵢ, the height at which layer i begins; the error is less than i units
+	foot       uint64 // lower bound on yᵢ, the height at which layer i begins; at most i units too low
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down
 }
 
@@ -63,8 +63,8 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample that follows from w and the table alone. If they do not determine the
-// sample, enough is false.
+// atOnce makes a sample from one word w, if w and the table alone determine it. Otherwise enough is
+// false.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -106,7 +106,8 @@ func again(place, rest, width uint64, src *Stream) uint64 {
 // A wordSource returns random words: a [Stream], or a list of words in tests.
 type wordSource interface{ Uint64() uint64 }
 
-// keeps draws the height y of a point of layer i and reports whether y is below f(x).
+// keeps decides whether the point at the given position of layer i is kept. It draws the point's
+// height y and reports whether y is below f(x).
 func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	layer := &z.layers[i]
 	x := place - layer.width>>1
@@ -129,9 +130,9 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	return z.decide(i, x, word, src)
 }
 
-// decide reports whether the point of layer i at x is under the curve f. It is called if word, the
-// first word of the random number v that determines the height of the point, does not suffice. It
-// draws as many more words of v as it needs.
+// decide reports whether the point of layer i at x is under the curve f. The height of the point
+// follows from a random number v in [0, 1). word holds the first 64 bits of v, which did not
+// suffice for the decision. decide draws as many more bits of v as it needs.
 func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 	v := new(big.Int).SetUint64(word)
 	for precision := uint(128); ; precision += 64 {

@@ -178,8 +178,8 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns |x| for three places of a layer: the first, the middle and the last place at
-// which the sampler must draw y.
+// besides returns |x| for three positions of a layer at which the sampler must draw a height: the
+// first such position, the middle one, and the last.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {
@@ -219,8 +219,9 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	}
 }
 
-// checkDecision fails the test unless the sampler decides correctly whether y is below the curve. v
-// is the height of the curve in the layer. The first words of y equal the first words of v.
+// checkDecision fails the test unless the sampler decides correctly whether a height y is below the
+// curve. v is the height of the curve as a fraction of layer i. The tested heights agree with v in
+// their first words.
 func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
 	t.Helper()
 	// curve holds the words of v.

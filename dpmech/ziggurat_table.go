@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables holds the ziggurats that were made most recently, by σ. All clients of a round, and all
-// runs of a sweep, use the same σ.
+// tables caches the ziggurats that were made most recently, keyed by σ. All clients of a round use
+// the same σ, and so do all runs of a sweep.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -45,7 +45,8 @@ func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	}
 }
 
-// reach returns approximately the largest |x| at which the density is above height.
+// reach returns the largest |x| at which the density is above height, computed in floating point.
+// The result need not be exact, because [discreteZiggurat.stack] proves its layers separately.
 func reach(sigma, height, bound float64) float64 {
 	if height >= 1 {
 		return 0
@@ -80,8 +81,8 @@ func top(area, sigma, bound float64) (height float64) {
 	return height
 }
 
-// stack makes the layers for the area z.area and reports whether they cover the region under the
-// curve.
+// stack makes the layers, each with the area z.area. It reports whether they cover the region under
+// the curve, as lower and upper bounds on f prove.
 func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	foot := uint64(0) // lower bound on yᵢ, the exact height at which layer i begins; yᵢ is at most foot+i
 	half := bound

@@ -5,10 +5,11 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file computes the squared norm of a record's gradient for components that have a single
-// leaf. A leaf is a place where the program reads a table of shared values. Let a be the adjoint of
-// the value that the leaf returns. If the leaf returns elements of the table, the squared norm is
-// Σa². If the leaf returns the product of the table and a vector x of the row, the squared norm is
+// This file computes the squared norm of a record's gradient for components of the model that have
+// a single leaf. A leaf is a place where the record program reads a table of shared values. Let a
+// be the adjoint of the value that the leaf returns, which is the derivative of the log density
+// with respect to this value. If the leaf returns elements of the table, the squared norm is Σa².
+// If the leaf returns the product of the table and a vector x of the row, the squared norm is
 // Σa²·|x|². Weights that differ from 1 multiply the squares. If the query adds a vector before the
 // clip (Query.Inside), the cross terms 2·gradient·vector are added.
 
@@ -79,8 +80,8 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm computes the squared norms of the gradients with respect to a table that multiplies a
-// vector of the row. It adds the norms to the elements of squared.
+// rowNorm adds to squared, for each record of the block, the squared norm of the gradient with
+// respect to a table. The table is one that multiplies a vector of the record's row.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -106,8 +107,9 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm computes the squared norms of the gradients with respect to a table that multiplies a
-// vector which the program computes for each record. It adds the norms to the elements of squared.
+// outerNorm adds to squared, for each record of the block, the squared norm of the gradient with
+// respect to a table. The table is one that multiplies a vector that the program computes for each
+// record.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

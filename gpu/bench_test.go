@@ -31,7 +31,8 @@ func benchRegression(d int) programs.Regression {
 	return programs.Regression{Features: features(d), Coefficients: unit, Most: 1000}
 }
 
-// varyingIntercept returns the radon model with 85 groups, one feature and 89 coordinates.
+// varyingIntercept returns a model like that of the radon data: a regression with one feature and
+// an intercept for each of 85 groups. θ has 89 coordinates.
 func varyingIntercept() (*model.Model, error) {
 	r := benchRegression(1)
 	r.Intercept = &unit

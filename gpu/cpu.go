@@ -51,7 +51,7 @@ type cpu struct {
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// These fields belong to the current call of Sum. The workers read them.
+	// These fields describe the call of Sum that is in progress. The workers read them.
 	query *Query
 	want  bool
 	count int
@@ -72,8 +72,8 @@ func (e *cpu) length(q *Query) int {
 	return e.table.Rows
 }
 
-// prepare checks the query, computes the values that all records share at the query's points, and
-// gives each of the strips its buffers.
+// prepare makes the evaluator ready for a query. It checks the query, computes the values that all
+// records share at the query's points, and gives each of the strips its buffers.
 func (e *cpu) prepare(q *Query, strips int) error {
 	if err := q.check(e.p.d, e.table.Rows); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take computes the sums of strips, one after another, until no strip is left. Each worker calls
-// take.
+// take is the work of one worker. It computes the sum of the next strip that no worker has taken,
+// until no strip is left.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1
@@ -172,8 +172,8 @@ func (n *lanes) pick(q *Query, from, to int) []int32 {
 	return n.all[:to-from]
 }
 
-// gatherStrips adds the sums of the strips, writes the result to dst and returns the total. If dst
-// is nil, it only returns the total.
+// gatherStrips adds up the sums of the strips, from the first to the last, and writes the result to
+// dst. If dst is nil, it returns only the total.
 func (e *cpu) gatherStrips(dst []float64) Total {
 	first := e.strips[0]
 	total, weight := first.total, first.weight

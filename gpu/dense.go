@@ -5,7 +5,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// denseLanes holds the gradients of a block of records with respect to all coordinates of a
+// denseLanes holds the gradients of a block of records with respect to the coordinates of a dense
+// component (see [denseLayout]). There is a gradient for each record and each coordinate of the
 // component.
 type denseLanes struct {
 	grad []float64 // gradients, with a row for each coordinate and a column for each record
@@ -17,10 +18,10 @@ func newDenseLanes(c *denseLayout) denseLanes {
 	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
 }
 
-// form computes the gradients of the component. If each element of a leaf's table depends on one
-// coordinate alone, form adds the adjoints to the gradients directly, multiplied by the elements'
-// derivatives. Otherwise it adds them up in the table, and the Jacobian converts the result to
-// gradients with respect to coordinates.
+// form computes the gradients of a component's records with respect to the component's coordinates.
+// If each element of a leaf's table depends on one coordinate alone, form multiplies the adjoints
+// by the elements' derivatives and adds them to the gradients directly. Otherwise it first adds up
+// the adjoints for each element of the table, and then multiplies them by the Jacobian.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)
@@ -84,8 +85,9 @@ func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
 	}
 }
 
-// factorOf returns element j of the vector that multiplies the table at a leaf, for the record in
-// lane l. row is the row of this record.
+// factorOf returns the number by which a record multiplies the table at the leaf f: element j of
+// the vector that this record has there. row is the record's row in the table of records, and l is
+// the record's position in the block.
 func (n *lanes) factorOf(ld *laneDraw, f *leaf, row int32, j, l int) float64 {
 	if f.onTable {
 		return n.table.Nodes[f.other][int(row)*f.cols+j]

@@ -5,8 +5,9 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A draw holds the values that depend on a point θ but not on records: the values that all records
-// share, and weights for norms and sums of gradients.
+// A draw prepares the evaluation of a query at a point θ. It holds the values that depend on θ but
+// not on the records: the values that all records share, and the weights in norms and sums of
+// gradients.
 type draw struct {
 	shared *model.Shared
 	joint  []float64 // vector v of Query.Joint for this point, or nil
@@ -19,8 +20,8 @@ type draw struct {
 	inside2 float64
 }
 
-// leafWeights holds the weights of each element of the table that a leaf reads. A leaf is a place
-// where a record reads shared values.
+// leafWeights holds weights for the adjoints at a leaf, which is a place where a record reads a
+// table of shared values. There is a weight for each element of the table.
 type leafWeights struct {
 	path *tape.Path
 	// slope holds the derivative of each element with respect to the coordinate of the element. It
@@ -41,8 +42,8 @@ type leafWeights struct {
 // denseWeights holds the weights of a dense component.
 type denseWeights struct {
 	jacobian []float64 // Jacobian of the tables, with a row for each element and a column for each coordinate
-	// weight 1+v² of each coordinate, where v is the coordinate's element of Query.Joint; nil if
-	// all weights are 1
+	// weight 1+v² of each coordinate in squared norms, where v is the coordinate's element of
+	// Query.Joint; nil if all weights are 1
 	norm    []float64
 	cross   []float64
 	norms   []float64
@@ -113,9 +114,9 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 	}
 }
 
-// double returns the squared norm of the contribution of a record whose gradient is 1 in coordinate
-// j and 0 elsewhere. If Query.Joint holds the vector v, this is 1+v_j². If Query.Joint is nil, it
-// is 1.
+// double returns the weight of coordinate j in squared norms. It is 1+v_j² if Query.Joint holds the
+// vector v, because a contribution then contains the gradient g and also the products g_j·v_j. It
+// is 1 if Query.Joint is nil.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
 		return 1
@@ -123,8 +124,8 @@ func (w *draw) double(j int) float64 {
 	return 1 + w.joint[j]*w.joint[j]
 }
 
-// insideAt returns element j of the vector u for which u·g is the inner product of Query.Inside and
-// the contribution of a record with gradient g.
+// insideAt returns the weight of coordinate j in the inner product of a contribution and
+// Query.Inside: if the gradient of the record is g, this inner product is Σ_j insideAt(j)·g_j.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:

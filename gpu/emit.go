@@ -66,14 +66,15 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 	return nil
 }
 
-// rows reports whether every contribution to the query is a multiple of a row of the table, and is
-// clipped only by the sink.
+// rows reports whether the contributions can be passed to the sink as slopes and row numbers (see
+// handRows). This requires that every contribution is a multiple of a row of the table, and that
+// only the sink clips it.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether only the sink clips contributions. The evaluator then computes no
+// unbounded reports whether the query leaves the clip to the sink. The evaluator then computes no
 // norms.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
@@ -95,7 +96,8 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	return nil
 }
 
-// start prepares the emitter for a query, and gives each number of a contribution a slot.
+// start prepares the emitter for a query. It chooses the slots, and makes the buffers if their size
+// changes.
 func (o *emitter) start(p *plan, q *Query) {
 	o.d, o.sparse = p.d, p.sparse && q.Inside == nil
 	if o.slot == nil {
@@ -157,8 +159,9 @@ func (o *emitter) layOut(p *plan) int {
 	return next
 }
 
-// put writes g, the scaled gradient of record l with respect to coordinate coord, to a slot. With
-// Query.Joint it also writes g times the element of the joint vector.
+// put writes one number of a record's contribution: g, the scaled gradient of record l with respect
+// to coordinate coord. In a sparse contribution the number goes to the given slot. With
+// Query.Joint, put also writes g times the joint vector's element for this coordinate.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
 		at := l*o.stride + o.draw + coord
@@ -247,8 +250,8 @@ func times(g, x float64) float64 {
 	return g * x
 }
 
-// slopeAt returns the derivative of an element with respect to the element's coordinate. element is
-// the index of the element.
+// slopeAt returns the derivative of one element of the table with respect to the coordinate on
+// which this element depends. element is the element's index.
 func (w *leafWeights) slopeAt(element int) float64 {
 	if w.slope == nil {
 		return 1
@@ -256,9 +259,9 @@ func (w *leafWeights) slopeAt(element int) float64 {
 	return w.slope[element]
 }
 
-// fillRows writes the scaled gradient of each record with respect to row r of the table of leaf f.
-// The table multiplies a vector of the record's row. In most models, most coordinates belong to
-// such a leaf.
+// fillRows writes, for each record of the block, the scaled gradient with respect to row r of a
+// leaf's table. At the leaf f, this table multiplies a vector of the record's row. Most coordinates
+// of most models belong to such a leaf, so fillRows writes them together.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)

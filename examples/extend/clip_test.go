@@ -6,9 +6,9 @@ import (
 	"fedpvi/sim"
 )
 
-// This clip bounds a norm: in a round, a client changes its factor by at most 20. If a study
-// protects clients, its mechanism clips the change once more, so the privacy guarantee does not
-// depend on this clip.
+// This clip bounds the norm of a client's change: in a round, a client changes its factor by at
+// most 20. If a study protects clients, its mechanism clips the change once more, so the privacy
+// guarantee does not depend on this clip.
 func init() {
 	sim.RegisterClip("short", func(change []float64) {
 		if norm := floats.Norm(change, 2); norm > 20 {

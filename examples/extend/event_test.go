@@ -21,7 +21,8 @@ func response(k int, epsilon float64) (accountant.Event, error) {
 	return accountant.NewOutcomes(p, q, accountant.ReplaceOne)
 }
 
-// A person answers ten questions. Bounds that use only the ε = 0.5 of each answer are larger.
+// A person answers ten questions. The event gives a smaller total ε than bounds that use only the ε
+// = 0.5 of each answer.
 func Example_event() {
 	event, err := response(8, .5)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"fedpvi/sim"
 )
 
-// text is a study of made-up records without noise: y = 1 + 2x, with noise of sd 0.5.
+// text is a study whose records are made up: y = 1 + 2x plus noise with a standard deviation of
+// 0.5. It has no privacy noise.
 const text = `
 study = { version = 2, name = "line" }
 model = { family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5, standardise = "none" }

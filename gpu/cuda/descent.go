@@ -18,9 +18,9 @@ type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
 
-	// Run is the state that the steps change, and Options are its options. [Descend] requires one
-	// draw, aligned gradients that only the mechanism clips, the exponential link, and a [gpu.Adam]
-	// as Optimiser.
+	// Run is the state that the steps change, and Options are its options. [Descend] supports only
+	// some options: one draw of θ per step, aligned gradients that only the mechanism clips, the
+	// exponential link, and a [gpu.Adam] as Optimiser (see [Supports]).
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
@@ -40,7 +40,7 @@ const (
 	mostThreads  = 256
 	leastThreads = 32
 
-	// mostShared is the number of 64-bit words of shared memory that a block has on every
+	// mostShared is the number of 64-bit words of shared memory that a block can use on every
 	// supported GPU.
 	mostShared = 48 << 10 / 8
 )
@@ -49,8 +49,8 @@ const (
 // threads needs.
 func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
 
-// shape returns the number of threads of a block, and the number of words of its shared memory. The
-// results of the steps do not depend on these numbers.
+// shape chooses the number of threads of a block, and returns it with the number of words of shared
+// memory that the block needs. The results of the steps do not depend on this choice.
 func (j *job) shape() (threads, words int) {
 	for _, v := range j.visits {
 		threads = max(threads, v.Table.dim, int(1.5*v.Plan.Mechanism().MeanBatch()))
@@ -68,8 +68,8 @@ func (j *job) shape() (threads, words int) {
 	}
 }
 
-// problemPlan and the following constants are the indices of the words that describe a problem.
-// They must match the order of the fields of the kernel's struct.
+// A problem is described to the device by a struct of 64-bit words. problemPlan and the following
+// constants are the indices of these words. They must match the order of the fields in the kernels.
 const (
 	problemPlan = iota
 	problemRows
@@ -194,12 +194,13 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	return nil
 }
 
-// A job describes the memory of one launch. The parts that are read back come first: problems,
-// states and releases. The parts that the device only reads follow, and the plans come last.
+// A job is the work of one launch, and the layout of its memory on the device. The parts that are
+// read back come first: problems, states and releases. The parts that the device only reads follow,
+// and the plans come last.
 type job struct {
 	kernel                 string
 	visits                 []*Visit
-	kept, inputs           int // number of words that are read back; number of words before the plans
+	kept, inputs           int // number of words that are read back after the launch, and number of words before the plans
 	states, releases, rest []int
 	state                  [][]float64
 	plans                  [][]uint64
@@ -237,7 +238,8 @@ func each(n int, do func(i int)) {
 	all.Wait()
 }
 
-// size gives each part of the memory an offset, and returns the total number of words.
+// size lays out the device's memory for the job. It sets the offset of each part and returns the
+// total number of words.
 func (j *job) size() int {
 	at := problemWords * len(j.visits)
 	take := func(n int) int {
@@ -292,8 +294,8 @@ func (j *job) put(i int, words []uint64, memory uint64) {
 	}
 }
 
-// averageFrom returns the index, in the plan, of the first step whose result is part of the run's
-// average. If there is no such step, it returns the number of steps.
+// averageFrom returns the index of the first step of the plan whose result belongs to the average
+// that the run computes. If there is no such step, it returns the number of steps.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {
@@ -303,9 +305,10 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle updates the runs of the visits that are finished. For the other visits it computes the
-// samples of the noise that the device could not compute, and returns these visits as a job. It
-// returns nil if all visits are finished.
+// settle reads the results of a launch, which are in words. If the device computed all steps of a
+// visit, settle updates the visit's run. Otherwise it computes the sample of the noise that the
+// device could not compute, and adds the visit to left, a job for the next launch. left is nil if
+// all visits are finished.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

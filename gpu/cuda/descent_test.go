@@ -162,8 +162,8 @@ func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.Mean
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
 
-// takeHere computes the steps of a plan on the CPU for any model, and returns the noisy sums. prior
-// adds the gradient of log(prior/base) at θ to a sum.
+// takeHere computes the steps of a plan on the CPU, for any model, and returns the noisy sums. The
+// function prior must add the problem's share of the gradient of log(prior/base) at theta to total.
 func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
 	t.Helper()
 	noisy, total := make([]int64, e.Dim()), make([]float64, e.Dim())
@@ -192,8 +192,8 @@ func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField,
 	return releases
 }
 
-// visit returns a Visit that takes the scene's steps with the records of table. The index selects
-// the plan.
+// visit returns a Visit that computes the scene's steps on the records in table. Visits with the
+// same index have the same batches and noise.
 func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit {
 	o := s.options(t)
 	return &Visit{
@@ -222,7 +222,8 @@ var scenes = []scene{
 	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
 }
 
-// far returns the largest |a−b|/(1+|a|) over corresponding elements a and b of two vectors.
+// far returns the largest difference between corresponding elements of a and b, relative to 1 plus
+// the size of the element of a.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))

@@ -1,8 +1,8 @@
 package cuda
 
-// A Device has its own memory, whose addresses are numbers, and runs the kernels of package kernel.
-// Calls take effect in the order in which they are made, and each call sees the effects of earlier
-// calls.
+// A Device is a graphics card, or an emulation of one, that runs the kernels of package kernel. It
+// has its own memory, in which an address is a number. Calls take effect in the order in which they
+// are made, and each call sees the effects of earlier calls.
 type Device interface {
 	// Name returns the name of the device for reports.
 	Name() string

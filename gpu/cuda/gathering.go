@@ -63,7 +63,8 @@ func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	return <-done
 }
 
-// ready returns the waiting visits if all members wait in Descend, and nil otherwise.
+// ready returns the visits to be launched: all waiting visits if every member waits in Descend, and
+// nil otherwise.
 func (g *Gathering) ready() []gathered {
 	if len(g.waiting) < g.members {
 		return nil
@@ -92,9 +93,9 @@ func launch(ready []gathered) {
 	all.Wait()
 }
 
-// takeOrHalve computes visits on one device, and sends the errors to the waiting members. If the
-// launch fails, takeOrHalve tries each half of the visits again. It tries a single visit once more, if it
-// can free tables that visits have left on the device.
+// takeOrHalve computes visits on one device, and sends each member that waits for a visit its
+// error. If the launch fails, takeOrHalve tries each half of the visits again. It tries a single
+// visit once more if it can free tables that earlier visits have left on the device.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
 	// A visit that was not computed is unchanged and released nothing, so it can be computed again.

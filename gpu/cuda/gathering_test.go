@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// crowded is a device that counts launches. It fails if a launch has too many problems, or if there
-// are too many allocations.
+// crowded is a device of limited size for tests. Its operations fail if a launch has too many
+// problems, or if too much memory is allocated at a time. It counts launches and allocations.
 type crowded struct {
 	Device
 	most int
@@ -84,8 +84,8 @@ func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit
 	return visits, errs
 }
 
-// checkGathered checks that each visit whose number is not in bad has the same result as when it is
-// computed alone.
+// checkGathered computes each visit again by itself and compares the results. The visits whose
+// numbers are in bad are invalid: they must have failed instead.
 func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	t.Helper()
 	for i, v := range visits {
@@ -222,9 +222,9 @@ func TestTablesWithoutRoomForAVisit(t *testing.T) {
 	}
 }
 
-// Two Tables share a room on a device that has memory for one table and one visit. The test checks
-// that the records of the second Tables get the memory of the first table, and that Free removes
-// Tables from the room.
+// Two Tables share a room on a device that has memory for only one table and one visit. The test
+// checks that keeping records in the second Tables frees the table of the first, and that the
+// method Free removes a Tables from the room.
 func TestTablesShareARoom(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 100, room: 2}
 	var room Room

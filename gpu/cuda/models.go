@@ -28,8 +28,8 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base holds the normal distributions with which q starts, one for each coordinate of θ. They are
-// independent. The prior can differ from the base. The objective then includes
+// A Base contains the normal distributions with which q starts, one for each coordinate of θ. The
+// coordinates are independent. If the prior differs from this distribution, the objective includes
 // Share·log(prior/base), which is this problem's share of the prior.
 type Base struct {
 	Mean, SD []float64
@@ -55,8 +55,8 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places returns an error if a coordinate is outside of [0, d) or used twice. Each element of spans
-// has a first coordinate and a number of coordinates.
+// places checks that the spans do not overlap and lie within the coordinates 0 to d−1. The two
+// elements of a span are its first coordinate and its number of coordinates.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {
@@ -70,17 +70,18 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns a function that computes the number of words of shared memory for a block with the
-// given number of threads. dim is the number of coordinates, and dense is the number of coordinates
-// on which every record depends. kept is the number of words for each thread, and shared is the
-// number of words for all threads together.
+// formed returns a function that computes how much shared memory a block needs, in words, from its
+// number of threads. dim is the number of coordinates, and dense is the number of coordinates on
+// which every record depends. kept is the number of words for each thread, and shared is the number
+// of words for all threads together.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }
 
-// A Mixture is the data of a mixture of Gaussians with independent variables. If Weights is true,
-// the first Components−1 coordinates determine the weights by stick breaking (see ir.Simplex of
-// package pvi/model/ir). Otherwise all weights are equal.
+// A Mixture contains the records of a problem, and the layout of θ, for a mixture of Gaussians with
+// independent variables. If Weights is true, the first Components−1 coordinates determine the
+// weights by stick breaking (see ir.Simplex of package pvi/model/ir). Otherwise all weights are
+// equal.
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool
@@ -150,9 +151,9 @@ type Effect struct {
 	Carrier []float64 // value c of each record, by which the effect is multiplied; nil means 1, as for an intercept
 }
 
-// A Multilevel is the data of a regression, with or without effects that vary between groups. The
-// first coordinates are the coefficients of the features. The spread of the outcomes may be a
-// coordinate too.
+// A Multilevel contains the records of a problem, and the layout of θ, for a regression with or
+// without effects that vary between groups. The first coordinates are the coefficients of the
+// features. The spread of the outcomes may be a coordinate too.
 type Multilevel struct {
 	Family        Family
 	Dim, Features int

@@ -14,7 +14,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A play is a test case: a model with its records on the CPU and on a device.
+// A play is a test case: a model and records, in the form that the CPU needs and in the form that a
+// device needs.
 type play struct {
 	name     string
 	model    *model.Model
@@ -27,8 +28,9 @@ type play struct {
 	table    func(d Device, b Base) (*Table, error)
 }
 
-// normalBase sets the base to the model's priors for coordinates whose prior is normal, and to
-// wide normal distributions for the other coordinates.
+// normalBase sets the normal distributions of p.base, which q has at the start. The function prior
+// returns the mean and the sd for a coordinate's name. If the coordinate has a normal prior, these
+// must be the mean and the sd of the prior. Otherwise they should describe a wide distribution.
 func (p *play) normalBase(share float64, prior func(name string) (mean, sd float64)) {
 	p.share = share
 	for _, name := range p.model.Names() {
@@ -169,8 +171,9 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 	return p
 }
 
-// prior returns a function that adds the gradient of log(prior/base) to total. It uses the
-// derivatives from package model.
+// prior returns a function that adds this problem's share of the gradient of log(prior/base),
+// multiplied by rate, to total. It computes the gradient with package model, independently of the
+// kernels.
 func (p *play) prior(rate float64) func(total, theta []float64) {
 	shared := p.model.Shared()
 	gradient := make([]float64, p.model.Dim())
@@ -398,8 +401,8 @@ func TestModelsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// checkFits checks that a device accepts the records r if name is "as it is", and refuses them
-// otherwise.
+// checkFits checks whether a device accepts the records r. It must accept them if name is "as it
+// is", and refuse them otherwise.
 func checkFits(t *testing.T, d Device, name string, r Records) {
 	t.Helper()
 	table, err := r.Put(d)

@@ -59,8 +59,8 @@ func (c *NetworkConfig) check() error {
 	return nil
 }
 
-// networkPlan and the following constants are the indices of the words that describe a network.
-// They must match the order of the fields of the kernel's struct.
+// A network is described to the device by a struct of 64-bit words. networkPlan and the following
+// constants are the indices of these words. They must match the order of the fields in the kernels.
 const (
 	networkPlan = iota
 	networkImages
@@ -105,10 +105,11 @@ type Network struct {
 	step   func(times int) error // runs the launches of a step the given number of times
 	forget func() error
 
-	// current holds the weights and the moments of Adam, as words. next is memory for the weights
-	// and moments after the next plan.
+	// current holds the weights and the moments of Adam as they are after the last plan that
+	// succeeded, in 64-bit words. The results of the next plan are read into next. If the plan
+	// succeeds, current and next are exchanged.
 	current, next []uint64
-	moved         bool // whether the device's state may differ from current, as after a plan that failed
+	moved         bool // whether the device's copy may differ from current, for example because a plan failed
 }
 
 // words returns the number of 64-bit words that hold n numbers of 32 bits.
@@ -149,9 +150,9 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 	return n, nil
 }
 
-// place gives each array in the device's memory an offset, in 64-bit words. It returns the total
-// number of words. stride is the number of words of an image, and pixels is the number of words of
-// all images.
+// place lays out the device's memory. It gives each array an offset in 64-bit words, and returns
+// the total number of words. stride is the number of words of an image, and pixels is the number of
+// words of all images.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)

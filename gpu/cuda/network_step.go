@@ -8,7 +8,7 @@ const (
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	noiseBytes  = 8 + 4*8*tileThreads // size in bytes of the shared memory for the list of samples that need more words
+	noiseBytes  = 8 + 4*8*tileThreads // size in bytes of the shared memory for the list of noise samples that need more than one word
 	rowThreads  = 64
 	clipThreads = 128
 	clipBytes   = 8 * (2*networkLayers*clipThreads + 1)

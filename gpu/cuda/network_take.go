@@ -8,8 +8,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A NetworkPlan is the plan of a network's steps: a [dpmech.ProductPlan], or a [dpmech.BatchPlan]
-// for training without privacy.
+// A NetworkPlan is a plan for training a network: a [dpmech.ProductPlan] for private training, or a
+// [dpmech.BatchPlan] for training without privacy.
 type NetworkPlan interface {
 	Steps() int
 	Records() int
@@ -110,9 +110,9 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	return n.play(h, steps, releases)
 }
 
-// play runs the steps and reads the results. If all steps were computed, n.next and releases have
-// the results. If the device could not compute a sample of the noise, open is the number of the
-// sample.
+// play runs the steps on the device and reads the results. If all steps were computed, it writes
+// the results to n.next and releases. If the device could not compute a sample of the noise, open
+// is the number of the sample.
 func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {

@@ -3,8 +3,8 @@ package cuda
 // A Launcher runs a kernel, as [Device.Launch] does.
 type Launcher = func(kernel string, blocks, threads, shared int, arguments ...uint64) error
 
-// A Recorder is a device that can replay recorded launches. A replay is faster than separate
-// launches.
+// A Recorder is a device that can record a sequence of launches and replay it. A replay takes less
+// time than the separate launches.
 type Recorder interface {
 	// Record records the launches that work makes. play makes these launches the given number of
 	// times. forget frees the recording. Record may call work several times, and work must make the
@@ -12,8 +12,8 @@ type Recorder interface {
 	Record(work func(Launcher) error) (play func(times int) error, forget func() error, err error)
 }
 
-// record is like [Recorder.Record], but works for any device. If d cannot record, play calls work
-// each time.
+// record is like [Recorder.Record], but accepts any device. If d is not a Recorder, nothing is
+// recorded, and play calls work each time.
 func record(d Device, work func(Launcher) error) (play func(times int) error, forget func() error, err error) {
 	if r, ok := d.(Recorder); ok {
 		return r.Record(work)

@@ -13,7 +13,8 @@ import (
 // uniform returns a number in [−1, 1).
 func uniform(src *dpmech.Stream) float64 { return float64(int64(src.Uint64())>>10) * 0x1p-53 }
 
-// sumHere returns the sum that the mechanism computes on the CPU, without noise.
+// sumHere adds up clipped rows on the CPU, with the dimension and the clip of m. It returns the
+// integer sum without noise, for comparison with the sum that a device computes.
 func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32, x []float64) []int64 {
 	t.Helper()
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{

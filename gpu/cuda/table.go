@@ -20,14 +20,15 @@ const (
 	families
 )
 
-// spread reports whether a model of the family may have a coordinate for the logarithm of the
-// outcomes' spread (may), and whether it must have one (must).
+// spread reports whether a model of the family has a coordinate for the logarithm of the outcomes'
+// spread: may is true if the model can have one, and must is true if it cannot do without one.
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must
 }
 
-// A Regression is the data of a generalised linear model with η = x·θ.
+// A Regression contains the records of a problem for a generalised linear model, whose linear
+// predictor is η = x·θ.
 type Regression struct {
 	Family    Family
 	Dim       int       // number of coordinates of θ, from 1 to [MaxDim]
@@ -65,8 +66,8 @@ type Table struct {
 	records, dim int
 	share        float64 // this problem's share of log(prior/base)
 	memory       uint64
-	// rows, outcomes, model and beyond are addresses in the memory. beyond is the address of the
-	// priors, or 0 if the prior equals the [Base].
+	// rows, outcomes, model and beyond are addresses of parts of memory, a block of the device's
+	// memory. beyond is the address of the priors, or 0 if the prior equals the [Base].
 	rows, outcomes, model, beyond uint64
 	// shared returns the number of words of shared memory that the model needs in a block with the
 	// given number of threads.
@@ -74,7 +75,7 @@ type Table struct {
 	kept   *keptRecords // nil unless the table stays on the device
 }
 
-// A content is the data of a table before it is copied to a device.
+// A content is the numbers of a table, before they are copied to a device.
 type content struct {
 	rows, outcomes, model []float64
 	priors                []uint64
@@ -114,8 +115,8 @@ type Records interface {
 	Put(d Device) (*Table, error)
 }
 
-// Put copies the data to a device. In the table, the prior of every coordinate is the normal
-// distribution of the [Base].
+// Put copies the data to a device and returns the resulting table. Every coordinate has a normal
+// prior, which is the normal distribution of the [Base].
 func (r Regression) Put(d Device) (*Table, error) {
 	if err := r.check(); err != nil {
 		return nil, err

@@ -10,15 +10,16 @@ import (
 // Tables keeps records in the memory of devices between visits, so that they are copied only once.
 // The zero value is ready for use. Its methods may be called from several goroutines at once.
 type Tables struct {
-	// Room, if not nil, contains all Tables that share the memory of the devices.
+	// Room, if not nil, is the set of all Tables on the same devices. If the memory of a device is
+	// full, one of them can then free tables of the others.
 	Room *Room
 
 	mutex sync.Mutex
 	all   []*keptRecords
 }
 
-// A Room is a set of [Tables] that share the memory of devices. If records of one of these Tables
-// do not fit, the room frees all tables that no visit uses. The zero value is ready for use.
+// A Room lets several [Tables] share the memory of the same devices. If records of one of them do
+// not fit, the tables of all of them that no visit uses are freed. The zero value is ready for use.
 type Room struct {
 	mutex  sync.Mutex
 	shared map[*Tables]bool
@@ -47,7 +48,7 @@ func (r *Room) remove(t *Tables) {
 	delete(r.shared, t)
 }
 
-// others returns all Tables in the room, which may be nil, except t.
+// others returns the other Tables in the room, without t. The room may be nil.
 func (r *Room) others(t *Tables) []*Tables {
 	if r == nil {
 		return nil
@@ -57,7 +58,7 @@ func (r *Room) others(t *Tables) []*Tables {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(r.shared)), func(o *Tables) bool { return o == t })
 }
 
-// keptRecords are records that Tables keeps on a device, with their table there.
+// keptRecords are records whose table stays on a device between visits.
 type keptRecords struct {
 	Records
 	of    *Tables

@@ -182,8 +182,9 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 	}
 }
 
-// The test checks the size of a batch if the highest word of the random draw equals the highest
-// word of a table entry, so that the lower words decide. The size is the index of the first entry
+// The test checks the number of records of a batch in a case that is too rare to occur by chance:
+// the highest word of the random draw equals the highest word of an entry in the table of batch
+// sizes, so that the lower words decide. The number of records must be the index of the first entry
 // above the draw.
 func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
@@ -280,6 +281,6 @@ func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	}
 }
 
-// slackWord is the index, in a plan, of the word with the distance between the bounds of the
-// density.
+// slackWord is the position, among the words of a plan, of the error bound of the density (see
+// TestDeviceReportsUndecidedSamples).
 const slackWord = 9

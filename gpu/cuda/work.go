@@ -5,7 +5,8 @@ import "errors"
 // ErrSlower says why the CPU takes the steps if [Work.Faster] returns false.
 var ErrSlower = errors.New("the steps of a round are too few or too small for a GPU to be faster; --device cuda:0 uses it anyway")
 
-// A Work describes the private steps of a round, for the choice between a device and the CPU.
+// A Work describes how much work the private steps of a round are. From it, Faster decides whether
+// a device or the CPU should do this work.
 type Work struct {
 	Visits  int     // number of visits that are computed at the same time
 	Rounds  int     // number of rounds for which the device keeps the records
@@ -39,6 +40,5 @@ func (w Work) Faster(cores int) bool {
 	return there <= here/2
 }
 
-// waves returns the number of turns that a machine needs for the visits if it computes atOnce of
-// them in one turn.
+// waves returns how many times a machine must compute atOnce visits to compute all of them.
 func waves(visits, atOnce int) float64 { return float64((visits + atOnce - 1) / atOnce) }

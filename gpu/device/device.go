@@ -75,8 +75,8 @@ func (c Choice) String() string {
 	return "auto"
 }
 
-// Demanded reports whether the choice names a GPU. The program must then return an error if that
-// GPU cannot do the work.
+// Demanded reports whether the user has chosen a certain GPU. If that GPU cannot do the work, the
+// program must then return an error instead of computing on the CPU.
 func (c Choice) Demanded() bool { return c.kind == card }
 
 // A Device is an open GPU. Its methods may be called from several goroutines at once.
@@ -91,8 +91,8 @@ type Source interface {
 	// Take opens devices. If devices is empty, the CPU does the work, and notice says why no device
 	// is used. notice is nil if Take searched for no device.
 	Take() (devices []Device, notice, err error)
-	// Demanded reports whether the program must return an error if these devices cannot do the
-	// work.
+	// Demanded reports whether the user has chosen these devices. If they cannot do the work, the
+	// program must then return an error instead of computing on the CPU.
 	Demanded() bool
 }
 

@@ -153,7 +153,8 @@ func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	return run, o, err
 }
 
-// steps computes the steps of a plan on the CPU. It changes run, and returns the noisy sums.
+// steps computes the steps of a plan on the CPU, for comparison with the device. It changes run,
+// and returns the noisy sums of all steps.
 func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases []int64, err error) {
 	noisy, total := make([]int64, testDim), make([]float64, testDim)
 	for range testSteps {
@@ -182,7 +183,8 @@ type sink struct{ sum *dpmech.Accumulator }
 // AddRecord implements [gpu.Sink].
 func (s sink) AddRecord(_ []int32, value []float64) error { return s.sum.Add(value) }
 
-// compare returns an error if the results of the device and of the CPU differ.
+// compare returns an error if the device's results v differ from the results of the CPU by more
+// than rounding explains. run and releases hold the results of the CPU.
 func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.SampledSum) error {
 	got := v.Run.AppendState(nil)
 	for i, want := range run.AppendState(nil) {
@@ -190,8 +192,9 @@ func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.Samp
 			return fmt.Errorf("its q differs from the processor's by %g", off)
 		}
 	}
-	// Rounding may change each element of each record's clipped vector, and may move it to the next
-	// lattice point.
+	// Rounding may change each element of a record's clipped vector by a small part of the clip,
+	// and may move it to the next lattice point. The bound is the sum of these errors over all
+	// records.
 	most := testRecords * (1 + agreement*m.Clip()/m.Lattice().Step())
 	for i, want := range releases {
 		if off := math.Abs(float64(v.Releases[i] - want)); off > most {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The test compares block 1 with RFC 8439, section 2.3.2. It skips block 0.
+// The test compares block 1 of the key stream with the example in RFC 8439, section 2.3.2. It reads
+// past block 0, for which the RFC gives no values.
 func TestPlaceIsChaCha20(t *testing.T) {
 	var key [KeySize]byte
 	for i := range key {
@@ -25,7 +26,8 @@ func TestPlaceIsChaCha20(t *testing.T) {
 			t.Errorf("word %d of block 1 is %016x, want %016x", i, got, w)
 		}
 	}
-	// The reference is block 1 of the key stream in RFC 8439, section 2.4.2, with another nonce.
+	// The expected value comes from the example in RFC 8439, section 2.4.2, which has another
+	// nonce. It is the first word of block 1.
 	Place(&s, key, [3]uint32{0, 0x4a000000, 0})
 	s.Fill(make([]uint64, 8))
 	if got, want := s.Uint64(), uint64(0xe1d91b40f3514f22); got != want {

@@ -73,7 +73,8 @@ func (s *Stream) Uint64() uint64 {
 	return v
 }
 
-// refill generates twice as many bits as its previous call, up to the size of the buffer.
+// refill generates the next bits of the stream. Each call generates twice as many as the previous
+// one, up to the size of the buffer.
 func (s *Stream) refill() {
 	if s.bits == nil {
 		panic("stream: read without a key: the stream was wiped, or never made by NewStream")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// reference computes the key stream block by block: AES of 0, 1, 2, ..., read as little-endian
-// words.
+// reference computes the expected key stream block by block. Block i is AES of the number i, and is
+// read as little-endian words.
 func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	t.Helper()
 	block, err := aes.NewCipher(key[:])

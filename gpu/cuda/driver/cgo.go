@@ -49,8 +49,8 @@ func initialise() (string, code) {
 	return C.GoString(why), code(c)
 }
 
-// function converts a handle of package cu to the C type. The functions stream and module do the
-// same for other handles.
+// function converts a handle of a kernel from the type in package cu to the type in C. stream and
+// module do the same for handles of streams and modules.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }
@@ -77,7 +77,8 @@ func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }
 
-// maxShared returns the largest size in bytes of a block's dynamic shared memory.
+// maxShared returns the largest amount of dynamic shared memory, in bytes, that a block of threads
+// can use on the GPU.
 func maxShared(d cu.Device) (int, error) {
 	var size C.int
 	err := result(C.cuDeviceGetAttribute(&size, C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, C.CUdevice(d)))
@@ -99,7 +100,8 @@ func beginCapture(s cu.Stream) error {
 	return result(C.cuStreamBeginCapture(stream(s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
 }
 
-// endCapture ends a capture and returns the captured launches as an executable graph.
+// endCapture ends the recording of a stream. It returns the recorded launches as a graph that can
+// be launched.
 func endCapture(s cu.Stream) (graphExec, error) {
 	var graph C.CUgraph
 	if err := result(C.cuStreamEndCapture(stream(s), &graph)); err != nil {

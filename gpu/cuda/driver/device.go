@@ -50,8 +50,8 @@ func (d *Device) Close() error {
 // String returns the name of the device in this program, such as cuda:0.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed returns err with the name of the device and the operation that failed. doing names the
-// operation.
+// failed describes a failure on this device. It returns err together with the name of the device
+// and the operation that failed, doing.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
 // bind locks the goroutine to its thread and makes the context current on this thread. The lock
@@ -112,7 +112,7 @@ func (d *Device) Alloc(size int64) (*Memory, error) {
 	return m, nil
 }
 
-// at returns the memory at an address that Alloc returned. size is the number of bytes.
+// at returns the memory whose address was returned by Alloc, as a Memory of size bytes.
 func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
@@ -143,8 +143,8 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// fits returns an error if the memory is too small for a copy. size is the number of bytes that are
-// copied.
+// fits returns an error if a copy of size bytes does not fit into the memory. doing names the
+// operation for the error.
 func (m *Memory) fits(doing string, size int64) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, errors.New("the memory is too small"), ""}

@@ -49,7 +49,8 @@ func fail(err error) {
 	os.Exit(3)
 }
 
-// work calls the functions of the package one after another and checks their results.
+// work calls the functions of the package one after another, as a program does, and returns an
+// error if a result is wrong.
 func work() (err error) {
 	d, err := Open(1)
 	if err != nil {

@@ -42,8 +42,9 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain converts an error code of package cu to the type code. The type of the code in cu is not
-// exported.
+// plain lets callers compare an error of package cu with the constants of that package. The error
+// has a type that package cu does not export. plain converts it to the type code, and returns other
+// errors unchanged.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())
@@ -72,7 +73,8 @@ func advice(err error) string {
 	return ""
 }
 
-// failure returns the failure of an operation on a device, with advice. doing names the operation.
+// failure returns an [Error] for an operation that failed on a device, with advice for the user.
+// doing names the operation.
 func failure(device, doing string, err error) *Error {
 	err = plain(err)
 	if errors.Is(err, code(cu.OutOfMemory)) {

@@ -8,9 +8,9 @@ import (
 	"gorgonia.org/cu"
 )
 
-// minimalVersion is CUDA 11.4 (driver 470), the first version with the graph functions that this
-// package uses. minimalMajor and minimalMinor are compute capability 7.5, for which the PTX is
-// compiled.
+// minimalVersion is the oldest supported version of CUDA, 11.4 (driver 470). It is the first
+// version with the graph functions that this package uses. minimalMajor and minimalMinor are the
+// lowest supported compute capability, 7.5, for which the PTX is compiled.
 const (
 	minimalVersion = 11040
 	minimalMajor   = 7

@@ -85,8 +85,9 @@ func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchroni
 // Close destroys the stream.
 func (s *Stream) Close() error { return s.d.do("close a stream", s.s.Destroy) }
 
-// Shape is the shape of a launch: the number of blocks, the number of threads in a block, and the
-// size of a block's dynamic shared memory in bytes. A dimension of 0 counts as 1.
+// Shape is the shape of a launch: the number of blocks in each dimension of the grid, the number of
+// threads in each dimension of a block, and the size of a block's dynamic shared memory in bytes. A
+// dimension of 0 counts as 1.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      uint32
@@ -135,8 +136,8 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time calls work, which adds launches and copies to the stream. It returns the time in seconds
-// that the GPU takes for them.
+// Time measures how long the GPU takes for the launches and copies that work adds to the stream. It
+// returns the time in seconds.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

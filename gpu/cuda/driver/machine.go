@@ -119,12 +119,14 @@ func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder with a graph. play launches the graph the given number of times
-// after all earlier launches, and returns when the last launch is finished. forget frees the graph.
+// Record implements cuda.Recorder by recording the launches in a graph. play launches the graph the
+// given number of times after all earlier launches, and returns when the last launch is finished.
+// forget frees the graph.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	// This call of work loads the kernels, because they cannot be loaded during a capture.
+	// work is called twice. This call loads the kernels, because they cannot be loaded during a
+	// capture.
 	err = work(func(name string, _, _, shared int, _ ...uint64) error {
 		_, err := m.kernel(name, shared)
 		return err

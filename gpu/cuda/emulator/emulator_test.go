@@ -19,8 +19,8 @@ var orders = []Order{Forward, Backward, Shuffled}
 // multiples of 32, the size of a warp.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
-// launch runs a kernel and returns its output, which has the given number of words. The kernel gets
-// the output and the inputs as arguments.
+// launch runs a kernel on the emulator. It passes the addresses of the output and of the inputs as
+// arguments, and returns the output, which has the given number of words.
 func launch(t *testing.T, o Order, name string, shape [2]int, words int, inputs ...[]uint64) []uint64 {
 	t.Helper()
 	out, err := try(t, o, name, shape, words, inputs...)

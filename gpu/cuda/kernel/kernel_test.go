@@ -68,8 +68,8 @@ func TestPTXIsTheCompilersOutput(t *testing.T) {
 	}
 }
 
-// fuses lists the kernels that multiply matrices. Only they may fuse a multiplication and an
-// addition.
+// fuses lists the kernels in which a multiplication and an addition may be fused into one
+// instruction, because they multiply matrices. In all other kernels this is a mistake.
 var fuses = map[string]bool{"network_forward": true, "network_back": true, "network_update": true, "network_update_plainly": true}
 
 // entries returns the PTX text of every kernel, by name.
