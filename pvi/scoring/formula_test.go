@@ -163,8 +163,8 @@ func below(shares []float64) bool {
 }
 
 // The test simulates studies of formulas with default priors. Enough of their 90 % intervals must
-// contain the true parameter (see below). With FEDPVI_LONG it plays the whole bank and prints a
-// table. A formula whose posterior has a warning appears in the table but cannot fail the test.
+// contain the true parameter. With FEDPVI_LONG it plays the whole bank and prints a table. A
+// formula whose posterior has a warning appears in the table but cannot fail the test.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {

@@ -83,8 +83,8 @@ type population interface {
 	balances(theta []float64) []float64
 
 	// guess returns a function that estimates the curvature of all real records at θ, as if their
-	// columns were independent and had the margins of. If random is not nil, the function of a
-	// regression draws the shares and moments of the columns from their posterior
+	// columns were independent and had the margins in the parameter of. If random is not nil, the
+	// function of a regression draws the shares and moments of the columns from their posterior
 	// ([margins.moments]). The function of a program ignores random.
 	guess(of *margins, theta []float64) func(random []float64) *mat.SymDense
 

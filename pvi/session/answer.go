@@ -49,8 +49,9 @@ func (s *Site) phaseOf(e *Entry) sitePhase {
 // has only one answer. If the error is a [pvi.Refused], nothing changes. After any other error
 // there is no release, and Spent is the cost of the noise that was drawn. This cost must be
 // charged. If the phase panics, Answer returns an error, and Spent is the largest possible cost of
-// the answer ([Site.Quote]). A panic in the computation for a single record does not reach Answer:
-// the record then contributes zero.
+// the answer ([Site.Quote]). A panic in the computation for a single record does not reach Answer.
+// The record, or the client's whole sum, then counts as zero, so that the release is at least
+// noise.
 func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	quote, err := s.Quote()
 	if err != nil {

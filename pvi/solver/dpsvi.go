@@ -94,7 +94,8 @@ type DPSVI struct {
 
 	// NewDPSVI stores these functions, so that a step need not allocate them. query adds up the
 	// gradients of a batch. normals fills a vector with the standard normals from which θ is drawn.
-	// On the CPU normals is drawn, and on a device it reads the numbers of the device's plan.
+	// If the CPU takes the steps, normals is the field drawn. After a device has failed, it reads
+	// the numbers that were meant for the device.
 	query   dpmech.SampledQuery
 	normals func([]float64)
 	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws

@@ -67,8 +67,8 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice takes the steps of one call to Propose on the device. One launch takes at most as
-// many steps as the mechanism's MaxPlan allows.
+// visitOnDevice takes the steps of one call to Propose on the device. It divides them into plans,
+// because a plan can have only as many steps as the mechanism's MaxPlan states.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())

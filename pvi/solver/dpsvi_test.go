@@ -60,8 +60,9 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 	}
 }
 
-// The test computes a sum twice with the same random streams, after it has changed one record. Only
-// that record's clipped gradient may differ, so the sums may differ by at most twice the clip.
+// The test computes a sum twice with the same random streams, the second time with one changed
+// record. Only the clipped gradient of this record can differ, so the sums may differ by at most
+// twice the clip.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	for _, v := range variants {
 		var before []int64

@@ -60,8 +60,9 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// The local variable cavity is q without the factors of all clients that answer this plan. It
-	// assumes that each of these clients has the same factor as this one.
+	// The local variable cavity is q without p.Weight times this client's factor, as if as many
+	// other clients as p.Weight states had the same factor. λ moves by p.Weight times the change if
+	// all of them make the same change.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)

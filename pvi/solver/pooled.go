@@ -22,7 +22,7 @@ const (
 	mostAgain = 100
 	mostRough = 100   // largest number of steps with quadrature rules of few points
 	sharpest  = 1e-6  // after a change this small, steps use quadrature rules of many points
-	coarsest  = 1e-3  // used in place of sharpest if the clients' own expectations have the error bound coarse
+	coarsest  = 1e-3  // used in place of sharpest if coarse is the best error bound of the clients' own quadrature rules
 	local     = 0.01  // largest change of a step after which the next q is extrapolated
 	exhausted = 1e-13 // a change this small ends the fit
 	settled   = 1e-11 // a change this small ends the fit if the change of the step before was not larger
@@ -233,7 +233,7 @@ func (f *fit) tolerance() float64 {
 	return f.likelihood.Tolerance()
 }
 
-// roughEnough returns the change of q at or below which the fit stops to use rules of few points.
+// roughEnough returns the change of q at or below which the fit goes on with rules of more points.
 func (f *fit) roughEnough() float64 {
 	if f.likelihood.Tolerance() == coarse {
 		return coarsest

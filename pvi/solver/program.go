@@ -141,8 +141,9 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// place sets p.theta to the mean of q plus root·z. If z is standard normal, p.theta then has the
-// distribution q. root is the Cholesky root of the covariance of q, or nil if q is diagonal.
+// place sets p.theta to the mean of q plus root·z, where root is the Cholesky root of the
+// covariance of q. If q is diagonal, root is nil and its sds are used instead. If z is standard
+// normal, p.theta then has the distribution q. If q.Point is true, p.theta is the mean of q.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {

@@ -127,16 +127,18 @@ type Inference struct {
 type Solver string
 
 const (
-	// Conjugate is the exact update of a linear model with known noise.
+	// Conjugate computes the client's factor exactly, in a linear model with known noise.
 	Conjugate Solver = "conjugate"
 	// NaturalGradient takes one step in natural parameters: towards the gradient of the expected
 	// log likelihood with respect to the mean parameters of q.
 	NaturalGradient Solver = "natural-gradient"
-	// SVI takes stochastic gradient steps on the local free energy.
+	// SVI maximises the local free energy by stochastic gradient steps.
 	SVI Solver = "svi"
-	// Laplace uses the mean of q, and the curvature of the log likelihood at this mean.
+	// Laplace approximates the likelihood by a Gaussian with the gradient and the curvature of the
+	// log likelihood at the mean of q.
 	Laplace Solver = "laplace"
-	// ClippedAnalytical is the conjugate update, computed from clipped and noisy statistics.
+	// ClippedAnalytical computes the same update as Conjugate, but from a clipped and noisy sum of
+	// the records' sufficient statistics, which is released once.
 	ClippedAnalytical Solver = "clipped-analytical"
 	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped,
 	// noisy sum of the records' gradients.
