@@ -1,6 +1,6 @@
-// Package pages shows a data holder the studies of a client in a browser. For each study they show
-// the review, forms to approve and to refuse the study, the examination of the records, the
-// progress of a run, and the result with its report. Another page shows the ledger. The examination
+// Package pages shows a data holder the studies of a client in a browser. Every study has a page with
+// the review, forms to approve and to refuse the study, the progress of a run, and the result. Other
+// pages show the examination of the records, the report on a study, and the ledger. The examination
 // depends on single records and has no noise, so only the data holder may see the pages. The forms
 // do the same as the commands client approve and client leave.
 package pages
