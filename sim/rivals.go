@@ -11,8 +11,9 @@ import (
 // records aside. Runs with different settings use the other records, and are compared by their
 // predictions of those set aside.
 type Rivals struct {
-	// Aside holds the records that each client has set aside. Each record has its own random draw,
-	// so adding a record at the end does not change which of the others are set aside.
+	// Aside holds the records that each client has set aside. Whether a record is set aside is a
+	// random draw of its own, independent of all other records. So adding or removing a record does
+	// not change the distribution of the draws of the others.
 	Aside []*shard.Records
 
 	cast    *cast
