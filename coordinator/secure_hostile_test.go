@@ -70,9 +70,9 @@ func TestTooFewDealersAreLeft(t *testing.T) {
 	}
 }
 
-// In the first plan, one client adds the largest permitted element to the secure sum. The sum is
-// then larger than honest clients can make it. The test checks that this round is void and that the
-// next one is accepted.
+// In the first plan, one client sets an element of its vector to the largest value that a deal
+// permits. Honest clients cannot make the sum so large. The test checks that this round is void and
+// that the next one is accepted.
 //
 //abuse:case P16 a sum that honest clients cannot have makes its round void, and no later one
 func TestSumThatIsImpossible(t *testing.T) {

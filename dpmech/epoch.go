@@ -48,7 +48,7 @@ type allocationSampler struct {
 	epoch
 	picks   int
 	steps   *selector
-	choices []uint32 // steps of record 0, then the steps of record 1, and so on
+	choices []uint32 // numbers of the steps whose batches contain record 0, then the same for record 1, and so on
 }
 
 func (s *allocationSampler) MaxBatch() int { return s.records }
@@ -61,7 +61,8 @@ func (s *allocationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// draw assigns random steps to every record and sorts the records by step.
+// draw chooses the batches of an epoch. It draws the steps of every record, and then sorts the
+// records by step.
 func (s *allocationSampler) draw(src *Stream) {
 	s.choices = s.choices[:0]
 	for range s.records {

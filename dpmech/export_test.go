@@ -38,7 +38,8 @@ func (g *given) Uint64() uint64 {
 	return w
 }
 
-// FeistelBatch returns the batch that the Feistel permutation draws if words is the key.
+// FeistelBatch returns a batch of the given size that the Feistel permutation with the given key
+// draws.
 func FeistelBatch(records, batch int, key []uint64) []uint32 {
 	f := newFeistel(records)
 	f.schedule(key)

@@ -62,9 +62,9 @@ func TestFaultsOfLaws(t *testing.T) {
 	}
 }
 
-// faulty is a law with planted faults, which the test must find. Its samples are divided by
-// divisor, so they are too small. Its cost is computed as if the sensitivity were multiplied by
-// part.
+// faulty is a law with planted faults, which the checks of this file must find. Its samples are
+// divided by divisor, so they are too small if divisor is above 1. Its cost is computed as if the
+// sensitivity were multiplied by part, so it is too low if part is below 1.
 type faulty struct {
 	dpmech.Law
 	divisor int64

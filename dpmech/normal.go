@@ -92,9 +92,9 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside decides about a point at x whose height can be above the curve. It draws the height. If
-// the point is under the curve, outside returns x and true. In layer 0 it returns a number from the
-// tail, with the sign of x, and true. If the point is rejected, ok is false.
+// outside decides whether to keep an x whose point can be above the curve. In layer 0 it returns a
+// number from the tail, with the sign of x, in place of x. In the other layers it draws the height
+// of the point and returns x. If the point is above the curve, ok is false.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true

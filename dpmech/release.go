@@ -189,7 +189,8 @@ func (m *Sum) Draw(noise *Noise, src *Stream) {
 }
 
 // use takes the noise for one release. It copies the noise share to dst and sets sum to zero. It
-// returns an error if the share was already used or belongs to another mechanism.
+// returns an error if the share was already used or belongs to another mechanism, or if dst or sum
+// has the wrong length or they share memory.
 func (m *Sum) use(noise *Noise, dst, sum []int64) error {
 	d := noise.drawn
 	if d == nil || d.of != m {

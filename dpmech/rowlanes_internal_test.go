@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnRows draws the arguments of a call of AddRows: a table x with rows of d numbers, a list of
+// drawnRows draws the arguments for a call to AddRows: a table x with rows of d numbers, a list of
 // row numbers with repetitions, and a slope for each row in the list. Some products of slope and
 // row are within the clip, and some exceed it.
 func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {

@@ -35,8 +35,8 @@ const (
 // A zigguratLayer is one layer of a discreteZiggurat. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
 	width uint64 // number of integers in the layer, below 2^48
-	// The point at position p of the layer, counted from 0, needs no height if (p − from) mod 2^64
-	// < span: it is under the curve at every height in the layer.
+	// If (p − from) mod 2^64 < span, the point at position p of the layer, counted from 0, is under
+	// the curve at every height in the layer. No height is then drawn.
 	from, span uint64
 	foot       uint64 // lower bound on yᵢ, the height at which layer i begins; at most i units too low
 	rise       uint64 // height yᵢ₊₁ − yᵢ of the layer, rounded down

@@ -54,8 +54,8 @@ func reach(sigma, height, bound float64) float64 {
 	return min(bound, math.Floor(sigma*math.Sqrt(-2*math.Log(height))))
 }
 
-// leastArea returns the area of a layer for which the last layer ends approximately at
-// the mode.
+// leastArea returns approximately the smallest area of a layer for which the layers reach up to the
+// mode, where f is 1.
 func leastArea(sigma, bound float64) float64 {
 	low := max(1, math.Sqrt(2*math.Pi)*sigma) / zigguratLayers / 2
 	high := low
@@ -73,7 +73,8 @@ func leastArea(sigma, bound float64) float64 {
 	return high
 }
 
-// top returns the height at which the highest layer ends if each layer has the given area.
+// top returns approximately the height at which the highest layer ends if each layer has the given
+// area. It stops at the first layer that ends at 1 or above.
 func top(area, sigma, bound float64) (height float64) {
 	for i := 0; i < zigguratLayers && height < 1; i++ {
 		height += area / (2*reach(sigma, height, bound) + 1)

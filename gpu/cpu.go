@@ -133,8 +133,8 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take is the work of one worker. It computes the sum of the next strip that no worker has taken,
-// until no strip is left.
+// take is the work of one worker. Until no strip is left, it takes the next strip that no worker
+// has taken and computes its sum.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1

@@ -131,8 +131,8 @@ func (o *emitter) reset(rows int) {
 	}
 }
 
-// layOut gives each number of a sparse contribution a slot. It returns the number of slots for one
-// draw.
+// layOut decides, for sparse contributions, at which slots the numbers of each leaf or component
+// begin. It returns the number of slots for one draw.
 func (o *emitter) layOut(p *plan) int {
 	next := 0
 	take := func(n int) int {

@@ -44,7 +44,8 @@ func TestAdminsConnect(t *testing.T) {
 	}
 }
 
-// leafOf returns a certificate template with the fields that the authority would set for p.
+// leafOf returns the fields that the authority would set in a certificate for p. Tests can change a
+// field before they sign the certificate.
 func leafOf(p Party) *x509.Certificate {
 	return &x509.Certificate{
 		NotBefore: today.Add(-Skew), NotAfter: end, URIs: []*url.URL{p.uri()},

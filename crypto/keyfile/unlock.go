@@ -54,7 +54,7 @@ const (
 // default of age, scrypt takes about a second and 256 MiB of memory. Tests use a smaller factor.
 var workFactor = 18
 
-// A material is what opens a lock: either a passphrase or age identities.
+// A material opens a lock. It is either a passphrase or a list of age identities.
 type material struct {
 	identities []age.Identity
 	passphrase string // empty if there are age identities
@@ -168,8 +168,8 @@ func (m material) recipients() (all []age.Recipient, err error) {
 	return all, nil
 }
 
-// explain returns an error that tells the operator why m did not open a lock file, and how to mend
-// this. err is the error from age.
+// explain returns an error that tells the operator why m did not open the lock file at path, and
+// names the remedy. err is the error from age.
 func (m material) explain(path string, err error) error {
 	var missing *plugin.NotFoundError
 	var mismatch *age.NoIdentityMatchError

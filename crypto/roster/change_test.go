@@ -13,13 +13,15 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// renewal returns a renewal that gives a party new keys but keeps its identity.
+// renewal returns a renewal of the entry of p with a new TLS key and a new encryption key. The
+// identity stays the same.
 func renewal(t testing.TB, p party) Renewal {
 	t.Helper()
 	return Renew(p.Identity, study, p.entry, entryOf(t, p.Identity, string(p.entry.Name), p.entry.Role))
 }
 
-// rotated returns a party with a new identity and new keys, and the renewal from p to this party.
+// rotated gives a party a new identity and new keys. It returns the party as it is afterwards, and
+// the renewal of its entry, signed by the identity of p.
 func rotated(t testing.TB, p party) (party, Renewal) {
 	t.Helper()
 	after := newParty(t, string(p.entry.Name), p.entry.Role)

@@ -73,9 +73,9 @@ const (
 	tagUse    = "tag"    // tag of a derived column
 )
 
-// derive returns a key for one use in one deal. It computes this key from the key of a pair
-// (HKDF-Expand of RFC 5869 with SHA-256). The info strings of different uses have different
-// lengths.
+// derive computes a key for one use in one deal from the key of a pair of clients (HKDF-Expand of
+// RFC 5869 with SHA-256). The info strings of different uses have different lengths, so they
+// differ.
 func (d dealing) derive(pair key, holder int, use string) []byte {
 	info := append([]byte("fedpvi/v1/"), use...)
 	info = append(info, d.plan[:]...)

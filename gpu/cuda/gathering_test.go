@@ -84,8 +84,8 @@ func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit
 	return visits, errs
 }
 
-// checkGathered computes each visit again by itself and compares the results. The visits whose
-// numbers are in bad are invalid: they must have failed instead.
+// checkGathered checks the results of gather. A visit whose number is in bad must have failed. Any
+// other visit must have the same result as when it is computed alone.
 func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	t.Helper()
 	for i, v := range visits {

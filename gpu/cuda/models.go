@@ -28,9 +28,9 @@ type Prior struct {
 	First, Second float64
 }
 
-// A Base contains the normal distributions with which q starts, one for each coordinate of θ. The
-// coordinates are independent. If the prior differs from this distribution, the objective includes
-// Share·log(prior/base), which is this problem's share of the prior.
+// A Base describes q before the first round of a study: the coordinates of θ are then independent
+// and normal, with the elements of Mean and SD. If the prior differs from this distribution, the
+// objective includes Share·log(prior/base), which is this problem's share of the prior.
 type Base struct {
 	Mean, SD []float64
 	Share    float64

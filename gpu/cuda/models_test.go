@@ -28,9 +28,10 @@ type play struct {
 	table    func(d Device, b Base) (*Table, error)
 }
 
-// normalBase sets the normal distributions of p.base, which q has at the start. The function prior
-// returns the mean and the sd for a coordinate's name. If the coordinate has a normal prior, these
-// must be the mean and the sd of the prior. Otherwise they should describe a wide distribution.
+// normalBase sets the normal distributions in p.base, and the share of the prior. The function
+// prior returns the mean and the sd for a coordinate's name. If the coordinate has a normal prior,
+// these must be the mean and the sd of the prior. Otherwise they should describe a wide
+// distribution.
 func (p *play) normalBase(share float64, prior func(name string) (mean, sd float64)) {
 	p.share = share
 	for _, name := range p.model.Names() {

@@ -14,8 +14,8 @@ type NetworkConfig struct {
 	Batch                  int // largest number of records in a batch
 	Private                bool
 
-	// Beta1, Beta2 and Epsilon are the decay rates and the ε of Adam. Scale is a factor by which
-	// gradients are multiplied.
+	// Beta1 and Beta2 are the decay rates of Adam, and Epsilon is its ε. Gradients are multiplied
+	// by Scale before Adam uses them.
 	Beta1, Beta2, Epsilon, Scale float64
 }
 

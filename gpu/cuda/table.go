@@ -66,8 +66,8 @@ type Table struct {
 	records, dim int
 	share        float64 // this problem's share of log(prior/base)
 	memory       uint64
-	// rows, outcomes, model and beyond are addresses of parts of memory, a block of the device's
-	// memory. beyond is the address of the priors, or 0 if the prior equals the [Base].
+	// rows, outcomes, model and beyond are addresses within the block of device memory that begins
+	// at memory. beyond is the address of the priors, or 0 if the prior equals the [Base].
 	rows, outcomes, model, beyond uint64
 	// shared returns the number of words of shared memory that the model needs in a block with the
 	// given number of threads.
@@ -75,7 +75,7 @@ type Table struct {
 	kept   *keptRecords // nil unless the table stays on the device
 }
 
-// A content is the numbers of a table, before they are copied to a device.
+// A content holds the numbers of a table before they are copied to a device.
 type content struct {
 	rows, outcomes, model []float64
 	priors                []uint64
