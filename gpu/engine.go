@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// Evaluator computes sums over rows of one table. Its buffers grow to the size of the largest
-// query. Afterwards it allocates no memory. It is not safe for concurrent use.
+// Evaluator computes log densities and their derivatives for the records of one table: sums over
+// records, and the contributions of single records. Its buffers grow to the size of the largest
+// query, and afterwards it allocates no memory. It is not safe for concurrent use.
 type Evaluator interface {
 	// Dim returns d, the dimension of θ.
 	Dim() int
@@ -28,8 +29,8 @@ type Evaluator interface {
 	HessianDiagonal(dst, theta []float64) error
 }
 
-// A Query holds the points and the records of an evaluation, and the rules by which contributions
-// are clipped.
+// A Query states at which points θ and for which records an [Evaluator] computes, and how it clips
+// the contribution of a record.
 type Query struct {
 	// Draws holds the points θ, at least one. If there are K draws, a record's contribution is the
 	// concatenation of its gradients at the K points, clipped as one vector.
@@ -39,10 +40,10 @@ type Query struct {
 	// Clip is the bound C on the L2 norm of a contribution. It is +Inf for no bound.
 	Clip float64
 	// Joint, if not nil, has a vector v for each draw. A record with gradient g then contributes
-	// [g; v∘g], where ∘ multiplies element by element. With θ = μ + s(ρ)∘ε and v = s′(ρ)∘ε this is
-	// the gradient with respect to (μ, ρ), which the published algorithms release. If Joint is nil
-	// (aligned gradients), a record contributes g alone, and the caller can compute v∘Σg from the
-	// sum Σg.
+	// the vector [g; v∘g], where ∘ multiplies element by element. Suppose that the draw is θ = μ +
+	// s(ρ)∘ε and that v = s′(ρ)∘ε. Then this contribution is the gradient with respect to (μ, ρ),
+	// which the published algorithms release. If Joint is nil (aligned gradients), a record
+	// contributes g alone, and the caller can compute v∘Σg from the sum Σg.
 	Joint [][]float64
 	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
 	// contribution before the clip. In the published algorithm this vector is the gradient of the
@@ -58,8 +59,8 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total holds the results of Sum other than the sum of gradients. They have no noise and must not
-// be released.
+// Total holds two further results of [Evaluator.Sum], besides the sum of gradients. Both have no
+// noise and must not be released.
 type Total struct {
 	// LogDensity is the sum of the records' log densities, averaged over the draws. It leaves out
 	// records whose log density is not finite.
@@ -147,8 +148,8 @@ func finite(v []float64) bool {
 	return true
 }
 
-// factor returns the factor that clips a contribution of the given squared norm to the norm clip.
-// The factor is 0 if the squared norm is not finite.
+// factor returns the number by which a contribution is multiplied so that its norm is at most clip.
+// squared is the squared norm of the contribution. If squared is not finite, factor returns 0.
 func factor(squared, clip float64) float64 {
 	switch {
 	case squared <= clip*clip && squared <= math.MaxFloat64:

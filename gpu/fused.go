@@ -8,11 +8,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// This file recognises generalised linear models. The program of such a model has one outcome, and
-// one argument of its density is x·β plus scalars that all records share. The other arguments are
-// constants or shared scalars. The fused kernel computes the linear predictor, the density and the
-// derivatives in one pass over a row. Package tape computes the same numbers node by node. Norms
-// and sums are computed by the same code in both cases.
+// This file finds out whether a program is a generalised linear model, and then evaluates it with a
+// fast fused kernel. The program of such a model has one outcome. One argument of the density of
+// the outcome, the linear predictor, is x·β plus scalars that all records share. The other
+// arguments are constants or shared scalars. The fused kernel computes the linear predictor, the
+// density and the derivatives in one pass over a row. Package tape computes the same numbers node
+// by node. Norms and sums are computed by the same code in both cases.
 
 // glm describes a program that is a generalised linear model.
 type glm struct {
@@ -51,8 +52,8 @@ func recognise(v *ir.Verified) *glm {
 	return g
 }
 
-// predictor reports whether node is a sum of shared scalars and at most one product of covariates
-// and coefficients. It records these terms in g.
+// predictor reports whether a node can be a linear predictor: a sum of scalars that all records
+// share and at most one product of covariates and coefficients. It records these terms in g.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {
@@ -84,9 +85,10 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns the fused kernel of a program, or nil if the program is not a generalised
-// linear model. It also returns nil if one node is used as two arguments of the density, because
-// the fused kernel cannot add the adjoints of two uses.
+// newGLMLanes returns the fused kernel of a program. It returns nil if the program is not a
+// generalised linear model, or if package tape has no fast code for the density. It also returns
+// nil if the density uses a shared scalar twice, because the fused kernel cannot add the
+// derivatives from two uses.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)
@@ -129,8 +131,8 @@ func (g *glm) repeats(v *ir.Verified) bool {
 	return false
 }
 
-// forward returns the log densities of a block of rows. In the same pass it computes the adjoints
-// of all leaves.
+// forward returns the log densities of a block of rows. In the same pass it computes the
+// derivatives of each log density with respect to the arguments of the density.
 func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)
@@ -156,8 +158,8 @@ func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	return slope
 }
 
-// predict computes the linear predictor and the outcomes of a block, and gives the density its
-// arguments.
+// predict prepares a block of rows for the evaluation of the density: it computes the linear
+// predictor of each row, copies the outcomes, and sets the arguments of the density.
 func (k *glmLanes) predict(m *ir.Verified, rows []int32) {
 	n := len(rows)
 	eta, y := k.eta[:n], k.outcome[:n]

@@ -58,10 +58,10 @@ func difference(theta []float64, i int, f func() float64) float64 {
 	return (up - down) / (2 * h)
 }
 
-// The test compares norms, clipped sums, values and contributions to a sink with gradients that
-// the plain evaluator computes record by record. Points, rows and group indices are random. The
-// test covers one draw and several draws, the aligned and the joint mode, and queries with and
-// without a vector inside the clip.
+// The test compares sums, densities and contributions of the engine with those of a simple
+// evaluator ([materialised]), which computes the gradient of one record at a time. Points, rows and
+// group indices are random. The test covers one draw and several draws, queries with and without
+// the vector Joint, and queries with and without the vector Inside.
 func TestSumsAgainstMaterialised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -83,8 +83,8 @@ func TestSumsAgainstMaterialised(t *testing.T) {
 	}
 }
 
-// randomQuery returns a random query. Many queries have a finite clip. Some are joint, and some add
-// a vector inside the clip.
+// randomQuery returns a query with random points and a random batch. Many queries have a finite
+// clip. Some have the vector Joint, and some have the vector Inside.
 func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	q := &Query{Clip: math.Exp(2 * rng.NormFloat64())}
 	vector := func(n int) []float64 {

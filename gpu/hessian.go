@@ -70,18 +70,18 @@ func (e *cpu) sumHessian(sum hessianSum, theta []float64) error {
 
 // hessian computes sums of records' Hessians.
 //
-// A record reads shared values at few places, the leaves. The outputs of the leaves are numbers u,
-// and the log density of the record is a function of them. Each output is a linear function of the
-// elements of a table. Let v_c = ∂u_c/∂θ be the gradient of output c. Let a and H be the gradient
-// and the Hessian of the log density with respect to the outputs. Then the Hessian with respect to
-// θ is
+// The log density of a record depends on θ only through few numbers u, which the record reads from
+// tables of shared values. A node at which a record reads such numbers is a leaf, and the numbers
+// are the outputs of the leaf. Each output is a linear function of the elements of a table. Let v_c
+// = ∂u_c/∂θ be the gradient of output c. Let a and H be the gradient and the Hessian of the log
+// density with respect to the outputs. Then the Hessian with respect to θ is
 //
 //	Σ_cc' H_cc' v_c v_c'ᵀ + Σ_c a_c ∂²u_c/∂θ².
 //
 // H is computed by central differences of a, which take two evaluations for each output. Outputs
-// that are terms of one sum have equal adjoints, so they count as one output, which is called a
-// channel. The number of evaluations therefore does not depend on the dimension of θ. The relative
-// error is about 1e-9.
+// that are terms of one sum have equal derivatives a_c, called adjoints. They count as one output,
+// which is called a channel. The number of evaluations therefore does not depend on the dimension
+// of θ. The relative error is about 1e-9.
 type hessian struct {
 	p       *plan
 	table   *model.Table
@@ -92,26 +92,29 @@ type hessian struct {
 	outputs  [][]int    // channel of each output of each leaf
 	products []*leaf    // leaves whose tables multiply vectors that depend on parameters
 
-	// linear[i] holds the gradient with respect to θ of each element of the table at node i. The
-	// map contains only tables whose elements are not coordinates of θ.
+	// linear[i] holds the gradients with respect to θ of the elements of the table at node i, one
+	// for each element. The map contains only tables whose elements are not themselves coordinates
+	// of θ.
 	linear map[int][][]segment
-	// weights[i] holds the adjoints of each element of the table at node i, summed over the
-	// records. The map contains only tables whose elements are not coordinates of θ.
+	// weights[i] holds, for each element of the table at node i, the derivative of the summed log
+	// density with respect to the element. The map contains only tables whose elements are not
+	// themselves coordinates of θ.
 	weights map[int][]float64
 
-	// adjoints holds the adjoint of each channel, for each record of the block. above and below
-	// hold the adjoints after a small step of the current channel up and down. [hessian.shifted]
-	// then replaces the values in above with derivatives.
+	// adjoints[c][l] holds the adjoint of channel c for record l of the block. above and below hold
+	// the adjoints after the current channel has moved up and down by a small step.
+	// [hessian.shifted] then replaces the values in above with derivatives.
 	adjoints, above, below [][]float64
 	step                   []float64 // change of the current channel, for each record of the block
-	// derivatives of the vectors that the tables of products multiply, with respect to the current
-	// channel
+	// vectors[k] holds the derivative with respect to the current channel of the vector that the
+	// table of products[k] multiplies.
 	vectors  [][]float64
 	segments [block][]segment
 	starts   [block][]int // index of the first segment of each channel, for each record
 	arena    []float64
 	sum      hessianSum
-	// gradients of the sum of all tables, weighted with weights, at two points
+	// gradients of Σ weight·element, over the elements of all tables in weights, at two points
+	// close to θ
 	gradients [2][]float64
 	at        []float64 // point at which curve computes one of the gradients
 }
@@ -206,8 +209,8 @@ func (h *hessian) begin(theta []float64) {
 	}
 }
 
-// elementwise returns the gradients of a table's elements, each of which is a function of one
-// coordinate.
+// elementwise returns the gradient with respect to θ of each element of a table in which element e
+// depends only on coordinate f.base+e. slope[e] is the derivative of element e.
 func elementwise(f *leaf, slope []float64) [][]segment {
 	rows := make([][]segment, f.size())
 	for e := range rows {
@@ -216,8 +219,8 @@ func elementwise(f *leaf, slope []float64) [][]segment {
 	return rows
 }
 
-// runs divides a gradient into segments. The coordinates of a segment are consecutive, and its
-// values are not zero. values[k] belongs to coordinate coords[k].
+// runs divides a sparse gradient into segments of consecutive coordinates, and leaves out zeros.
+// values[k] belongs to coordinate coords[k].
 func runs(coords []int32, values []float64) (out []segment) {
 	for from := 0; from < len(values); {
 		if values[from] == 0 {
@@ -234,9 +237,9 @@ func runs(coords []int32, values []float64) (out []segment) {
 	return out
 }
 
-// add processes a block of rows. It adds the first term in the formula of [hessian], and adds the
-// adjoints of the rows to the weights of the second term. It returns false if a log density is not
-// finite.
+// add adds the Hessians of a block of records, as far as they come from the first sum in the
+// formula of [hessian]. For the second sum it only adds the adjoints of the records to h.weights.
+// It returns false if a log density is not finite.
 func (h *hessian) add(rows []int32) bool {
 	if !h.evaluate(rows, h.adjoints) {
 		return false
@@ -337,8 +340,8 @@ func (h *hessian) addRecord(l, c int) {
 	}
 }
 
-// addProducts adds the second derivatives of products Wx of a table W and a vector x that depends
-// on channel c: the derivatives with respect to an element of W and to channel c.
+// addProducts adds second derivatives of products Wx, where W is a table and x is a vector that
+// depends on channel c. These are the derivatives with respect to an element of W and to channel c.
 func (h *hessian) addProducts(rows []int32, c int) {
 	for k, f := range h.products {
 		for j := range f.cols {
@@ -385,8 +388,9 @@ func (h *hessian) lay(rows []int32) {
 	}
 }
 
-// layOutput appends the gradient of output o of a leaf to the segments of record l, and adds
-// adjoint to the weights of the table.
+// layOutput appends the gradient with respect to θ of output o of a leaf to the segments of record
+// l. Unless the elements of the leaf's table are themselves coordinates, it also adds adjoint,
+// times the derivative of the output with respect to each element, to the weight of that element.
 func (h *hessian) layOutput(f *leaf, l, row, o int, adjoint float64) {
 	switch f.op {
 	case ir.Global:
@@ -434,8 +438,8 @@ func (h *hessian) layElement(f *leaf, l, e int, adjoint float64) {
 	}
 }
 
-// factors returns the vector that multiplies the table at a leaf, for record l of the block. row is
-// the row of this record.
+// factors returns the vector by which the table of leaf f is multiplied in record l of the block.
+// row is the number of this record in the table of records.
 func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	if f.onTable {
 		return h.table.Nodes[f.other][row*f.cols:][:f.cols]
@@ -447,10 +451,10 @@ func (h *hessian) factors(f *leaf, l, row int) []float64 {
 	return h.arena[at:len(h.arena):len(h.arena)]
 }
 
-// bend adds the second derivatives of tables, weighted with the adjoints of all records. This is
-// the second term of the Hessian in the formula of [hessian]. In some tables each element is a
-// function of one coordinate. bend computes the derivatives with respect to the coordinates of all
-// these tables at once, and the derivatives with respect to other coordinates one by one.
+// bend adds the second sum of the formula of [hessian], which contains the second derivatives of
+// table elements, weighted with h.weights. In some tables each element is a function of one
+// coordinate. bend computes the derivatives with respect to the coordinates of all these tables at
+// once, and the derivatives with respect to other coordinates one by one.
 func (h *hessian) bend(theta []float64) {
 	var own []int
 	for _, f := range append(slices.Clone(h.p.alone), slices.Concat(h.p.merged...)...) {
@@ -480,11 +484,12 @@ func (h *hessian) bend(theta []float64) {
 	}
 }
 
-// curve computes second derivatives of the weighted sum of all tables by central differences. It
-// moves theta by a step up and by a step down in all the given coordinates, and writes the
-// difference of the two gradients to h.gradients[0]. It divides an element that belongs to a given
-// coordinate by twice the step of this coordinate. If only one coordinate is given, it divides all
-// elements by twice its step, which gives a column of the Hessian.
+// curve computes second derivatives of Σ weight·element, over the elements of all tables in
+// h.weights, by central differences. It moves the given coordinates of theta up by a step and then
+// down by a step, all at the same time, and computes the gradient at both points. It divides the
+// difference of the gradients by twice the step and writes the quotient to h.gradients[0]. With
+// several coordinates, only the elements of these coordinates are divided, each by twice its own
+// step. With one coordinate, all elements are divided, which gives a column of the Hessian.
 func (h *hessian) curve(theta []float64, coords []int) {
 	copy(h.at, theta)
 	for side, g := range h.gradients {

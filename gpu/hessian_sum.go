@@ -6,7 +6,8 @@ type hessianSum interface {
 	pair(a, b segment, w float64)
 	// square adds w·aaᵀ.
 	square(a segment, w float64)
-	// element adds x/2 to element (i, j) and x/2 to element (j, i). If i = j, it adds x in total.
+	// element adds x/2 to element (i, j) and x/2 to element (j, i) of the sum. If i = j, both are
+	// the same element, so it adds x.
 	element(i, j int, x float64)
 }
 

@@ -81,9 +81,9 @@ func randomProgram(t *rapid.T) *model.Model {
 	return m
 }
 
-// The test checks that a record whose gradient is not finite, and which therefore contributes
-// zero, has no effect on later records. The model multiplies rows by a shared vector, and the
-// first row overflows.
+// The test checks that a record with a gradient that is not finite has no effect on later records.
+// Such a record contributes zero. The model multiplies a row by a vector that all records share,
+// and in the first row the product overflows.
 func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	b := model.NewBuilder("trace")
 	y, x := b.Real("y", -1, 1), b.Real("x", -1e300, 1e300)

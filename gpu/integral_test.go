@@ -84,8 +84,8 @@ func (e effect) exact(y, trials, mu, sigma float64) float64 {
 
 const effectRecords = 6
 
-// records draws mu, sigma and some records, and returns the records as columns of the model. The
-// function latent draws the latent u of one record.
+// records draws parameters mu and sigma and some records with these parameters. It returns the
+// records as columns for the model. The function latent draws the latent u of one record.
 func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, sigma float64, columns [][]float64) {
 	mu, sigma = 1.5*r.NormFloat64(), .05+2.95*r.Float64()
 	columns = make([][]float64, 2)
@@ -97,8 +97,9 @@ func (e effect) records(r *rand.Rand, latent func(r *rand.Rand) float64) (mu, si
 	return mu, sigma, columns
 }
 
-// errors draws records n times, and returns the errors of their integrals with 15 and with 31
-// points, each in increasing order.
+// errors measures how far the log densities from quadrature rules of 15 and 31 points are from the
+// exact ones, for n random sets of records. few has the errors with 15 points and many those with
+// 31, in increasing order.
 func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (few, many []float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(30, 6))
@@ -122,9 +123,10 @@ func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (
 	return all[0], all[1]
 }
 
-// The test checks that the error of an integral with 15 points is at most 2e-3, with a median of at
-// most 1e-6, and that the largest error with 31 points is at least ten times smaller. The bounds
-// also hold for latents that are up to 6 sds from their mean.
+// The test checks the accuracy of the log density of a record with a quadrature rule of 15 points:
+// the largest error must be below 2e-3 and the median error below 1e-6. With 31 points the largest
+// error must be at least ten times smaller. The same bounds must hold if latents are up to 6
+// standard deviations from their mean.
 func TestIntegralAgainstGrid(t *testing.T) {
 	for name, e := range effects {
 		for where, latent := range map[string]func(r *rand.Rand) float64{

@@ -9,8 +9,9 @@ import (
 
 const block = ir.Block
 
-// A lanes evaluates a batch, one block of rows at a time. Within its buffers, the elements that
-// belong to one row are called a lane. Each strip of a batch has its own lanes.
+// A lanes computes the log densities and clipped gradients of a batch, one block of rows at a time.
+// Within its buffers, the elements that belong to one row are called a lane. Each strip of a batch
+// has its own lanes.
 type lanes struct {
 	p       *plan
 	table   *model.Table
@@ -21,8 +22,8 @@ type lanes struct {
 	scaled  [block]float64
 	all     [block]int32 // row numbers of the block, used if the batch has all rows
 	weight  float64      // sum of the clip factors of the records that were added so far
-	// If unbounded is true, the norms of contributions are not needed. A record with an infinite
-	// norm is then not refused.
+	// If unbounded is true, only the sink clips contributions, so their norms are not needed here.
+	// A record whose norm is infinite is then not refused.
 	unbounded bool
 	total     Total
 }
@@ -60,8 +61,8 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block of rows at all draws. If want is true, it also computes the gradients,
-// and leaves the clip factor of each record in n.squared.
+// norms adds the log densities of a block of rows, averaged over the draws, to the totals. If want
+// is true, it also computes the gradients and writes the clip factor of each record to n.squared.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows
@@ -133,8 +134,9 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	}
 }
 
-// factors replaces squared norms by clip factors, and adds the log densities of the block to the
-// totals. It returns true if it refused a record because a number was not finite.
+// factors replaces each squared norm by the clip factor of the record, and adds the log densities
+// to the totals. A record with a squared norm or a log density that is not finite is refused: it
+// gets the factor 0 and is only counted. factors reports whether it refused a record.
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
@@ -153,8 +155,8 @@ func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused 
 	return refused
 }
 
-// scrub sets the values of refused records to zero. Otherwise values that are not finite,
-// multiplied by the clip factor 0, would give NaN.
+// scrub sets the adjoints, gradients and computed values of refused records to zero. Without this,
+// numbers that are not finite, multiplied by the clip factor 0, would put NaN into the sums.
 func (n *lanes) scrub(draws int) {
 	for l := range n.rows {
 		if n.squared[l] != 0 {
@@ -212,9 +214,10 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish applies the chain rule to tables in which each element is a function of one coordinate: it
-// multiplies each sum of adjoints by ∂element/∂coordinate. It can do so after the summation,
-// because only one leaf adds to these coordinates.
+// finish turns sums of derivatives with respect to the elements of a table into sums of derivatives
+// with respect to θ. It treats only tables that one leaf reads and in which each element is a
+// function of one coordinate, and multiplies each sum by ∂element/∂coordinate. This factor is the
+// same for all records, so it can be applied to the sum.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {
@@ -227,5 +230,6 @@ func (ld *laneDraw) finish(p *plan, w *draw) {
 	}
 }
 
-// lane returns element e of a node's values or adjoints for the first k records of the block.
+// lane returns element e of the values or adjoints of a node, for the first k records of the block.
+// b has block numbers for each element.
 func lane(b []float64, e, k int) []float64 { return b[e*block : e*block+k : e*block+k] }

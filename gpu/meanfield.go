@@ -49,12 +49,13 @@ type MeanFieldOptions struct {
 	// respect to m. The gradient with respect to ρ is s′∘ε times that gradient, so it can be
 	// computed from the released sum.
 	Joint bool
-	// Preconditioned divides the gradient with respect to ρ by s′ = ds/dρ before the clip, and
-	// multiplies it by s′ after the noise. Otherwise this gradient would be small compared with the
-	// noise if s is small. Preconditioned requires Joint.
+	// If Preconditioned is true, the gradient with respect to ρ is divided by s′ = ds/dρ before the
+	// clip, and multiplied by s′ after the noise was added. Otherwise, where s is small, this
+	// gradient would be small compared with the noise. Preconditioned requires Joint.
 	Preconditioned bool
-	// Inside adds the gradient of −KL(q ‖ cavity), divided by Records, to every record's
-	// contribution before the clip, as the published algorithm does. Inside requires Joint.
+	// If Inside is true, the gradient of −KL(q ‖ cavity), divided by Records, is added to the
+	// contribution of every record before the clip, as in the published algorithm. Inside requires
+	// Joint.
 	Inside  bool
 	Records float64
 	// Clip is the bound on the norm of a record's contribution. +Inf means no bound.
@@ -65,8 +66,8 @@ type MeanFieldOptions struct {
 	// CavityMean and CavityPrecision are the mean and the precision of the cavity in each
 	// coordinate.
 	CavityMean, CavityPrecision []float64
-	// Optimiser changes (m, ρ), which has two numbers for each coordinate of θ. The run has Steps
-	// steps, and Schedule gives the size of each.
+	// Optimiser moves the point (m, ρ), which has two numbers for each coordinate of θ. A run has
+	// Steps steps, and Schedule gives the size of each step.
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int
@@ -151,9 +152,9 @@ func (o *MeanFieldOptions) check(d int) error {
 	return nil
 }
 
-// Next draws ε, and returns the query for the gradients of the batch's records at θ = m + s∘ε.
-// normals must fill a slice with independent standard normal numbers. ε need not be secret. The
-// query is valid until the next call of Next.
+// Next begins a step: it draws ε and returns the query for the gradients of the records of the
+// batch at θ = m + s∘ε. The function normals must fill dst with independent standard normal
+// numbers. ε need not be secret. The query is valid until the next call to Next.
 func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	for i, rho := range r.point[r.d:] {
 		r.sd[i], r.slope[i] = r.o.Link.apply(rho)
@@ -214,8 +215,9 @@ func (o *MeanFieldOptions) Averages(t int) bool {
 	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }
 
-// addData adds the gradient of the expected log likelihood, multiplied by scale, to r.gradient. sum
-// is the noisy sum of contributions.
+// addData adds the data's part of the gradient with respect to (m, ρ) to r.gradient. sum is the
+// noisy sum of contributions, and scale converts it to the gradient of the expected log likelihood
+// of all records.
 func (r *MeanField) addData(sum []float64, scale float64) {
 	one := len(sum) / len(r.epsilon)
 	for k, epsilon := range r.epsilon {

@@ -1,8 +1,7 @@
 package gpu
 
-// This file computes the norms of gradients if a record uses several elements of one table, or one
-// element twice. The contributions of a record to the same element are added before they are
-// squared.
+// This file computes the norms of gradients where one record may use the same element of a table
+// more than once. The contributions of a record to one element are added before they are squared.
 
 // An entry is the number that one leaf adds to a record's gradient with respect to one coordinate.
 // A leaf is a place where a record reads shared values.
@@ -15,7 +14,7 @@ type entry struct {
 // (plan.merged). A record uses few coordinates of such a component, so its gradient is stored as a
 // list of entries: the coordinates that the record uses, with their values.
 type mergeScratch struct {
-	entries [][]entry // entries of each component; the entries of record l begin at index l·width
+	entries [][]entry // entries of each component; those of record l begin at index l·width of the component
 	count   [][]int   // number of different coordinates of each record, for each component
 	width   []int
 }

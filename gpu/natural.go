@@ -5,16 +5,18 @@ import (
 	"math"
 )
 
-// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural gradient. This
-// is the gradient times the inverse of q's Fisher information. The inverse is s² for m and ½(s/s′)²
-// for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). Natural has no state.
+// Natural is an optimiser that moves the parameters (m, ρ) of a Gaussian q = N(m, diag s²) with s =
+// s(ρ) along the natural gradient. The natural gradient is the gradient times the inverse of the
+// Fisher information of q. In each coordinate the inverse is s² for m and ½(s/s′)² for ρ (Amari,
+// "Natural Gradient Works Efficiently in Learning", 1998). Natural has no state.
 //
 // In the metric of the Fisher information, a step in one coordinate has the length
 //
 //	√(Δm²/s² + 2(s′Δρ/s)²).
 //
-// A step that is longer than reach is shortened. If q is wide compared with the likelihood, the
-// natural gradient is very long, and the noise would contribute as much to the step as the data.
+// A step that is longer than reach is shortened to that length. Without this limit, a q that is
+// wide compared with the likelihood would have a very long natural gradient, and noise would
+// contribute as much to the step as the data.
 type Natural struct {
 	link  Link
 	reach float64
@@ -47,7 +49,7 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// shorten returns the point in the direction of (x, y) at the given distance from 0. x and y may be
+// shorten returns the vector of the given length that has the direction of (x, y). x and y may be
 // infinite.
 func shorten(x, y, distance float64) (float64, float64) {
 	largest := max(math.Abs(x), math.Abs(y))

@@ -10,7 +10,8 @@ import (
 )
 
 // A leaf is a node of the program at which a record reads values that all records share. The
-// gradient of a record follows from the adjoints of its leaves.
+// gradient of a record can be computed from the derivatives of its log density with respect to its
+// leaves, which are called adjoints.
 type leaf struct {
 	index int // index in the list of all leaves
 	node  int
@@ -33,14 +34,16 @@ func (f *leaf) size() int { return f.rows * f.cols }
 // the coordinate to.
 type span struct{ from, to int }
 
-// A plan describes how the gradients of a program are computed. Leaves that depend on the same
-// coordinates form a component, so two components share no coordinate.
+// A plan describes how the gradients of a program are computed. It divides the leaves into
+// components: leaves that depend on the same coordinates of θ are in the same component, so two
+// components share no coordinate.
 type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone holds the leaves that form a component by themselves and whose table elements each
-	// depend on one coordinate. The norm of the gradient of such a component has a closed form.
+	// alone holds the leaves that are the only leaf of their component, if each element of their
+	// table depends on one coordinate. The norm of the gradient of such a component has a closed
+	// form.
 	alone []*leaf
 	// merged holds the components that consist of several leaves, if all of them select elements of
 	// tables by index. A record uses few of the coordinates of such a component. Its contributions
@@ -124,9 +127,9 @@ func (p *plan) addComponent(shared *model.Shared, members []*leaf, support []spa
 	return nil
 }
 
-// A coordinate describes how the elements of a shared node depend on θ. If ok is true, each element
-// i is a function of coordinate base+i alone. If same is true, each element i equals coordinate
-// base+i.
+// A coordinate describes how the elements of a node that all records share depend on θ. If ok is
+// true, each element i is a function of coordinate base+i alone. If same is true, each element i
+// equals coordinate base+i.
 type coordinate struct {
 	base     int
 	ok, same bool
@@ -153,8 +156,8 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// stacked returns the coordinate of a vector that is stacked from scalars. The coordinate is valid
-// if the scalars are consecutive coordinates.
+// stacked describes how a vector that consists of the scalars args depends on θ. The result has ok
+// true only if the scalars are consecutive coordinates of θ.
 func stacked(out []coordinate, args []int) coordinate {
 	first := out[args[0]]
 	for k, a := range args {
@@ -165,9 +168,9 @@ func stacked(out []coordinate, args []int) coordinate {
 	return first
 }
 
-// mapped returns the coordinate of the result of an elementwise operation: the coordinate of the
-// only argument that is not constant. It is not valid if several arguments are not constant, or if
-// the argument is a scalar that is combined with several elements.
+// mapped describes how the result of an elementwise operation depends on θ: in the same way as the
+// only argument that is not constant, but through a function. The result has ok false if several
+// arguments are not constant, or if this argument is a scalar and the result has several elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0
@@ -274,8 +277,8 @@ func overlap(a, b []span) bool {
 type denseLayout struct {
 	leaves []*leaf
 	coords []int32 // coordinates of the component in ascending order
-	// paths has a path for each table whose elements are not single coordinates. A gradient is
-	// first computed with respect to the elements of the table. The Jacobian of the path then
+	// paths has a path for each table whose elements are not single coordinates of θ. A gradient is
+	// first computed with respect to the elements of such a table. The Jacobian of the path then
 	// converts it to a gradient with respect to the coordinates.
 	paths  []*tape.Path
 	tables []int // for each path, the node of its table

@@ -24,9 +24,9 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// The test compares the contributions that a RowSink receives, as slopes times rows, with the
-// contributions that another sink receives. It uses batches of several sizes and orders, and some
-// records whose density is not finite.
+// The test checks that a RowSink, which receives each contribution as a slope and a row, gets the
+// same contributions as a sink of whole vectors. It uses batches of several sizes and orders, and
+// some records whose density is not finite.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

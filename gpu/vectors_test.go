@@ -23,10 +23,9 @@ func (s *vectorCollect) AddVectors(values []float64) error {
 	return nil
 }
 
-// For every kind of query, the test compares two sinks: a VectorSink, which receives many
-// contributions in one call, and a sink that receives them one by one. If records use few
-// coordinates, the engine must not call the VectorSink with many vectors, unless the query adds a
-// vector inside the clip.
+// The test checks that a VectorSink, which receives many contributions in one call, gets the same
+// contributions as a sink that receives them one by one. If records use few coordinates, the engine
+// must not pass many vectors at once, unless the query adds a vector inside the clip.
 func TestVectorsAreContributions(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A crew is a group of goroutines, called workers, that run jobs of many tasks. The calling
-// goroutine is the first worker. Running a job allocates no memory.
+// A crew is a group of goroutines, called workers, that divide the tasks of a job among themselves.
+// The calling goroutine is the first worker. Running a job allocates no memory.
 type crew struct {
 	job   func(worker, task int)
 	tasks int64

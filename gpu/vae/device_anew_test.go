@@ -10,11 +10,11 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An unfree is a device that computes the steps of a plan, but fails when it frees the plan's
-// memory.
+// An unfree is a device that computes the steps of a plan correctly, but returns an error when
+// memory is freed afterwards.
 type unfree struct {
 	cuda.Device
-	after int // number of calls of Free before the failure
+	after int // number of calls to Free before the failure
 }
 
 func (u *unfree) Free(memory uint64) error {

@@ -54,7 +54,8 @@ func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ..
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// These are the indices of words of a plan that the tests change.
+// These constants are the positions of the words that the tests change in a plan, as it is written
+// to the device.
 const (
 	recordsWord = 1
 	limitWord   = 6
@@ -66,7 +67,8 @@ const (
 	planHead    = layersWord + 5*256
 )
 
-// onPlans returns a function that applies change to the words of the scene's plans.
+// onPlans returns a function for faulty.write. It calls change on the words of the plans of the
+// scene, and leaves other data unchanged.
 func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	return func(words []uint64) {
 		if len(words) > planHead && words[0] <= 2 && words[recordsWord] == uint64(s.records) && words[2] == uint64(s.steps) {
@@ -75,8 +77,9 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	}
 }
 
-// The test checks that the comparison with the CPU finds each fault of a device: no clip, too large
-// a clip, different noise, too little or no noise, different batches, and no update of the weights.
+// The test checks that [scene.differences], which compares a device with the CPU, finds each of
+// these faults of a device: no clip, too large a clip, different noise, too little or no noise,
+// different batches, and no update of the weights.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
@@ -105,10 +108,10 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// The test increases the slack of a plan, so that the device leaves some samples of the noise
-// undecided. dpmech must decide these samples, and the device must compute the steps again with the
-// decisions. The weights must have the same bits as without undecided samples. With a very large
-// slack, the device must fail.
+// The test increases the slack of a plan, which bounds the error of the noise density, so that the
+// device leaves some samples of the noise undecided. dpmech must decide these samples, and the
+// device must then compute the steps again with the decisions. The weights must have the same bits
+// as without undecided samples. With a very large slack, the device must fail.
 func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	s := scenes[3]
 	take := func(d cuda.Device, tr *Trainer) error {

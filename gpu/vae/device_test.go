@@ -46,8 +46,8 @@ var scenes = []scene{
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 	{Shape{5, 3, 1}, 100_000, poisson(2e-4), 40, 3, 20, 0.06, 0},
-	// In the remaining scenes the matrix product adds only the first records of a batch. The other
-	// records are added one by one.
+	// In the remaining scenes some batches have more records than the matrix product adds. The
+	// records beyond this number are added one by one.
 	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
@@ -123,7 +123,8 @@ func (s scene) mostInBatch(t testing.TB) int {
 	return max(1, sampler.MaxBatch())
 }
 
-// take computes the steps of a plan on the trainer's device and returns the noisy sums.
+// take computes the steps of a plan on the trainer's device and returns the noisy sums. places is
+// the number of sums in a step. If it is 0, take returns nil.
 func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	t.Helper()
 	adam := tr.adam
@@ -145,8 +146,8 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	return releases
 }
 
-// A watched is a plan that keeps its releases, rounded to whole lattice steps, in the order of the
-// plan's samples.
+// A watched is a plan that keeps each noisy sum that it releases, in whole lattice steps. The sums
+// have the order in which the plan numbers its samples of noise.
 type watched struct {
 	*dpmech.ProductPlan
 	places   int
@@ -175,10 +176,11 @@ func (w *watched) Release(i int, dst []float32) error {
 	return err
 }
 
-// differences computes a plan twice: on the device, and with dpmech and the CPU's network, which
-// share no code with the kernels. It returns an error if a noisy sum differs by more than a step of
-// the lattice plus 1e-5 times the clip times the number of records in the batch, or if a moment or
-// a weight differs by 1e-5 or more. For an empty batch the noisy sums must be equal.
+// differences computes a plan twice: on the device, and on the CPU with dpmech and the network of
+// this package, which share no code with the kernels. It returns an error if the results differ. A
+// noisy sum may differ by one lattice step plus 1e-5 times the clip times the number of records in
+// the batch. Moments and weights must differ by less than 1e-5. For an empty batch the noisy sums
+// must be equal, up to the rounding of the CPU's float32.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -238,8 +240,8 @@ func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// moved returns how much a device's sum changes when a record is replaced and the noise stays the
-// same, in units of the sensitivity.
+// moved replaces one record of the scene, runs the steps on the device again with the same noise,
+// and returns the Euclidean distance between the two results, divided by the sensitivity.
 func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	t.Helper()
 	m := s.mechanism(t)

@@ -93,7 +93,8 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	return n, nil
 }
 
-// turn updates the transpose of a layer's weights for the rows with indices in [from, to).
+// turn copies the rows [from, to) of a layer's weights to the transposed weights, which the
+// backward pass uses. The first layer has no transposed weights.
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
 		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))

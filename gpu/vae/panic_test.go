@@ -8,7 +8,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A putting is a plan that keeps the gradient of each record in the last step.
+// A putting is a plan that keeps a copy of the gradient that each record adds to the sum of the
+// current step.
 type putting struct {
 	*dpmech.ProductPlan
 	batch []uint32

@@ -5,18 +5,18 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is the largest number of records in a pass through the network. This number of
-// records fills whole tiles of the matrix product and fits in a cache.
+// recordsAtOnce is the largest number of records that a pass sends through the network together. It
+// fills whole tiles of the matrix product, and the matrices fit in a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
-// A pass computes the forward and the backward pass of some records through the network. Each
-// matrix has a row for each record and is padded to whole tiles. The inputs of a layer end with a 1
-// for the bias.
+// A pass computes the outputs and the gradients of the network for a few records together. Each of
+// its matrices has a row for each record and is padded to whole tiles. The inputs of a layer end
+// with a 1, which multiplies the biases.
 type pass struct {
 	of *Network
 	in [layers]matrix // inputs of each layer, ending with the constant 1 that multiplies the biases
-	// outputs of each layer; the backward pass replaces each output by the derivative of the loss
-	// with respect to it
+	// out holds the outputs of each layer. The backward pass replaces each output by the derivative
+	// of the loss with respect to this output.
 	out      [layers]matrix
 	slope    [layers]matrix // derivatives of each layer's activation function, softplus or logistic
 	back     [layers]matrix // derivatives of the loss with respect to the inputs of each layer
@@ -73,8 +73,8 @@ func (p *pass) multiply(l, records int) {
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
 }
 
-// bend applies softplus to the outputs of hidden layer l, and writes the results as inputs of the
-// next layer.
+// bend applies softplus to the outputs of hidden layer l, and writes the results as inputs of layer
+// l+1. It also writes the derivatives of softplus to p.slope[l].
 func (p *pass) bend(l, records int) {
 	for i := range records {
 		math32.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
@@ -142,9 +142,9 @@ func (p *pass) pull(l, records int) {
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend computes the derivatives of the loss with respect to the outputs of hidden layer l before
-// softplus. It multiplies the derivatives with respect to the values of softplus by the derivatives
-// of softplus.
+// unbend carries derivatives of the loss back through softplus in hidden layer l. It multiplies the
+// derivatives with respect to the values of softplus, which are the inputs of layer l+1, by the
+// derivatives of softplus.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)

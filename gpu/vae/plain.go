@@ -24,7 +24,8 @@ type Plain struct {
 	parts   []dpmech.ProductPart
 }
 
-// partRows is the number of rows of a layer in each part, the unit in which sums are released.
+// partRows is the number of rows of a layer's weights in a part. The sum of gradients is released
+// part by part.
 const partRows = 4 * math32.TileRows
 
 // NewPlain returns sums of gradients over batches. The sums have no noise, and no gradient is

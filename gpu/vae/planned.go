@@ -8,9 +8,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Planned is a plan of steps. It determines the batches, random numbers and noise of the steps in
-// advance, so a device and the CPU compute the same steps. A Planned is a [dpmech.ProductPlan] or a
-// [PlannedPlain].
+// Planned fixes the batches, random numbers and noise of several steps in advance, so that a device
+// and the CPU compute the same steps. A Planned is a [dpmech.ProductPlan] or a [PlannedPlain].
 type Planned interface {
 	Sums
 	cuda.NetworkPlan
@@ -134,8 +133,9 @@ func (t *Trainer) push() error {
 	return nil
 }
 
-// each calls visit for every weight. layer is the weight's layer, at is the weight's index in the
-// device's array, and place is its index in the layer's panels.
+// each calls visit for every weight of the network. layer is the layer of the weight, at is the
+// index of the weight in the device's array, and place is its index in the panels of the layer (see
+// [math32.Panels]).
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {

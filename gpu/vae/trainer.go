@@ -33,7 +33,7 @@ type Trainer struct {
 	// random streams, one for each tile of a batch, so that the number of workers does not affect
 	// results
 	streams []*dpmech.Stream
-	order   []int // the parts of a release, the largest first, so that workers finish at about the same time
+	order   []int // indices of the parts in which a sum is released, the largest part first, so that workers finish at about the same time
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels
@@ -143,10 +143,11 @@ func (t *Trainer) cut() {
 	}
 }
 
-// takeChunk computes the gradients of a chunk of the batch and passes them to the sums. If the
-// computation of a record panics, this record adds zero, and the other records of its chunk are
-// computed again, one by one. They then use new random numbers, or the same ones if the steps
-// belong to a plan. Either way, their results do not depend on the record that panicked.
+// takeChunk computes the gradients of the records in a chunk of the batch and passes them to
+// t.sums. If the computation of a record panics, this record adds zero, and the other records of
+// the chunk are computed again, one by one. They then use new random numbers, unless the steps
+// belong to a plan, which fixes the numbers. Either way, their results do not depend on the record
+// that panicked.
 func (t *Trainer) takeChunk(worker, task int) {
 	p, from, to := t.passes[worker], t.cuts[task]*math32.TileRows, t.cuts[task+1]*math32.TileRows
 	places := p.places[:0]
@@ -205,7 +206,7 @@ func (t *Trainer) draw(p *pass, places []int) {
 	p.deviate(len(places))
 }
 
-// takePiece releases one part of the sum, and moves the weights that belong to it.
+// takePiece releases one part of the sum of gradients, and moves the weights of this part.
 func (t *Trainer) takePiece(worker, task int) {
 	i := t.order[task]
 	part := t.parts[i]

@@ -13,8 +13,8 @@ import (
 // These are the sizes of the data and the steps of [Try].
 const (
 	tryRecords = 100
-	// number of records of a batch that the matrix product adds; some batches are larger, so that
-	// the trial also covers the other records, which are added one by one
+	// tryTogether is the number of records of a batch that the matrix product adds. Some batches
+	// are larger, and their remaining records are added one by one, so the trial covers both ways.
 	tryTogether = 30
 	trySteps    = 3
 	tryAgree    = 1e-4 // largest difference of weights and moments, relative to the largest value in the layer
@@ -50,7 +50,7 @@ func try(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	here := *there // using the same noise twice does not protect records, but the images are generated
+	here := *there // noise that is used twice protects no record, but these images are generated and belong to nobody
 	images := make([][]byte, tryRecords)
 	for i := range images {
 		images[i] = make([]byte, tryShape.Pixels)
@@ -80,8 +80,9 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare computes two equal plans: there on the device with the first trainer, and here on the CPU
-// with the second trainer. It returns an error if the results differ.
+// compare checks that a device computes the same steps as the CPU. there and here are two copies of
+// one plan. compare computes there on the device with the first trainer, and here on the CPU with
+// the second. It returns an error if a computation fails or if the results differ.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {
@@ -112,10 +113,10 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 	return nil
 }
 
-// apart compares two networks layer by layer. It returns the largest absolute difference between
-// two corresponding numbers, relative to the largest finite number in the same layer of b. Numbers
-// that are equal, and pairs of NaNs, do not differ. If any other number is not finite, the result
-// is infinite or NaN.
+// apart returns the largest relative difference between the numbers of a and b, which have the same
+// layers. The difference of two numbers is divided by the largest finite absolute value in the same
+// layer of b. Two equal numbers and two NaNs do not differ. If any other number is not finite, the
+// result is infinite or NaN.
 func apart(a, b []math32.Panels) (most float64) {
 	for l := range a {
 		scale := 0x1p-100
