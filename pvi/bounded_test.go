@@ -12,9 +12,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In studies of version 2, a server refuses a release with an element beyond a bound: the clips of
-// federation.max_records records, or of one client, plus twelve sds of the noise. It accepts an
-// element at the bound.
+// The test checks that, in studies of version 2, a server refuses a release with an element beyond
+// a bound. The bound is a sum of two parts: the largest sum that clipped contributions can have,
+// and twelve sds of the noise. If the privacy unit is the record, a client contributes at most
+// federation.max_records records. The server must accept an element at the bound.
 //
 //abuse:case A20 an answer beyond what the clip, max_records and the noise allow is refused
 func TestEveryKindOfMessageIsBounded(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A client is charged once for all rounds if it releases exact statistics and reuses them. It is
-// charged once for each round if its factors are published.
+// The test checks how often a client is charged. If factors are exact, it releases its statistics
+// in one round and reuses them in all others, so it is charged once. If factors are published, it
+// is charged in every round.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
@@ -54,8 +55,9 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// If a solver fails, the site is charged for the solver's releases and for the noise that the site
-// drew for the change. The charges stay the same if the site is saved and restored.
+// The test checks the charges of a site whose solver fails. The site is charged for the releases of
+// the solver and for the noise that the site itself added to the change. The charges stay the same
+// if the site is saved and restored.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
@@ -91,7 +93,7 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that fails the test if Propose is called before the site has drawn its own
+// drawn is a solver that fails the test if Propose is called before the site has taken its own
 // noise from the stream.
 type drawn struct {
 	solver.Solver

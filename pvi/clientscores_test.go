@@ -26,8 +26,8 @@ func scoringHouse(t testing.TB, clients int, privacy, inference, federation stri
 	return newHouse(t, planeStudy(t, privacy, scoringInference+"\n"+inference, "nominal_records = 15\n"+federation), clients, 1)
 }
 
-// The server and all sites have the same λ even if answers are missing, rounds are void, and
-// machines are killed and restored at any time. Every answer is charged.
+// The test checks that the server and all sites have the same λ, even if answers are missing,
+// rounds are void, and machines are killed and restored at any time. Every answer must be charged.
 func TestScoresMachines(t *testing.T) {
 	for name, privacy := range map[string]string{"clients": scoringPrivacy, "records": recordPrivacy} {
 		t.Run(name, func(t *testing.T) { scoresMachines(t, privacy) })
@@ -87,9 +87,10 @@ func scoresMachines(t *testing.T, privacy string) {
 	})
 }
 
-// A message is a vector whose norm is at most the round's clip, plus noise. The noise is close to
-// zero in this test, so the message shows the norm. A round costs 1.3 times as much as the round
-// before it.
+// The test checks the clip of each round. A message is a vector, whose norm is at most the clip,
+// plus noise. The noise is close to zero in this test, so the message shows the norm. The squared
+// clip grows by the factor 1.3 from round to round, so each round costs 1.3 times as much as the
+// round before it. Only the first round has a clip of its own.
 func TestClientScoresOfARound(t *testing.T) {
 	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
 	m := h.protocol.method.(*clientscores.Method)
@@ -123,8 +124,9 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// votesClip returns the clip of the first of n rounds, in units in which the last round has the
-// clip 1. The first round costs .08 of the sum of the squared clips.
+// votesClip returns the clip of the first of n rounds, in units of the clip of the last round. The
+// square of the first clip is .08 of the sum of the squares of all clips, so the first round has
+// this share of the cost.
 func votesClip(n int) float64 {
 	var squares float64
 	for round := 2; round <= n; round++ {
@@ -133,8 +135,8 @@ func votesClip(n int) float64 {
 	return math.Sqrt(.08 / .92 * squares)
 }
 
-// A client's charges compose to the cost of Gaussian releases with μ_t = w_t/σ in round t, where
-// w_t is the round's cost share.
+// The test checks that all charges of a client compose to the cost of its rounds. Round t is a
+// Gaussian release with μ_t = w_t/σ, where w_t is the clip of the round in units of the last clip.
 func TestClientScoresCost(t *testing.T) {
 	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
 	squares := votesClip(p.Plans()) * votesClip(p.Plans()) / .08
@@ -152,8 +154,9 @@ func TestClientScoresCost(t *testing.T) {
 	}
 }
 
-// If the noise is close to zero and the clients are alike, q is near the pooled posterior. The clip
-// has its default value, so a few messages are clipped, which moves the mean of q a little.
+// The test checks that q is near the posterior of the pooled records if the noise is close to zero
+// and the clients are alike. The clip has its default value, so a few messages are clipped, which
+// moves the mean of q a little.
 func TestClientScoresNearPooled(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
 	h := newHouse(t, st, 40, 1)

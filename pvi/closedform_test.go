@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// ClosedForm returns variances 1/b + τ²/b², where b is a precision of q and τ is computed from
-// the noise of one step. τ has a factor √2 because two clients add noise, and another factor √2
-// because it is averaged over half of the steps.
+// The test checks that ClosedForm returns the variances 1/b + τ²/b², where b is a precision of q
+// and τ follows from the sd of the noise in one step. τ has a factor √2 because two clients add
+// noise, and another factor √2 because the mean of q is averaged over half of the steps.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
 	n := p.method.Noise()

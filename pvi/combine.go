@@ -11,7 +11,8 @@ import (
 // three answers, the median tolerates one wrong answer.
 const fewestRobust = 3
 
-// checkCombine returns an error if the releases cannot be combined robustly as the study requires.
+// checkCombine returns an error if the study asks for a robust combination of the releases that is
+// not possible: the releases are not published, or too few clients answer.
 func (p *Protocol) checkCombine() error {
 	switch {
 	case !p.study.Federation.Combine.Robust():
@@ -35,8 +36,10 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	return Combine(how, answers, releases)
 }
 
-// Combine returns, for each element, the number of releases times a robust mean, rounded towards
-// zero. An element of a release must be at most 2^60 divided by the number of releases.
+// Combine combines releases robustly against wrong ones. For each element, it drops the largest and
+// the smallest values among the releases, and returns the mean of the others times the number of
+// releases, rounded towards zero. An element of a release must be at most 2^60 divided by the
+// number of releases.
 func Combine(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)

@@ -47,8 +47,9 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	}
 }
 
-// If releases are Gaussian, the variance of their robust combination is at most the variance of
-// their sum times the loss that the study states. For many clients it is close to this bound.
+// The test checks the noise of robust combinations. If releases are Gaussian, the variance of a
+// robust combination is at most the variance of the sum, times the loss that the study states for
+// this combination. For many clients it is close to this bound.
 func TestLossOfCombinations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_002, 1))
 	for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// If nothing is clipped, one round leads to the same q in raw and in centred coordinates. The
-// expected q is the q without noise, plus noise that the test adds itself with the sd that the
-// protocol states for each element. The first round centres at the prior's mean, which is not the
-// origin, so a program that confuses the coordinates moves λ by hundreds of sds. The test allows 6
-// sds for each of 18 elements. A correct program exceeds 6 sds for 4 of 10^8 seeds.
+// The test checks that one round leads to the same q in raw and in centred coordinates if nothing
+// is clipped. It computes the expected q from the q without noise, and adds noise with the sd that
+// the protocol states for each element. The first round centres at the prior's mean, which is not
+// the origin, so a program that confuses the coordinates moves λ by hundreds of sds. The test
+// allows 6 sds for each of 18 elements. A correct program exceeds 6 sds for 4 of 10^8 seeds.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {
@@ -27,8 +27,8 @@ func TestCoordinates(t *testing.T) {
 			for i, x := range h.server.Posterior() {
 				noise[i] = x - exact[i]
 			}
-			// In centred coordinates, noise in Λ also changes h, by the product of the noise and
-			// the centre.
+			// In centred coordinates, noise in an element of the precision Λ also adds noise to h =
+			// Λm: the product of the noise and the centre.
 			if d := p.family.Dim(); coordinates == "centred" {
 				for k, at := range p.family.Precision() {
 					noise[at[0]] -= start * noise[d+k]

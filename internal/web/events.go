@@ -8,12 +8,14 @@ import (
 
 const (
 	toNotify = 10 * time.Second // time limit for writing an event; the site disconnects a slower reader
-	// number of successive reads without an event, after which a comment keeps the stream alive
+	// number of successive reads of the state without a change, after which a comment is sent to
+	// keep the stream alive
 	silence = 15
 )
 
-// events sends an event when the stream opens, and whenever the state changes. On an event, the
-// page reloads its live parts. The stream ends when the session or the site ends.
+// events keeps a page up to date while it is open. It sends an event when the stream opens, and
+// whenever the state of the site changes. On an event, the page reloads its live parts. The stream
+// ends when the session ends, when the browser leaves, or when the site shuts down.
 func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) {
 	select {
 	case s.streams <- struct{}{}:
@@ -51,8 +53,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 	}
 }
 
-// notify sends text to a stream of events. It returns false if the text could not be written within
-// toNotify.
+// notify sends text to a stream of events. It returns false if the text could not be sent within
+// the time toNotify.
 func notify(w http.ResponseWriter, text string) bool {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {

@@ -19,9 +19,9 @@ import (
 	"testing"
 )
 
-// serveNginx starts an nginx that passes requests on to an address, with the location from the
-// documentation. It returns a client that sends the requests for every host to this nginx. It
-// skips the test if nginx is missing.
+// serveNginx starts an nginx with the location block from the documentation, which passes requests
+// on to the given address. It returns a client that sends the requests for every host to this
+// nginx. It skips the test if nginx is not installed.
 func serveNginx(t *testing.T, address string) *http.Client {
 	t.Helper()
 	nginx, err := exec.LookPath("nginx")
@@ -76,9 +76,10 @@ location / {%[3]s} } }`, dir, temporary, strings.Replace(location, "127.0.0.1:84
 	return browser
 }
 
-// The test signs in behind an nginx with the documented configuration. The cookie must be sent over
-// TLS only, forms with the session's token must be accepted, and forms of another site must be
-// refused. An event must arrive when the state changes, although nginx buffers other answers.
+// The test checks that a person can use a site behind an nginx with the documented configuration.
+// The cookie must be sent over TLS only, forms with the session's token must be accepted, and forms
+// of another site must be refused. An event must arrive when the state changes, although nginx
+// buffers other answers.
 func TestSiteBehindNginx(t *testing.T) {
 	d := open(t, "https://example.com")
 	served := make(chan error, 1)

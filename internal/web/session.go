@@ -65,8 +65,8 @@ func (s *Site) forgetLink() error {
 	return private.Remove(s.o.LinkFile)
 }
 
-// errLink returns the error for a browser that is not signed in. The error tells the user where to
-// find a login link.
+// errLink returns the error that is shown in a browser that is not signed in. why is the first
+// sentence of the message. The rest tells the user where to find a login link.
 func (s *Site) errLink(why string) error {
 	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
 }
@@ -106,8 +106,8 @@ func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// begin begins a session if token is the token of the valid login link, and replaces the link. It
-// returns the value of the cookie.
+// begin begins a session if token is the token of the current login link. It returns the value of
+// the session's cookie, and replaces the login link by a new one.
 func (s *Site) begin(token string) (cookie string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 // readForm reads the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
-	// an error means that the response writer belongs to a test and has no deadlines
+	// SetReadDeadline fails only for the response writers of tests, which have no deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(toRead))
 	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -197,16 +197,17 @@ func (s *Site) protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// trusted returns an error for a request that is addressed to another host name, as after DNS
-// rebinding, and for a request that another site has made.
+// trusted returns an error for a request that another site may have caused. This is a request for
+// another host name, which is a sign of DNS rebinding, or a request that a page of another site has
+// sent.
 func (s *Site) trusted(r *http.Request) error {
 	if !s.hosts[r.Host] {
 		return &Error{http.StatusMisdirectedRequest, fmt.Errorf("this site is not %q: open %s, or name the origin of a proxy with --web-origin", r.Host, s.base)}
 	}
 	foreign := &Error{http.StatusForbidden, errors.New("another site has made this request: open the page yourself")}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		// Another site may link to a page, and a browser follows the link by navigation. Other
-		// requests from another site are refused.
+		// A link on another site may lead to a page of this site. The browser then sends a request
+		// whose mode is navigate. All other requests from other sites are refused.
 		if at := r.Header.Get("Sec-Fetch-Site"); (at == "cross-site" || at == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return foreign
 		}

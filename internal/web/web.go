@@ -32,7 +32,7 @@ const LinkFile = "login.url"
 type Options struct {
 	Address string // host:port of this machine on which to listen
 	// Origin is the origin under which browsers reach the site through a proxy, such as
-	// https://fedpvi.example.org. It is empty if there is no proxy.
+	// https://fedpvi.example.org. It is empty if browsers reach the site without a proxy.
 	Origin string
 	Title  string             // name of the site
 	Links  []Link             // links to the main pages
@@ -66,7 +66,8 @@ type View struct {
 	Token string // token against forged requests, for the field "token" of each form
 }
 
-// An Error is an error with an HTTP status. Pages show other errors with the status 422.
+// An Error is an error that chooses the HTTP status of its page. All other errors are shown with
+// the status 422.
 type Error struct {
 	Status int
 	Err    error
@@ -191,7 +192,8 @@ func (s *Site) name(at *net.TCPAddr) {
 // Address returns the address at which the site listens.
 func (s *Site) Address() string { return s.listener.Addr().String() }
 
-// Get serves a page at a path, which may be a pattern of [http.ServeMux], to signed-in browsers.
+// Get registers a page, which is shown only to signed-in browsers. path may be a pattern of
+// [http.ServeMux].
 func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	s.mux.HandleFunc("GET "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		p, err := page(r)
@@ -203,8 +205,8 @@ func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	}))
 }
 
-// Post handles a form that signed-in browsers send to a path. order carries out the order in the
-// form, and returns the path of the page to show next.
+// Post registers the handler for a form that signed-in browsers send to a path. The function order
+// does what the form asks for, and returns the path of the page to show next.
 func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
 	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		next, err := order(r)
@@ -273,8 +275,8 @@ func (s *Site) routes() {
 	}))
 }
 
-// frame has the values for the layout, which is the template for everything on a page except its
-// own content.
+// frame has the values for the layout. The layout is the template of everything on a page except
+// the page's own content.
 type frame struct {
 	Site, Title string
 	Links       []Link
@@ -295,7 +297,7 @@ func (s *Site) write(w http.ResponseWriter, status int, browser *session, p *Pag
 	s.render(w, status, browser, &frame{Title: p.Title, Content: template.HTML(b.String())})
 }
 
-// fail shows an error. browser is nil if the browser is not signed in.
+// fail shows a page with the error. browser is nil if the browser is not signed in.
 func (s *Site) fail(w http.ResponseWriter, browser *session, err error) {
 	status := http.StatusUnprocessableEntity
 	var e *Error
@@ -319,7 +321,7 @@ func (s *Site) render(w http.ResponseWriter, status int, browser *session, f *fr
 }
 
 func send(w http.ResponseWriter, status int, kind string, text []byte) {
-	// an error means that the response writer belongs to a test and has no deadlines
+	// SetWriteDeadline fails only for the response writers of tests, which have no deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(toWrite))
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A desk is a site with one page and one form, and the browser of one person.
+// A desk is the set-up of a test: a site with one page and one form, and the browser of one person.
 type desk struct {
 	t      *testing.T
 	site   *Site
@@ -115,8 +115,8 @@ func (d *desk) want(w *httptest.ResponseRecorder, status int, text string) {
 	}
 }
 
-// The test checks that a login link signs in only once. The next link must be in the file, which
-// only its owner may read. Opening the link must not use it up.
+// The test checks that a login link signs in only once. Opening the link must not use it up. After
+// the sign-in the next link must be in the link file, which only its owner may read.
 func TestLoginLinkIsValidOnce(t *testing.T) {
 	d := open(t, "")
 	link := d.link()
@@ -137,8 +137,8 @@ func TestLoginLinkIsValidOnce(t *testing.T) {
 	}
 }
 
-// The test checks that nobody is signed in if the next link cannot be written, because that link
-// would be lost.
+// The test checks that the sign-in fails if the next login link cannot be written to the file,
+// because the person would then have no link for the next sign-in.
 func TestLinkThatCannotBeWritten(t *testing.T) {
 	d := open(t, "")
 	link := d.link()
@@ -167,8 +167,8 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// The test checks that no order is carried out for requests from other sites, requests to other
-// host names, or forms without the token.
+// The test checks that the site does not act on a form if another site sent it, if it is addressed
+// to another host name, or if it lacks the token of the session.
 func TestForgedRequestsAreRefused(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -247,8 +247,8 @@ func TestHeaders(t *testing.T) {
 	d.want(answers[3], http.StatusNotFound, "there is no page /nowhere")
 }
 
-// The test checks that a panic affects only its own page, and that the message shows nothing of the
-// value.
+// The test checks that a panic in one page does not affect other pages, and that the error message
+// does not show the value of the panic.
 func TestPanicShowsNothing(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -285,7 +285,8 @@ func TestAddressesOfOtherMachinesAreRefused(t *testing.T) {
 	}
 }
 
-// A reader takes a number of events and is then too slow: its deadline passes, and a write fails.
+// A reader is a browser that reads a number of events and is then too slow: the write deadline
+// passes, and the next write fails.
 type reader struct {
 	*httptest.ResponseRecorder
 	takes    int // number of events that it takes before it is too slow
@@ -345,7 +346,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The test checks that no further stream opens once the site has as many as it allows.
+// The test checks that the site refuses a further stream of events if the largest allowed number of
+// streams is open.
 func TestTooManyStreams(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())

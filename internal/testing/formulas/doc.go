@@ -1,3 +1,4 @@
-// Package formulas contains a bank of formulas with hand-written samplers. Tests compare intervals
-// with the true parameters, from which these samplers draw records.
+// Package formulas contains a bank of regression formulas for tests. Each formula has a
+// hand-written sampler, which draws true parameters and records. Tests compare intervals from fits
+// to these records with the true parameters.
 package formulas

@@ -1,6 +1,6 @@
-// Package geometric contains geometric noise, which no study uses. Tests check that the parts of
-// this module that use a [dpmech.Law] work with a law that is not Gaussian. The package is also an
-// example of a law.
+// Package geometric contains a law of geometric noise, with which tests check that this module
+// works with a [dpmech.Law] that is not Gaussian. No study uses this noise. The package is also an
+// example of how to write a law.
 package geometric
 
 import (
@@ -12,14 +12,14 @@ import (
 
 // Family contains the laws with probabilities proportional to exp(−|k|/t), for integers t.
 var Family = dpmech.Family{Name: "geometric", New: func(sd int64, _ float64) (dpmech.Law, error) {
-	// The variance is at least 2t² − 1/6, which is above sd² for the following t.
+	// The variance is at least 2t² − 1/6. This is above sd² for the t that is chosen here.
 	return law{int64(math.Ceil(float64(sd)*math.Sqrt2/2 + 0.1))}, nil
 }}
 
 type law struct{ t int64 }
 
-// most is the largest absolute value of a sample in units of t. The exact law exceeds it with a
-// probability of e^(−2^20), which is zero for a float64.
+// most is the largest absolute value of a sample, in units of t. Under the law without this limit,
+// a sample would exceed most with probability e^(−2^20), which is zero as a float64.
 const most = 1 << 20
 
 func (l law) Bound() int64 { return l.t * most }
@@ -35,17 +35,19 @@ func (l law) Fill(dst []int64, src *dpmech.Stream) {
 	}
 }
 
-// Event returns the cost as a pure ε. If one element of a sum changes by s, every log probability
-// changes by at most s/t. If a vector is added, log probabilities therefore change by at most its
-// L1 norm divided by t, and the L1 norm is at most √dim times the L2 norm. The noise shares of
-// other clients do not depend on the data, so they do not increase the cost.
+// Event returns the privacy cost as a pure ε. If one element of a sum changes by s, the logarithm
+// of the probability of every result changes by at most s/t. If a vector is added to the sum, this
+// logarithm therefore changes by at most the vector's L1 norm divided by t. The L1 norm is at most
+// √dim times the L2 norm. The noise shares of other clients do not depend on the data, so they do
+// not increase the cost.
 func (l law) Event(sensitivity float64, _, dim int, adjacency accountant.Adjacency) accountant.Event {
 	epsilon := sensitivity * math.Sqrt(float64(dim)) / float64(l.t) * (1 + 0x1p-50)
 	return accountant.Approximate{Epsilon: epsilon, Adjacency: adjacency}
 }
 
-// sample returns a sample of the law by algorithm 2 of Canonne, Kamath and Steinke ("The Discrete
-// Gaussian for Differential Privacy", 2020). All decisions compare integers.
+// sample draws a number from the law by algorithm 2 of Canonne, Kamath and Steinke ("The Discrete
+// Gaussian for Differential Privacy", 2020). All decisions compare integers, so no rounding changes
+// the probabilities.
 func sample(t uint64, src *dpmech.Stream) int64 {
 	for {
 		u := src.Uint64n(t)

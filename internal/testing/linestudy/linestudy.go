@@ -1,5 +1,5 @@
-// Package linestudy provides a small study for tests. The model of the study is a line y = a + b x,
-// which is fitted to records of two numbers. The exact results are known.
+// Package linestudy provides a small study whose exact posterior tests can compute. The model of
+// the study is a line y = a + b x, and each record has two numbers, x and y.
 package linestudy
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Parts are sections of a study file that replace or extend the default sections.
+// Parts is text for some sections of the study file, which replaces or extends their default text.
 type Parts struct {
 	Version    int    // version of the study language; 0 means 1
 	Privacy    string // lines of [privacy]; if empty, there is no such section

@@ -1,4 +1,5 @@
-// Package manual checks the manual pages of the commands, and pages with tables that tests make.
+// Package manual lets tests check the manual pages of the commands. It also lets tests check and
+// update the tables in documentation pages that are made from tests.
 package manual
 
 import (
@@ -68,8 +69,8 @@ func Check(t *testing.T, run func(args []string) int, commands any, words map[st
 	}
 }
 
-// Between returns the page with table in place of the text between the two marks that have the
-// given name.
+// Between replaces the part of the page between two marks by table, and returns the new page. The
+// marks are comments that contain the given name.
 func Between(page, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)

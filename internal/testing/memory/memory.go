@@ -9,10 +9,10 @@ import (
 
 const (
 	// Factor is the maximum number of bytes that a parser may allocate for each byte of a message.
-	// Memory that the parser no longer uses counts too.
+	// Memory that the parser allocated and no longer uses counts too.
 	Factor = 4
-	// Room is a number of bytes, for errors, tables and keys. A parser may allocate at most this
-	// number in addition to Factor bytes for each byte of a message.
+	// Room is the number of bytes that a parser may allocate in addition to Factor bytes for each
+	// byte of a message. It leaves room for errors, tables and keys.
 	Room = 256 << 10
 )
 
@@ -30,9 +30,9 @@ func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	Within(t, fixed+Factor*uint64(message)+Room, f)
 }
 
-// Document does the same as [Bound] for a function that reads TOML. The decoder allocates up to
-// 256 bytes for each byte of the document, and package document refuses documents that need more
-// than 16 MiB.
+// Document does the same as [Bound], but with a higher limit, for a function that reads TOML. The
+// TOML decoder allocates up to 256 bytes for each byte of the document. Package document refuses
+// documents for which the decoder would need more than 16 MiB.
 func Document(t testing.TB, message int, f func()) {
 	t.Helper()
 	Beside(t, min(256*uint64(message), 16<<20), message, f)
@@ -50,8 +50,8 @@ func Within(t testing.TB, limit uint64, f func()) {
 	t.Errorf("%d bytes were allocated where %d are allowed", took, limit)
 }
 
-// Allocated returns the number of bytes that all goroutines allocate while f runs. The result is
-// exact to within some kilobytes, because the runtime counts small objects in blocks.
+// Allocated returns the number of bytes that all goroutines allocate while f runs. The error of the
+// result is a few kilobytes, because the runtime counts small objects in blocks.
 func Allocated(f func()) uint64 {
 	before := allocated()
 	f()

@@ -39,8 +39,8 @@ type Program struct {
 	Run  func(args []string) int
 	// Message finds the message for people in the output of the command.
 	Message func(stdout, stderr string) string
-	// Hide contains pairs of strings, as in strings.NewReplacer. The first string of a pair differs
-	// between two runs of a test, such as a port. The second string replaces it.
+	// Hide replaces text that differs between two runs of a test, such as a port. It contains pairs
+	// of strings, as in strings.NewReplacer: the text, and its replacement.
 	Hide []string
 	// After, if set, is called after each command.
 	After func(t *testing.T, m Mistake)
@@ -138,13 +138,14 @@ func (p Program) output(t *testing.T, args []string) (code int, stdout, stderr s
 	return code, texts[0], texts[1]
 }
 
-// cell returns a message in the form that a cell of a Markdown table needs.
+// cell escapes a message so that it can be a cell of a Markdown table.
 func cell(message string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "\n", "<br>").Replace(message)
 }
 
-// Stderr returns a function that finds the message of the named program in its standard error. The
-// lines of the log before the message, and the line with the exit code after it, are left out.
+// Stderr returns a function that extracts the message of the named program from the program's
+// standard error. It leaves out the log lines before the message and the line with the exit code
+// after it.
 func Stderr(name string) func(stdout, stderr string) string {
 	return func(_, stderr string) string {
 		at := strings.LastIndex("\n"+stderr, "\n"+name+": ")

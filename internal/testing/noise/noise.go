@@ -1,5 +1,5 @@
-// Package noise gives clients in tests the noise of a simulated federation, so that a study can
-// be compared bit for bit with its simulation.
+// Package noise gives clients in tests the same noise as in a simulated federation. A test can then
+// compare the results of a study with the results of its simulation bit for bit.
 package noise
 
 import (

@@ -33,7 +33,8 @@ func section(t *testing.T, page, heading string) string {
 	return text
 }
 
-// same checks that two lists contain the same strings, ignoring order and repetition.
+// same fails the test if the lists said and are do not contain the same strings. Order and
+// repetition do not matter.
 func same(t *testing.T, what string, said, are []string) {
 	t.Helper()
 	for _, list := range []*[]string{&said, &are} {
@@ -50,7 +51,8 @@ var (
 	flag  = regexp.MustCompile("`--([a-z-]+)`")
 )
 
-// flagsOf returns the flags of a command. They are its exported fields that have a help text.
+// flagsOf returns the names of a command's flags, which are the exported fields with a help text in
+// the struct of the command.
 func flagsOf(t *testing.T, text, command string) (all []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
@@ -138,8 +140,8 @@ func TestOperationsHasTheFiles(t *testing.T) {
 var network = regexp.MustCompile(`\b(net\.(Listen|ListenConfig|ListenPacket|ListenUDP|ListenTCP|Dial\w*|Lookup\w*|Resolve\w+|Resolver)|tls\.(Dial\w*|Listen|Dialer)|http\.(Get|Post|Head|Client|DefaultClient|DefaultTransport|Transport|ListenAndServe\w*|Server)|pgx\.Connect\w*|memberlist\.Create|otlp\w+\.New|grpc\.(Dial\w*|NewClient|NewServer))\b`)
 
 // The test checks that only known files of the daemons can open a port or connect, and that neither
-// daemon does so without a flag, apart from the connections of clients and the coordinator's socket
-// in its state directory.
+// daemon does so unless a flag tells it to. There are two exceptions: a client connects to its
+// coordinator, and the coordinator opens a socket in its state directory.
 func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 	var found []string
 	for _, f := range files(t) {
@@ -179,9 +181,10 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 	}
 }
 
-// The test checks that the systemd units use flags and variables that the programs have. A unit
-// must not restart a program after an error that a person must solve. It must restrict the rights
-// of the program as listed below, and allow no further paths or devices.
+// The test checks that the systemd units use only flags and variables that the programs have. A
+// unit must not restart a program after an error that only a person can correct. A unit must
+// restrict the rights of its program as listed below, and must not give it access to further paths
+// or devices.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},

@@ -65,7 +65,8 @@ func files(t *testing.T) []file {
 }
 
 // floors lists the packages in layers, beginning with the lowest. A package may import only
-// packages of lower layers. TestImportsRunDownward has the exceptions, which are for tests.
+// packages of lower layers. TestImportsRunDownward checks this, with a few exceptions for test
+// files.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/calendar", "internal/guard", "internal/prose", "internal/table", "internal/testing/memory", "internal/testing/manual", "internal/testing/browser", "internal/testing/postgres"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/table/arrowdata", "internal/quadrature", "internal/special", "pvi/model/ir", "pvi/program/syntax", "internal/testing/canary", "internal/testing/mistakes", "internal/audit", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -134,7 +135,8 @@ func TestImportsRunDownward(t *testing.T) {
 			if !ok || f.test && room == f.folder {
 				continue
 			}
-			// Tests may also import the seeded random source, the noise of tests and the test programs.
+			// Test files may also import the random source with a seed, the geometric noise and the
+			// test programs.
 			if f.test && (room == "dpmech/seeded" || room == "internal/testing/geometric" || room == "internal/testing/programs") {
 				continue
 			}
@@ -154,8 +156,8 @@ func TestImportsRunDownward(t *testing.T) {
 }
 
 // The test checks that the daemons' programs do not link the autoencoder, test code or tools,
-// because a hospital should run only code that a study needs. The linked packages follow from
-// the imports of all files that are not tests, under every build tag.
+// because a hospital should run only code that a study needs. The test follows the imports of all
+// files that are not tests, whatever their build tags.
 func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	imports := map[string][]string{}
 	for _, f := range files(t) {
@@ -192,14 +194,15 @@ func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	}
 }
 
-// forbidden lists imports that are forbidden, each with the reason and the exempt files.
+// forbidden lists imports that are forbidden. Each entry has the reason and a function that returns
+// true for the exempt files.
 var forbidden = []struct {
 	prefix  string
 	allowed func(f file) bool
 	why     string
 }{
 	{
-		// Package transport draws pauses and numbers of incidents at random. Program demonet
+		// Package transport draws random pauses and random numbers for incidents. Program demonet
 		// draws the times at which it kills processes.
 		"math/rand", func(f file) bool {
 			return f.test || f.folder == "internal/testing/formulas" || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
@@ -217,8 +220,8 @@ var forbidden = []struct {
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
 	{
-		// The file public.go generates public numbers, and has no stream as an argument or result.
-		// The file plan.go derives keys from streams that are passed to it.
+		// The file public.go generates public numbers, and none of its functions takes or returns a
+		// stream. The file plan.go derives keys from streams that are passed to it.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
 			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
@@ -340,7 +343,7 @@ var forbidden = []struct {
 		"no code travels",
 	},
 	{
-		// A test in package chaos uses a hook that exists for bbolt's own tests.
+		// The disk test in package chaos uses a hook that bbolt has for its own tests.
 		"unsafe", func(f file) bool {
 			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/testing/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
 		},
@@ -410,8 +413,8 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	}
 }
 
-// The test checks that no source has the escape character. Programs therefore print no colors and
-// no other escape sequences, whether or not NO_COLOR is set.
+// The test checks that no source file contains an escape character. Programs therefore print no
+// colors and no other escape sequences, whether or not NO_COLOR is set.
 func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 	escape := regexp.MustCompile(`(?i)\\x1b|\\033|\\u001b|\\e\[|\x1b`)
 	for _, f := range files(t) {

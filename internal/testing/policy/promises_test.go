@@ -57,15 +57,17 @@ func TestPagesNameExistingTests(t *testing.T) {
 	}
 }
 
-// A block is a paragraph, an item of a list, or a row of a table. A table that shows a layout or
-// metrics belongs to the block of the paragraph before it.
+// A block is the smallest part of a page that must name a test: a paragraph, an item of a list, or
+// a row of a table. A table that shows a layout or metrics is an exception. It belongs to the block
+// of the paragraph before it.
 type block struct{ heading, text string }
 
 // layout matches the first line of a table that shows a layout or metrics.
 var layout = regexp.MustCompile(`^\| (bytes|word|domain|metric of the coordinator|metric of a client) \|`)
 
-// blocksOf divides a page at its empty lines, and lists and tables at their items and rows. Text that
-// is indented by four spaces, such as commands, and HTML comments are left out.
+// blocksOf divides a page into blocks. It divides text at empty lines, lists at their items, and
+// tables at their rows. It leaves out HTML comments and text that is indented by four spaces, such
+// as commands.
 func blocksOf(page string) (all []block) {
 	heading, afterProse := "", false
 	add := func(text string) { all = append(all, block{heading, text}) }
@@ -94,8 +96,8 @@ func blocksOf(page string) (all []block) {
 }
 
 // unproved returns an error for each block of a page that names no test, unless the block begins
-// like one of the exceptions. It also returns an error for an exception unless exactly one block
-// without a test begins like it.
+// with one of the exceptions. For each exception, exactly one block without a test must begin with
+// it; otherwise unproved returns an error for the exception.
 func unproved(page string, exceptions map[string]string) (errs []error) {
 	used := map[string]int{}
 	for _, b := range blocksOf(page) {
@@ -122,8 +124,8 @@ func unproved(page string, exceptions map[string]string) (errs []error) {
 }
 
 // promising lists the pages on which every paragraph, item of a list and row of a table must name a
-// test. The exceptions promise nothing that a test could check. For each page, promising maps the
-// beginning of an exception to the reason.
+// test. For each page it lists exceptions, which promise nothing that a test could check. It maps
+// the first words of an exception to the reason for it.
 var promising = map[string]map[string]string{
 	"docs/prove/identity.md": {
 		"This page describes":         "about the page",
@@ -151,8 +153,8 @@ var promising = map[string]map[string]string{
 	},
 }
 
-// The test checks that the pages that promise something name a test for each promise. No test can
-// check that the named test fits the promise, so the author of the promise must read that test.
+// The test checks that every promise names a test, on the pages listed in promising. It cannot
+// check that the named test fits the promise. The author of the promise must do this.
 func TestPromisesNameTests(t *testing.T) {
 	for page, exceptions := range promising {
 		for _, err := range unproved(source(t, strings.Split(page, "/")...), exceptions) {
@@ -187,7 +189,8 @@ func TestPromisesWithoutTestsAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that the page on identities lists exactly the domains of signatures.
+// The test checks that the page on identities lists exactly the domains under which programs sign
+// data.
 func TestIdentityHasTheDomains(t *testing.T) {
 	page := section(t, source(t, "docs", "prove", "identity.md"), "Signatures")
 	table := page[strings.Index(page, "\n| `fedpvi/v1/"):strings.Index(page, "\n\n**Envelope**")]

@@ -1,5 +1,5 @@
-// Package programs builds model programs for tests. There is one program for each kind of
-// likelihood. Some of them occur in no study, because studies get their programs from package fit.
+// Package programs builds model programs for tests, one for each kind of likelihood. Studies get
+// their programs from package fit instead, so some kinds of likelihood occur only in tests.
 package programs
 
 import (
@@ -19,7 +19,7 @@ const (
 	Probit                         // 0 or 1; the probability of 1 is Φ(η), with the normal distribution function Φ
 	Poisson                        // counts with mean e^η
 	NegativeBinomial               // counts with mean μ = e^η and variance μ + μ²/φ, φ ~ gamma(2, 0.5)
-	Robust                         // Student-t with 4 degrees of freedom and a half-Cauchy(Scale) prior of the scale
+	Robust                         // outcome with Student-t noise with 4 degrees of freedom; the scale of the noise has a half-Cauchy(Scale) prior
 )
 
 // Regression describes a regression of the column y on the features in the column x. The linear
@@ -34,8 +34,9 @@ type Regression struct {
 	Groups       Groups
 }
 
-// Groups describes effects that vary between the groups in the column g. An effect of group k is
-// τ·z_k with z_k ~ N(0, 1). The zero value means that there are no such effects.
+// Groups describes effects that vary between the groups in the column g. For group k, each effect
+// has its own standard normal coordinate z_k, and the effect is τ·z_k, where τ is the sd of the
+// effects. The zero value means that there are no such effects.
 type Groups struct {
 	Names  []string
 	Slopes []string // features whose coefficients vary between groups; the intercept always varies
@@ -92,7 +93,8 @@ func (r Regression) Build(f Family) (*model.Model, error) {
 	return r.build(b, f, y, eta)
 }
 
-// varying returns eta plus the effects of a record's group, which are independent of each other.
+// varying returns eta plus the effects of the record's group. The effects of one group are
+// independent of each other.
 func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	effect := func(name string) model.Expr {
 		tau := b.Scalar("sd_"+name, model.Positive, b.Normal(model.Normal{SD: r.Groups.Scale}))
@@ -135,7 +137,8 @@ func (r *Regression) position(name string) int {
 	return -1
 }
 
-// build adds the outcome y with the linear predictor eta to the program, and returns the model.
+// build adds the outcome y to the program and returns the model. f is the distribution of y, and
+// eta is its linear predictor.
 func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*model.Model, error) {
 	sigma := func() model.Expr {
 		scale := r.Scale
@@ -259,8 +262,8 @@ func (o Mixture) Build(bound float64) (*model.Model, error) {
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }
 
-// pairs returns the names of a matrix's elements. A name consists of the names of the row and the
-// column of the element.
+// pairs returns the names of the elements of a matrix. Each name consists of the name of the
+// element's row and the name of its column.
 func pairs(rows, cols []string) []string {
 	var out []string
 	for _, r := range rows {
