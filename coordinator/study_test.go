@@ -68,9 +68,9 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
-// An entry is derived if it is sent without its body, because clients can compute the body
-// themselves. The test checks that plans are the only derived entries, whether the entries come
-// from the cache or from the disk.
+// The test checks that the coordinator sends plans without their bodies, because clients can
+// compute these bodies themselves, and that it sends all other entries with their bodies. This must
+// hold for entries from the cache and for entries from the disk.
 func TestOnlyPlansAreDerived(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// serving serves a study over TLS and returns the address of the server.
+// serving starts a server that offers the study of h over TLS, and returns its address.
 func serving(t *testing.T, h *house) string {
 	t.Helper()
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})

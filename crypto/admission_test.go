@@ -24,7 +24,8 @@ var (
 
 func now() time.Time { return today }
 
-// A site is a party of the test with its keys, each in a separate file.
+// A site holds the keys of one party: its identity, its TLS key and its key for encrypted messages.
+// It also holds the party's roster entry.
 type site struct {
 	party    channel.Party
 	identity *identity.Identity

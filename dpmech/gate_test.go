@@ -363,8 +363,8 @@ func TestGateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd measures the time to add three kinds of vectors: one within the bound, one that
-// is clipped, and one that a query adds.
+// BenchmarkAdd measures how long it takes to add a vector that is within the bound, and a vector
+// that is clipped. It also measures adding a clipped vector in the query of a release.
 func BenchmarkAdd(b *testing.B) {
 	for _, dim := range []int{14, 108, 1000} {
 		cfg := ordinary

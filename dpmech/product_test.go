@@ -227,8 +227,8 @@ func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	}
 }
 
-// The test checks that the sensitivity covers rounding, even for clips that are not a whole number
-// of lattice steps.
+// The test checks that the sensitivity is at least the largest norm of a clipped vector plus the
+// rounding errors, even for clips that are not a whole number of lattice steps.
 func TestProductSumPaysForWholeClips(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Layers = dpmech.Poisson{Rate: 0.01}, 20000, []dpmech.ProductLayer{{Inputs: 1, Outputs: 1}}

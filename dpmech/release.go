@@ -13,9 +13,9 @@ import (
 // must stop and return that error.
 type Query func(add func(v []float64) error) error
 
-// Release adds up the vectors that query adds. It writes the sum with noise to dst and the sum
-// without noise to sum, both in lattice steps. Only dst may be released. Release draws the noise
-// before it calls query. A vector that is not finite adds zero.
+// Release runs query, which adds the vectors, and computes their sum. It writes the sum with noise
+// to dst and the sum without noise to sum, both in lattice steps. Only dst may be released. Release
+// draws the noise before it calls query. A vector that is not finite adds zero.
 //
 // query can add any number of vectors. If there are more than Config.Terms, the sum is saturated
 // (see [Sum]). No error is returned, because an error would reveal the number of vectors.

@@ -42,8 +42,9 @@ func each(v []float64) dpmech.SampledQuery {
 	}
 }
 
-// The test recomputes every planned step from equal streams. The release must be the sum over the
-// sampler's batch plus the noise. The step must not draw random bits after the query has begun.
+// The test runs every step of a mechanism, and draws the same batches and noise itself, from
+// streams with the same seed. The release must be the sum over the batch plus the noise. The step
+// must not draw random bits after the query has begun.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled

@@ -14,7 +14,8 @@ import (
 
 var narrow = dpmech.Config{Dim: 3, Clip: 2, NoiseMultiplier: 1.5, Shares: 1, Terms: 4, Releases: 1, Adjacency: accountant.AddRemove}
 
-// summed returns the exact sum and the noisy sum of a release of vectors by m.
+// summed releases the sum of vectors with the mechanism m. It returns the exact sum and the
+// released, noisy sum.
 func summed(t interface{ Fatal(...any) }, m *dpmech.GaussianSum, vectors [][]float64) (sum, noisy []int64) {
 	sum, noisy = make([]int64, m.Dim()), make([]int64, m.Dim())
 	err := m.Release(noisy, sum, seeded.Stream(1, "saturate"), func(add func([]float64) error) error {

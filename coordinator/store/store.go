@@ -25,7 +25,7 @@ const (
 	// it refuses the file.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // a long value is divided into parts, and the state can be under another key (see stateSlot)
+	formatSlots = "3" // divides a long value into several database values, and can keep the state under another key (see stateSlot)
 	formatFiles = "4" // keeps long values in files
 	// formatShares adds the messages of secure aggregation. Earlier formats have no database keys
 	// for these messages.

@@ -20,8 +20,8 @@ const (
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
 	leaves    = "leaves"    // envelopes of the messages with which clients leave the study, by name
-	// envelope of each client's last message, by name; the envelope names an entry of the client's
-	// ledger
+	// envelope of each client's last message, by name; its header contains the number and hash of
+	// an entry in the client's ledger
 	last      = "last"
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number

@@ -317,8 +317,8 @@ func TestOlderHandshakesAreRefused(t *testing.T) {
 	}
 }
 
-// The test calls check directly with invalid peers, because in a connection crypto/tls would
-// refuse some of them first.
+// The test calls the function check directly with invalid peers. In a real connection, crypto/tls
+// would refuse some of these peers first.
 func TestEachCheckWorksAlone(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	for name, tc := range map[string]struct {

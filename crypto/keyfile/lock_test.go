@@ -22,8 +22,8 @@ const pluginName = "fedpvitest"
 // usualFactor is the work factor of a passphrase outside of tests.
 var usualFactor int
 
-// TestMain runs the tests. If the program was started under the name of an age plugin, TestMain acts
-// as this plugin instead, with the key in the environment.
+// TestMain runs the tests, or plays the age plugin that some of the tests start: if the name of the
+// program is that of the plugin, it acts as the plugin, with the key in the environment.
 func TestMain(m *testing.M) {
 	usualFactor, workFactor = workFactor, 4
 	if filepath.Base(os.Args[0]) == "age-plugin-"+pluginName {
@@ -57,7 +57,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// directory returns a state directory with three unencrypted keys, and the paths of the keys.
+// directory makes a state directory with three keys that are not encrypted. It returns the
+// directory and the paths of the keys.
 func directory(t *testing.T) (dir string, paths []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
@@ -164,8 +165,9 @@ func TestFilesAreAgeFiles(t *testing.T) {
 	}
 }
 
-// The test makes each write of Protect and of Unprotect fail in turn. Every key must stay readable
-// with the lock, and a second call must complete the work.
+// The test interrupts Protect and Unprotect at each of the changes that they make to files, before
+// or after the change. Every key must stay readable with the lock, and a second call must complete
+// the work.
 func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 	with := named(t, passphrase)
 	killed := errors.New("killed")

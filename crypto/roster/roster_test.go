@@ -259,8 +259,8 @@ func unsorted(r Roster) []byte {
 	return r.Bytes()
 }
 
-// The test checks that a changed or shortened entry is refused, because a party's signature
-// covers its whole entry. Only the coordinator's signature covers the bytes between entries.
+// The test checks that a changed or shortened entry of a roster is refused, because the party has
+// signed its whole entry. It does not cover the rest of a roster, which only the coordinator signs.
 func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	good := newParty(t, "north", identity.Client).entry.Bytes()
 	for at := range good {

@@ -343,8 +343,9 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// inChunks checks that an unpacker returns the same result for b in two chunks as for b in one
-// chunk. The first of the two chunks is as short as possible.
+// inChunks checks that an unpacker gives the same result for the plaintext b in two chunks as in
+// one chunk. The first of the two chunks is as short as possible. want and wantErr are the result
+// for one chunk.
 func inChunks(t *testing.T, b, want []byte, wantErr error) {
 	t.Helper()
 	cut := len(b)

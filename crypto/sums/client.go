@@ -104,9 +104,10 @@ func (c *Client) Unknown() (dealers []int) {
 	return dealers
 }
 
-// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is this client's
-// part of the dealer's message with keys (see [Federation.Keys]). If this part cannot be opened or
-// was not made by the dealer, Learn returns [Unopened].
+// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is the part of
+// the dealer's message that contains the key in encrypted form (see [Federation.Keys]). If this
+// part cannot be opened or was not made by the dealer, Learn returns [Unopened]. If it contains
+// another key than the one that is already stored, Learn returns [Refused].
 func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
 		return refuse("keys from place %d", dealer)

@@ -109,8 +109,8 @@ func (f *Federation) pieceSize(offset int) int {
 	return 0
 }
 
-// Column returns the offset and the size, in bytes, of a holder's part in the body of a dealer's
-// deal.
+// Column returns where the body of a dealer's deal contains the part for one holder: the offset and
+// the size of this part in bytes.
 func (f *Federation) Column(dealer, holder int) (at, size int) {
 	offset := f.scheme.Offset(dealer, holder)
 	sent := min(offset, f.scheme.Sent())
@@ -136,9 +136,8 @@ func (f *Federation) ShareSize() int { return f.words * wordSize }
 // OpeningSize returns the size of the body of an opening in bytes.
 func (f *Federation) OpeningSize() int { return 1 + f.Fewest()*(signatureSize+f.ShareSize()) }
 
-// Keys returns the offset and the size, in bytes, of the sealed key for one holder. The offset is
-// counted from the beginning of the body of the message in which the dealer sends the keys for all
-// holders.
+// Keys returns where the encrypted key for one holder is in the body of the message in which a
+// dealer sends its keys: the offset and the size in bytes.
 func (f *Federation) Keys(dealer, holder int) (at, size int) {
 	before := holder - 1
 	if holder > dealer {

@@ -29,8 +29,9 @@ const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 // every cause, so that it reveals nothing about the encrypted content.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
-// pairContext returns a hash of the study, a dealer and a holder. This hash is the context with
-// which the key of this pair is encrypted.
+// pairContext returns the context with which the key that a dealer draws for a holder is encrypted,
+// so that it cannot be used for another pair or study. The context is a hash of the study, the
+// dealer and the holder.
 func (f *Federation) pairContext(dealer, holder int) Hash {
 	h := f.chain.Header(pairDomain, 0, Hash{})
 	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))

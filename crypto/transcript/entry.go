@@ -101,7 +101,8 @@ type Entry struct {
 // ErrForm is returned for malformed bytes. The text of the error does not depend on the bytes.
 var ErrForm = errors.New("not the encoding of a message of a study: the bytes were changed, cut short, or written by another program")
 
-// payload returns the encoding of the fields of an entry that are not in the header.
+// payload returns the encoding of the entry's fields that the header of the envelope does not
+// contain.
 func (e Entry) payload() []byte {
 	b := append(make([]byte, 0, 128), version)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A scene is a test problem that a device and the CPU solve.
+// A scene is a test problem that is solved both on a device and on the CPU.
 type scene struct {
 	family       Family
 	records, dim int
@@ -157,7 +157,8 @@ func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
 	return s.sum.AddRows(slopes, rows, x)
 }
 
-// here computes the steps of a plan on the CPU and returns the noisy sums.
+// here computes the steps of a plan for the scene's model on the CPU, and returns the noisy sums of
+// all steps.
 func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
@@ -330,7 +331,8 @@ func TestSecondVisitContinues(t *testing.T) {
 	}
 }
 
-// spy is a device that records the words that are written to it, and can fail.
+// spy is a device for tests that can change the words that are written to it, fail at a launch, and
+// count how often memory is freed.
 type spy struct {
 	Device
 	fail   string
@@ -357,8 +359,10 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The test makes samples of the noise undecided. dpmech must decide them, and the device must then
-// compute the steps again. The results must have the same bits as without undecided samples.
+// The test widens the bounds of a density, so that the device cannot compute some samples of the
+// noise. dpmech must decide them, and the device must then compute the steps again. The results
+// must have the same bits as without undecided samples. If too many samples are undecided, Descend
+// must return an error and leave the run unchanged.
 func TestUndecidedSamples(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 120
@@ -370,7 +374,7 @@ func TestUndecidedSamples(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // smallest and largest allowed number of plans that are copied to the device
+		least, most int // smallest and largest number of times that plans may be copied to the device
 		taken       bool
 	}{{1 << 33, 4, 20, true}, {1 << 61, 65, 135, false}} {
 		v, beside := s.visit(t, d, table, 5), s.visit(t, d, table, 6)

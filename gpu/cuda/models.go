@@ -140,9 +140,9 @@ func count(yes bool) int {
 	return 0
 }
 
-// An Effect is a coefficient that varies between groups. It adds τ·z·c to the linear predictor η of
-// a record, where τ is the sd of the effect, z is the value of the record's group and c is the
-// record's Carrier.
+// An Effect is a coefficient of a regression that varies between groups. It adds τ·z·c to the
+// linear predictor η of a record, where τ is the standard deviation of the coefficient, z is the
+// value of the record's group, and c is the record's element of Carrier.
 type Effect struct {
 	Spread  int       // index in θ of log τ, where τ is the sd of the effect
 	First   int       // index in θ of the value z of the first group; the other groups follow

@@ -226,8 +226,8 @@ func (p *play) evaluator(t testing.TB) gpu.Evaluator {
 	return e
 }
 
-// The test compares runs of mixtures and of multilevel regressions on a device with runs on the
-// CPU. Some priors are not normal.
+// The test runs the steps of mixtures and of multilevel regressions on a device and on the CPU, and
+// compares the results. Some priors are not normal.
 func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	poisson := func(rate float64) dpmech.Sampling { return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel} }
 	for i, p := range []*play{

@@ -36,8 +36,8 @@ func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32,
 	return sum
 }
 
-// The test checks that the device and the mechanism on the CPU compute the same integer sums from
-// the same slopes and rows, for blocks of any size.
+// The test checks that clipped sums of rows are the same integers on the device as in the mechanism
+// on the CPU, for blocks of any number of threads.
 func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	src := seeded.Stream(1, "rows")
 	for i, c := range []struct{ count, dim, threads int }{

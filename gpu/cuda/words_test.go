@@ -28,8 +28,8 @@ func put(t testing.TB, d Device, words []uint64) uint64 {
 	return p
 }
 
-// output runs a kernel whose first argument is the address of its output. It returns the output,
-// which has the given number of words.
+// output runs a kernel and returns its output, which has the given number of words. It allocates
+// memory for the output and passes its address to the kernel as the first argument.
 func output(t testing.TB, d Device, words int, kernel string, blocks, threads, shared int, arguments ...uint64) []uint64 {
 	t.Helper()
 	out := make([]uint64, words)
@@ -93,7 +93,8 @@ func mechanism(t testing.TB, sampling dpmech.Sampling, records, steps, dim int, 
 	return m
 }
 
-// plan returns a plan of all steps of m. The same index gives the same plan.
+// plan returns a plan of all steps of the mechanism m. Two plans with the same index have the same
+// keys.
 func plan(t testing.TB, m *dpmech.SampledSum, index uint64) *dpmech.Plan {
 	t.Helper()
 	p, err := m.Begin().Plan(m.Steps(), seeded.Streams(3, "plan", index), seeded.Stream(3, "plan, draws", index))

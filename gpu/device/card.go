@@ -40,8 +40,8 @@ func start(ordinal int) (Device, error) {
 	return m, nil
 }
 
-// copied is the size in bytes of the copy that is measured. The copy is repeated tries times, and
-// the fastest repetition gives the rate.
+// The rates are measured with copies of the size copied, in bytes. Each copy is made several times,
+// as the constant tries says, and the fastest one gives the rate.
 const (
 	copied = 64 << 20
 	tries  = 5

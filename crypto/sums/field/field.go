@@ -28,8 +28,9 @@ func Mul(a, b uint64) uint64 { return Reduce(bits.Mul64(a, b)) }
 
 // Element returns x mod P for x < 8P.
 func Element(x uint64) uint64 {
-	// Let x = k·P + r with r < P. Then x>>61 is k if r ≥ k, and k − 1 otherwise. In both cases
-	// k·2⁶¹ ≤ x + x>>61 + 1 < (k + 1)·2⁶¹.
+	// Let x = k·P + r with r < P, where r is the result. Then x>>61 is k if r ≥ k, and k − 1
+	// otherwise. In both cases k·2⁶¹ ≤ x + x>>61 + 1 < (k + 1)·2⁶¹, so the shift below yields k.
+	// Since P = 2⁶¹ − 1, the sum x + k is k·2⁶¹ + r, and its low 61 bits are r.
 	k := (x + x>>61 + 1) >> 61
 	return (x + k) & P
 }

@@ -117,8 +117,8 @@ func addCrossed(dst, k []uint64, src [][]uint64) {
 	}
 }
 
-// addEight adds the terms of F(k, x) for eight columns to dst. F is defined above addCrossed. The
-// sum of the terms has four products below 2¹²⁴, so it fits into two words.
+// addEight adds to dst the terms of F(k, x) for eight columns, with F as defined above the function
+// cross. These terms are four products, each below 2¹²⁴, so their sum fits into two words.
 func addEight(dst []uint64, k [8]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]

@@ -86,8 +86,8 @@ func (s *Scheme) constants() {
 // Missing returns the number of clients that may be missing.
 func (s *Scheme) Missing() int { return s.Clients - s.Fewest }
 
-// Hidden returns h, the largest number of columns that together are always independent of the
-// vector.
+// Hidden returns h, the largest number of columns that together reveal nothing about the secrets,
+// whichever columns they are.
 func (s *Scheme) Hidden() int { return s.Fewest - s.Packed() }
 
 // Packed returns the number of secrets in one polynomial.

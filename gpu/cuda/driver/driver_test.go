@@ -167,8 +167,8 @@ func source(t *testing.T) string {
 	return string(text)
 }
 
-// play runs this test program with the CUDA library in dir. It returns its output and its exit
-// status.
+// play starts this test program again as a new process, which uses the CUDA library in dir and does
+// the work that the argument selects. It returns the process's output and exit status.
 func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])

@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// Machine is a GPU with the kernels of a module. It implements cuda.Device. Its methods may be
-// called from several goroutines at once. A mutex makes them run one after the other.
+// Machine is a GPU together with the compiled kernels of this program. It implements cuda.Device.
+// Its methods may be called from several goroutines at once. A mutex makes them run one after the
+// other.
 type Machine struct {
 	d       *Device
 	module  *Module

@@ -72,8 +72,8 @@ func TestThreadsShareMemoryBetweenBarriers(t *testing.T) {
 	}
 }
 
-// The test checks that a kernel that lacks a necessary barrier gives different results for
-// different orders of the threads.
+// The test checks that the emulator reveals a missing barrier: a kernel without a necessary barrier
+// must give different results for different orders of the threads.
 func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	in := sequence(64)
 	first := launch(t, Forward, "probe_reverse_racing", [2]int{1, 64}, 64, in)
