@@ -21,11 +21,12 @@ var (
 	until = flag.Bool("until", false, "stop at the first world that goes wrong, and say no more than which it is")
 )
 
-// few is the number of worlds in an ordinary test run. A world is a simulated study, with faults
-// that a seed determines.
+// few is the number of worlds that an ordinary test run simulates. A world is one simulated study
+// with its coordinator, its clients and their faults.
 const few = 24
 
-// A house prepares studies, simulates worlds with them, and counts the simulated events.
+// A house prepares the studies from which worlds are copied, simulates worlds, and counts the
+// events in them.
 type house struct {
 	t         *testing.T
 	dir       string
@@ -68,8 +69,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// draw returns the study, the maximum delay of messages and the faults of the world with the
-// given seed. Half of the worlds have secure sums.
+// draw chooses everything about the world with the given seed: its study, the maximum delay of its
+// messages and its faults. Half of the worlds have a study with secure sums.
 func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 	rng := rand.New(rand.NewPCG(seed, 0xc4a05))
 	some := h.templates[:secureFrom]
@@ -91,8 +92,8 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink removes faults one by one as long as the simulation still breaks a property that the
-// protocol promises. In the end, every fault in the list is needed.
+// shrink looks for a smaller list of faults with which the world of the seed still breaks a promise
+// of the protocol. It removes faults one by one, until every fault in the list is needed.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -107,8 +108,9 @@ func (h *house) shrink(seed uint64, faults []fault) []fault {
 	return faults
 }
 
-// report describes the broken promise of a simulation. Unless the flag -quick is set, it lists only
-// the faults that shrink leaves.
+// report describes how the world of a seed broke a promise of the protocol: the promise, the
+// faults, a command that repeats the simulation, and a log. Unless the flag -quick is set, it lists
+// only the faults that [house.shrink] leaves.
 func (h *house) report(seed uint64, all []fault) string {
 	faults := all
 	if !*quick {

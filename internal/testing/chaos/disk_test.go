@@ -17,13 +17,13 @@ import (
 // A disk tracks which bytes of a database would survive a power failure. The file itself has the
 // content of the operating system's page cache.
 //
-// bbolt writes the pages of a transaction, syncs, writes one of its two meta pages, and syncs
-// again. Its hook for writes does not report syncs. A disk therefore assumes one sync before and
-// one after each write of a meta page.
+// To commit a transaction, bbolt writes its pages, syncs, writes one of the two meta pages, and
+// syncs again. The hook that this package uses reports the writes but not the syncs. A disk
+// therefore assumes one sync before and one after each write of a meta page.
 type disk struct {
 	durable []byte
-	// dirty contains the unsynced writes in order. After a power failure each of them is on the
-	// disk entirely, partly or not at all.
+	// dirty contains the writes that were not synced, in order. If power fails, each of them is on
+	// the disk entirely, partly or not at all.
 	//
 	// When a sync fails, the operating system marks dirty pages as clean. No later sync writes them,
 	// but readers of the file see them until the power fails.
@@ -42,7 +42,8 @@ var (
 	errFull = errors.New("no space left on device")
 )
 
-// intercept makes a database call f where it would write to its file.
+// intercept makes a database call f instead of writing to its file. f gets the file, the bytes and
+// the offset.
 func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
 	in := reflect.ValueOf(db).Elem()
 	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
@@ -52,8 +53,8 @@ func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, er
 	}
 }
 
-// begin reads the file at path if the disk does not track it yet. It treats the contents as
-// durable.
+// begin makes the disk track the file at path, unless it already does. The present contents of the
+// file count as durable.
 func (d *disk) begin(path string) (err error) {
 	if d.durable == nil {
 		d.durable, err = os.ReadFile(path)
@@ -74,8 +75,8 @@ func (d *disk) sync() {
 	d.dirty = nil
 }
 
-// unsynced simulates a sync that fails. A random part of the dirty writes reaches the disk, and
-// the other dirty writes never will.
+// unsynced simulates a sync that fails. Each write in d.dirty either becomes durable, with
+// probability 1/2, or never will.
 func (d *disk) unsynced(rng *rand.Rand) {
 	for _, w := range d.dirty {
 		if rng.IntN(2) == 0 {

@@ -74,7 +74,8 @@ const (
 	patience = 12 * time.Hour
 )
 
-// drawFaults draws the faults of a simulation. In half of the simulations the members change too.
+// drawFaults draws the faults of a simulation. In half of the simulations keys or the members of
+// the study change too (see [drawChanges]). latency is the maximum delay of a message.
 func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	all := make([]fault, 1+rng.IntN(8))
 	for i := range all {
@@ -86,9 +87,9 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawChanges draws changes of the members. Up to three times, a party gets new keys. A client can
-// get new keys more than once, and the coordinator only once. In a third of the cases a client's
-// keys are revoked, and in a third of the cases all clocks are set forward by several months.
+// drawChanges draws changes of keys and clocks. Up to three times, a party gets new keys: a client
+// possibly more than once, and the coordinator at most once. With probability 1/3, the keys of one
+// client are revoked. With probability 1/3, all clocks are set forward by at least two months.
 func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault) {
 	hub := false
 	for range rng.IntN(4) {
@@ -108,7 +109,8 @@ func drawChanges(rng *rand.Rand, clients int, lasts time.Duration) (all []fault)
 	return all
 }
 
-// drawFault draws one fault. lasts is the duration of the study without faults.
+// drawFault draws one fault other than those that [drawChanges] draws. lasts is the approximate
+// duration of the study without faults.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	f := fault{Kind: kind(rng.IntN(int(newKeys))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)
@@ -133,9 +135,9 @@ func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	return f
 }
 
-// when draws the time of a fault. It is between 0 and lasts, the duration of the study without
-// faults. With probability 1/3 it is between 0 and troubled instead, because other faults may
-// make the study longer.
+// when draws the time of a fault. With probability 2/3 the time is uniform between 0 and lasts, the
+// approximate duration of the study without faults. Otherwise it is between 0 and the constant
+// troubled, because other faults may make the study longer.
 func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return upTo(rng, troubled)
@@ -143,8 +145,8 @@ func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * float64(lasts))
 }
 
-// paces are the possible maximum delays of a message. Each simulation uses one of them. A round
-// takes seconds with the first delay, and most of its deadline with the last.
+// paces are the maximum delays of a message, of which each simulation uses one. With the first
+// delay a round takes seconds. With the last it takes most of the time before its deadline.
 var paces = []time.Duration{40 * time.Millisecond, 2 * time.Second, 30 * time.Second}
 
 // upTo draws a duration below most. It is a product of two uniform random numbers, so that short

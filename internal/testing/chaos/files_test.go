@@ -29,8 +29,8 @@ type node struct {
 	lost   bool // a sync failed, so later syncs write nothing
 }
 
-// A naming is an unsynced change of the names in a directory. A power failure may keep or undo
-// it.
+// A naming is a change of the names in a directory, such as a new or a removed file, that was not
+// synced yet. A power failure may keep or undo it.
 type naming struct {
 	dir   string
 	apply func(map[string]*node)
@@ -38,7 +38,8 @@ type naming struct {
 
 func newTree() *tree { return &tree{names: map[string]*node{}, durable: map[string]*node{}} }
 
-// name changes the names in a directory. The change is not durable until a sync.
+// name applies a change to the names in a directory. A power failure may undo the change until the
+// directory is synced.
 func (t *tree) name(dir string, apply func(map[string]*node)) {
 	apply(t.names)
 	t.pending = append(t.pending, naming{dir, apply})
@@ -91,7 +92,8 @@ func (t *tree) write(dir string) error {
 	return err
 }
 
-// has reports whether a durable file contains the body, under the name of its hash.
+// has reports whether a file with the given body would survive a power failure. The name of the
+// file must be the hash of the body.
 func (t *tree) has(body transcript.Body) bool {
 	want := hex.EncodeToString(body.Hash[:])
 	for path, n := range t.durable {
@@ -102,8 +104,8 @@ func (t *tree) has(body transcript.Body) bool {
 	return false
 }
 
-// A filer is the file system that a store uses in the process run l. The faults of this run apply
-// to its operations.
+// A filer is the file system that the store of a process uses during one run l of the process. The
+// faults of this process apply to the operations of the filer.
 type filer struct{ l *life }
 
 func (f filer) rel(path string) string {
@@ -114,8 +116,8 @@ func (f filer) rel(path string) string {
 	return rel
 }
 
-// step calls do with the tree. If a fault is due at this step, the fault happens and step
-// returns its error.
+// step performs the operation do on the simulated files. If the process has a fault at this step,
+// step applies the fault and returns its error instead.
 func (f filer) step(do func(t *tree) error) error {
 	f.l.p.w.mu.Lock()
 	defer f.l.p.w.mu.Unlock()

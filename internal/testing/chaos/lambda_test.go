@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi"
 )
 
-// A lambda computes λ − λ_prior in integers of any size, independently of the coordinator. It
-// computes the damping from the first accepted change, and checks that later changes have the
-// same damping.
+// A lambda checks the parameters λ that the coordinator publishes. It computes λ − λ_prior in
+// integers of any size, with code of its own. It takes the damping from the first published λ with
+// an accepted change, and checks that every later λ has the same damping.
 type lambda struct {
 	protocol *pvi.Protocol
 	sum      []*big.Int // sum of the accepted changes before damping
@@ -32,8 +32,9 @@ func (l *lambda) add(change []int64) {
 	}
 }
 
-// is reports whether the published λ equals α times the sum of the accepted changes, where α is
-// the damping.
+// is reports whether the published λ − λ_prior, which is said, equals α times the sum of the
+// accepted changes, where α is the damping. The first call with a sum that is not zero determines
+// α, which must be positive.
 func (l *lambda) is(said []pvi.Wide) bool {
 	if len(said) != len(l.sum) {
 		return false
@@ -70,9 +71,9 @@ func integer(w pvi.Wide) *big.Int {
 	return n
 }
 
-// leadsTo returns an error unless the natural parameters of a result are the prior's plus a
-// multiple of the accepted changes. All elements must have the same multiple, which is the damping
-// times the unit of the changes.
+// leadsTo checks the natural parameters of a result, and returns an error if they are wrong. Each
+// must be the parameter of the prior plus the sum of the accepted changes times a factor. This
+// factor, which is the damping times the unit of the changes, must be the same for all parameters.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`

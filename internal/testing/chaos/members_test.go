@@ -17,7 +17,8 @@ import (
 	"fedpvi/transport"
 )
 
-// change applies f, a fault that changes keys or lets months pass, to the process p.
+// change carries out a fault f that is not an accident: new keys for the party p, the revocation of
+// the keys of p, or months that pass.
 func (w *world) change(p *process, f fault) {
 	switch {
 	case f.Kind == months:
@@ -38,8 +39,8 @@ func (w *world) change(p *process, f fault) {
 	}
 }
 
-// rotate gives the coordinator new keys once all clients have consented. It waits because an
-// invitation contains the coordinator's keys from before the change.
+// rotate gives the coordinator new keys. Until all clients have consented, it returns an error, so
+// that the caller tries again later: an invitation contains the coordinator's old keys.
 func rotate(ctx context.Context, s *coordinator.Study) error {
 	status, err := s.Status(ctx)
 	if err != nil {
@@ -87,9 +88,10 @@ func (w *world) revoke(p *process) {
 	p.revoked = done
 }
 
-// order repeats an order until the coordinator has executed or refused it, and reports whether it
-// was executed. If the coordinator executes the order and is then killed, the next attempt returns
-// an error that contains the text done.
+// order repeats give, which gives the coordinator an order, until the coordinator has executed the
+// order or refused it for good. It reports whether the order was executed. If the coordinator
+// executes the order and is then killed, the next attempt returns an error that contains the text
+// done.
 func (w *world) order(says, done string, give func(context.Context, *coordinator.Study) error) bool {
 	for w.ctx.Err() == nil {
 		w.mu.Lock()

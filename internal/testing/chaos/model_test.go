@@ -55,9 +55,10 @@ func newModel(w *world) *model {
 	return m
 }
 
-// opened is called when a client has started and loaded its state. It checks that the spending
-// in the ledger covers the client's answers. It also checks that every charged answer whose plan
-// has no outcome is still stored, so that the client can send it.
+// opened checks the state of a client that has started. The spending in the client's ledger must
+// cover its answers. If an answer was charged, the client must still have it, so that it can send
+// it. An answer may be missing only if its plan has an outcome or if the coordinator has refused
+// the answer as late.
 func (m *model) opened(p *process, c *client.Client, member *client.Member, policy *client.Policy) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
@@ -85,8 +86,9 @@ func (m *model) asked() map[uint64]bool {
 	return all
 }
 
-// left is called when a client sends an answer. The charge and the answer must already survive a
-// power failure, and no other answer to the plan may have been sent.
+// left checks an answer that a client is about to send, or passes another message of secure sums to
+// [model.word]. The charge and the answer must already survive a power failure, and the client must
+// not have sent a different answer to the same plan.
 func (m *model) left(l *life, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -121,7 +123,8 @@ func (m *model) left(l *life, item transport.Item) {
 	}
 }
 
-// read decrypts and decodes an answer like the coordinator does, and records its content.
+// read decrypts and decodes an answer as the coordinator does, and stores its content in
+// m.payloads.
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	payload, err := m.w.openAnswer(h, item.Body)
 	if err != nil {
@@ -137,9 +140,9 @@ func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	m.payloads[key] = r
 }
 
-// fresh checks that a client does not use the same noise twice. It works for studies whose noise
-// is much larger than the contributions, because two nearly equal answers then have the same
-// noise.
+// fresh checks that a client does not use the same noise for two plans. It applies only to studies
+// whose noise is much larger than the contributions of records. In such a study two nearly equal
+// answers must contain the same noise.
 func (m *model) fresh(key answer, r *pvi.Release) {
 	if !m.w.loud {
 		return
@@ -151,7 +154,8 @@ func (m *model) fresh(key answer, r *pvi.Release) {
 	}
 }
 
-// alike reports whether two releases differ by less than 1/50 of their size.
+// alike reports whether the Euclidean distance between two releases is less than 1/50 of the norm
+// of a.
 func alike(a, b []int64) bool {
 	var difference, size float64
 	for i := range a {
@@ -162,12 +166,12 @@ func alike(a, b []int64) bool {
 	return difference*2500 < size
 }
 
-// took is called when the coordinator accepts an answer. The answer must then survive a power
-// failure.
+// took checks that a message which the coordinator has just accepted from a client, such as an
+// answer, survives a power failure at the coordinator.
 func (m *model) took(l *life, from *process, item transport.Item) {
 	h, err := signed.Claims(item.Envelope)
 	if err == nil && h.Domain == signed.Share {
-		return // an opening contains the shares themselves, so the envelopes of shares are not needed
+		return // the coordinator need not keep this envelope, because the opening contains the share itself
 	}
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
@@ -177,8 +181,9 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 	}
 }
 
-// refused is called when the coordinator has refused an answer as late: the study or the plan is over
-// or, with secure sums, the plan has a cut without the answer. The client may then discard the answer.
+// refused notes that the coordinator has refused an answer as late, so that the client may discard
+// it. An answer is late if the study or the plan is over or, with secure sums, if the plan has a
+// cut without the answer.
 func (m *model) refused(from *process, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -196,8 +201,9 @@ func (m *model) kept(l *life, what string, envelope []byte) {
 	}
 }
 
-// said is called when the coordinator sends an entry. The entry must be on the disk, must be the
-// same for every client and at every time, and must follow from the earlier entries.
+// said checks an entry of the transcript that the coordinator is about to send. The entry must be
+// on the disk, must be the same for every client and at every time, and must follow from the
+// earlier entries.
 func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.kept(l, "said an entry", item.Envelope)
 	m.w.mu.Lock()
@@ -255,8 +261,9 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 	}
 }
 
-// settle checks an outcome. An outcome with too few answers must be void. Every other outcome
-// must contain the sum of the answers that it names.
+// settle checks the outcome of a plan. It must be void if it names too few clients, and otherwise
+// contain the sum of the answers of the clients that it names. It must name every client whose
+// answer the coordinator has accepted. With secure sums, [model.settleSums] checks the sum.
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	m.w.tell("plan %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
@@ -318,8 +325,8 @@ func (m *model) close(body []byte) {
 	}
 }
 
-// asks is called when a client requests an entry, which shows that it has accepted all earlier
-// entries. The method checks that none of the earlier entries was false.
+// asks is called when a client requests an entry. The request shows that the client has accepted
+// all earlier entries, so asks checks that the client did not receive a false one before.
 func (m *model) asks(l *life, number uint64) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -329,8 +336,8 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns a false entry that the client receives instead of the true entry. If no false
-// entry is possible, the second result is false.
+// instead returns a false entry of the given kind, which the client with this index receives
+// instead of the true one. The second result is false if no such entry can be made.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false
@@ -348,8 +355,10 @@ func (m *model) instead(index int, lie kind, number uint64) (transport.Item, boo
 	return other, ok
 }
 
-// forge signs a false entry as a dishonest coordinator could. The entry is an outcome with the
-// opposite verdict, a plan with a different λ, or an invalid step of secure sums.
+// forge returns a false entry with a valid signature of the coordinator, as a dishonest coordinator
+// could send it. The entry is an outcome with the opposite verdict, a plan with a different λ, or
+// an invalid step of secure sums. The second result is false if the true entry is of another kind,
+// or if the client could not detect the false one.
 func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	e, item := m.entries[number-1], m.items[number-1]
 	var body []byte
@@ -386,8 +395,9 @@ func (w *world) limits() wire.Limits {
 	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
 }
 
-// spentBy reads the spending in a client's ledger. It returns a function that compares the
-// spending with the cost of the client's answers and reports a difference.
+// spentBy reads from a client's ledger how much of the budget is spent. It returns a function that
+// makes the test fail if this is less than the cost of the answers that the client has sent. The
+// caller of that function holds the lock.
 func (m *model) spentBy(c *client.Client, name string) func() {
 	a, ok := c.Store().Account(datasetName)
 	return func() {
@@ -406,8 +416,8 @@ func (m *model) spentBy(c *client.Client, name string) func() {
 	}
 }
 
-// costOf returns the cost of the given number of answers in the unit of a budget. It derives
-// this cost from the cost of the whole study.
+// costOf returns the privacy cost of the given number of answers, in the unit of the budget b. It
+// is slightly rounded down, so that rounding errors do not make a test fail.
 func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
 	views := t.protocol.Views() // the last view belongs to the observer who sees the most
 	view := views[len(views)-1]
@@ -431,7 +441,8 @@ func (m *model) message(body []byte) []byte {
 	return body
 }
 
-// answered returns a body with another outcome, and with the signatures of the true body.
+// answered replaces the outcome in the body of an entry and keeps the clients' signatures. If
+// outcomes of this study have no signatures, it returns only the outcome.
 func (m *model) answered(body, outcome []byte) []byte {
 	a, err := transcript.ParseAnswered(body)
 	if err != nil || !m.chain.Commits() {

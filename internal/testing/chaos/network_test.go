@@ -39,8 +39,8 @@ type address struct {
 	life  *life
 }
 
-// A request is a call that the coordinator executes. It returns a function that stores the
-// result for the caller.
+// A request is a call that a client makes to a coordinator. It returns a function that stores the
+// result for the client. This function is called only if the call succeeds and its reply arrives.
 type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
@@ -81,8 +81,8 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once makes one call, with the faults that are due. It reports whether the caller must repeat
-// the call.
+// once tries a request one time, with the faults that are due. again reports whether the request
+// must be tried again.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -120,8 +120,8 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	return judge(err)
 }
 
-// judge reports whether a call that returned err must be repeated. If it need not be repeated,
-// final is the error for the caller.
+// judge decides how a client treats the result err of a call. again reports whether the client must
+// repeat the call. If not, final is the error that the client gets, or nil.
 func judge(err error) (again bool, final error) {
 	var refused *transport.Refusal
 	if errors.As(err, &refused) {
@@ -130,8 +130,8 @@ func judge(err error) (again bool, final error) {
 	return errors.Is(err, context.Canceled), err
 }
 
-// call executes a request on a coordinator. If the coordinator is killed meanwhile, the
-// request's context is cancelled.
+// call executes a request on the coordinator at a. If the coordinator is killed during the call,
+// the context of the request is cancelled.
 func (a *address) call(ctx context.Context, do request) (keep func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -139,7 +139,8 @@ func (a *address) call(ctx context.Context, do request) (keep func(), err error)
 	return do(ctx, a)
 }
 
-// trouble counts a call and returns the faults that are due at this call.
+// trouble counts a call of the client and returns the faults that are due at it. If a fault
+// requires a false entry, trouble notes this for [link.tamper].
 func (k *link) trouble() map[kind]fault {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -237,7 +238,8 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 	}
 }
 
-// tamper returns a false entry if a fault requires it, and otherwise the true entry.
+// tamper replaces an entry of the transcript by a false one if a fault requires it. Otherwise it
+// returns item.
 func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -316,9 +318,9 @@ func (k *link) Confirm(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// Complain makes the test fail if the plan is open, because no fault of a world changes a deal. A
-// complaint about a closed plan is possible: a client that is late may get the keys of a later
-// version of the roster.
+// Complain makes the test fail if the coordinator accepts a complaint about a deal, because no
+// fault changes a deal. A complaint about a closed plan is refused. It is possible, because a
+// client that is late may get the keys of a later version of the roster.
 func (k *link) Complain(ctx context.Context, ask uint64, dealer int) error {
 	w := k.life.p.w
 	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
@@ -342,7 +344,7 @@ func (k *link) send(ctx context.Context, to *coordinator.Study, item transport.I
 	have, err := to.Offer(ctx, k.peer, item.Envelope, whole)
 	for err == nil && have < size {
 		rest(ctx, k.upTo(k.life.p.w.pace/4))
-		if ctx.Err() != nil { // the coordinator may or may not notice the end of a call in time
+		if ctx.Err() != nil { // the coordinator may not have noticed that the call has ended
 			return ctx.Err()
 		}
 		end := min(size, have+512+int64(k.upTo(1500)))

@@ -78,9 +78,9 @@ func (p *process) begin() *life {
 	return l
 }
 
-// finish ends a run of the process. If the process has stopped with an error that no fault
-// explains, finish records a broken promise. A client that cannot reach the coordinator may stop. A
-// wrong clock explains no error, because clocks differ by less than certificates allow.
+// finish ends a run of the process, which has returned err. It records a broken promise if no fault
+// explains the error. A client may stop if it cannot reach the coordinator. A clock that was set
+// wrong explains no error, because clocks differ by less than certificates allow.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()
@@ -104,10 +104,11 @@ func (p *process) finish(l *life, err error) {
 	}
 }
 
-// excuse records a fault that explains an error with which this run may end.
+// excuse notes that a fault has occurred, after which this run may end with an error.
 func (l *life) excuse(why string) { l.excuses = append(l.excuses, why) }
 
-// die kills the process. It copies the files that survive to the directory for the next start.
+// die kills the process. It copies the files that survive the fault f to the directory from which
+// the process starts again.
 func (l *life) die(f fault) {
 	if l.dead {
 		return
@@ -125,8 +126,8 @@ func (l *life) die(f fault) {
 
 func salted(f fault) *rand.Rand { return rand.New(rand.NewPCG(f.Salt, uint64(f.Kind))) }
 
-// opened is called when the process has opened its database. It intercepts the database's
-// writes.
+// opened is called when the process has opened its database. From then on, the writes of the
+// database go through [life.write].
 func (l *life) opened(db *bbolt.DB) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -146,8 +147,8 @@ func (l *life) layer() durable.Layer {
 	}, Files: filer{l}}
 }
 
-// A faulty is a database file that durable.Layer.Settle rewrites. The faults of the process apply
-// to its operations.
+// A faulty is the file that durable.Layer.Settle writes again when a database is opened or a commit
+// has failed. Writes and syncs of this file can fail or kill the process, if a fault is due.
 type faulty struct {
 	*os.File
 	l *life
@@ -165,8 +166,8 @@ func (f *faulty) Sync() error {
 	return f.l.sync()
 }
 
-// write is called when the database writes. It also simulates the syncs before and after a write
-// of a meta page.
+// write is called instead of a write of the database to its file. Because bbolt syncs before and
+// after it writes a meta page, write also simulates these syncs.
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -183,7 +184,8 @@ func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// put writes bytes to the database file. If a fault is due, it writes only a part of them.
+// put writes b at offset off of the database file. If a write fails or a crash is due at this step,
+// it writes at most a random part of b and returns an error.
 func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
 	f, err := l.due()
 	if err == errUnsynced {
@@ -218,8 +220,8 @@ func (l *life) sync() error {
 	return l.suffer(f, err)
 }
 
-// committed is called after a commit, before the process sends anything. If a fault is due, it
-// kills the process.
+// committed is called after a commit, before the process sends anything. If a crash is due at this
+// step, it kills the process and returns an error. No other fault applies.
 func (l *life) committed() error {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -232,7 +234,8 @@ func (l *life) committed() error {
 // errUnsynced is the error of a sync that fails.
 var errUnsynced = fmt.Errorf("sync: %w", errIO)
 
-// due counts a write, sync or commit, and returns the fault that is due at this step.
+// due counts a write, sync or commit of the process. It returns the fault that happens at this
+// step, with its error, or a nil error if none does.
 func (l *life) due() (fault, error) {
 	p := l.p
 	if l.dead {
@@ -260,8 +263,8 @@ func (l *life) due() (fault, error) {
 	return fault{}, nil
 }
 
-// suffer applies a fault at the step at which it is due. It kills the process, or returns err,
-// which the process may then report.
+// suffer applies a fault that is due at this step. If err is errDead, it kills the process. Any
+// other err is a reason for which this run may end. suffer returns err.
 func (l *life) suffer(f fault, err error) error {
 	if err == errDead {
 		l.die(f)

@@ -63,8 +63,8 @@ const (
 	datasetName = "records"
 )
 
-// birth is the time at which every simulation begins, because package synctest starts its clock
-// there.
+// birth is the time at which every simulation begins. It is the time at which package synctest
+// starts its clock.
 var birth = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A template is a study with invited clients, which many simulations copy.

@@ -34,8 +34,9 @@ func (m *model) isWord(d identity.Domain) bool {
 	return d == signed.Keys || d == signed.Confirm || d == signed.Share
 }
 
-// word is called when a client sends its keys, a confirmation or a share. The client must send
-// each of them once, and a share only after the certificate.
+// word checks a message of secure sums that a client is about to send: its keys, a confirmation or
+// a share. The client must not have sent a different message of the same kind for the same plan and
+// roster. It may send a share only after the certificate.
 func (m *model) word(l *life, h signed.Header, item transport.Item) {
 	m.w.tell("%s sends %s for plan %d", l.p.name, h.Domain, h.Round)
 	key := word{l.p.name, h.Domain, h.Round, h.Roster}
@@ -71,7 +72,8 @@ func (m *model) followSums(e transcript.Entry, body []byte) {
 	}
 }
 
-// settleSums checks that an outcome has the sum that was opened, or is void.
+// settleSums checks the outcome of a plan with secure sums. Unless it is void, it must contain the
+// sum that the opening of the plan revealed, and name the clients of this sum.
 func (m *model) settleSums(ask uint64, o *pvi.Outcome) {
 	names, sum, opened := m.sums.progress.Sum()
 	var clients []pvi.ClientID
@@ -93,9 +95,9 @@ func (m *model) settleSums(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// inCut checks that the cut, which is the list of the deals that are added up, contains every
-// answer that the coordinator has taken. If a plan has no cut, the coordinator gives no receipts
-// for it.
+// inCut checks that the cut of a plan contains every answer that the coordinator has accepted. The
+// cut is the list of the deals that are added up. Without a cut the coordinator owes no receipts,
+// so inCut then forgets the accepted answers of the plan.
 func (m *model) inCut(ask uint64) {
 	cut := map[string]bool{}
 	for _, d := range m.sums.progress.Cut() {
@@ -110,8 +112,9 @@ func (m *model) inCut(ask uint64) {
 	}
 }
 
-// spoil returns an invalid body of a step: a cut with too few deals, a certificate that contains one
-// confirmation twice, or an opening with a changed share.
+// spoil changes the body of a step of secure sums so that it becomes invalid. It returns a cut with
+// too few deals, a certificate that contains one confirmation twice, or an opening with a changed
+// share.
 func (m *model) spoil(kind transcript.Kind, body []byte) []byte {
 	other := bytes.Clone(body)
 	switch kind {

@@ -46,8 +46,8 @@ type world struct {
 	steps   int
 }
 
-// An account is the result of a simulation. It includes the broken promise, if there is one, and
-// a log.
+// An account is the result of a simulation. wrong describes the promise of the protocol that was
+// broken, or is "" if none was. story is the log.
 type account struct {
 	wrong string
 	story []string
@@ -237,8 +237,8 @@ func (w *world) serve(a *address) {
 	w.address = a
 }
 
-// serving returns the address of the coordinator if process p can reach it now, and otherwise
-// nil.
+// serving returns the coordinator that process p can call now. It returns nil if p has no network
+// connection or if the coordinator is down.
 func (w *world) serving(p *process) *address {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +260,8 @@ func (w *world) isApart(p *process) bool {
 	return time.Now().Before(p.apart)
 }
 
-// fail records a broken promise and ends the simulation. The caller holds the lock.
+// fail records that a promise of the protocol was broken, and ends the simulation. Only the first
+// broken promise is kept. The caller holds the lock.
 func (w *world) fail(format string, args ...any) {
 	if w.wrong == "" && w.ctx.Err() == nil {
 		w.wrong = fmt.Sprintf(format, args...)
