@@ -325,8 +325,9 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	return nil
 }
 
-// question returns the open plan with the number ask, or nil if there is none. If ask is 0, it
-// returns the question whose answers are the clients' keys for the secure sums.
+// question returns the open plan with the number ask, or nil if there is none. For ask = 0 in a
+// study with secure sums, it returns the request for the clients' keys, which is answered like a
+// plan.
 func (st *state) question(ask uint64) *question {
 	if ask == 0 && st.secure != nil {
 		return st.secure.keying

@@ -93,7 +93,7 @@ const (
 )
 
 // NewProductSum returns the mechanism for cfg. It derives the lattice, the sensitivity and the
-// noise from cfg.
+// noise from cfg. It returns an error for a configuration that is not valid or has no proven cost.
 func NewProductSum(cfg ProductConfig) (*ProductSum, error) {
 	s := &ProductSum{cfg: cfg}
 	err := cfg.check()

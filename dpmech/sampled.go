@@ -183,11 +183,12 @@ func (s *SampledSum) Lattice() Lattice { return s.gate.Lattice() }
 // ShareSigma returns the σ of one noise share of one step, in lattice steps.
 func (s *SampledSum) ShareSigma() int64 { return s.gate.ShareSigma() }
 
-// Shares returns the number of noise shares that together reach the noise multiplier.
+// Shares returns the number of noise shares that a sum must contain for its noise to have the
+// standard deviation that the noise multiplier states.
 func (s *SampledSum) Shares() int { return s.cfg.Shares }
 
-// MaxTotal returns a bound on the elements of any sum of one step's releases. The bound is for
-// absolute values, in lattice steps.
+// MaxTotal returns the largest absolute value that an element of a sum of one step's releases can
+// have, in lattice steps.
 func (s *SampledSum) MaxTotal() int64 { return s.gate.MaxTotal() }
 
 // Records returns the number of records from which batches are drawn.

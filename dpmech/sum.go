@@ -93,7 +93,8 @@ func (m *Sum) Dim() int { return m.cfg.Dim }
 // Clip returns C, the bound on the L2 norm of a vector.
 func (m *Sum) Clip() float64 { return m.cfg.Clip }
 
-// Shares returns the number of noise shares that together reach the noise multiplier.
+// Shares returns the number of noise shares that a sum must contain for its noise to have the
+// standard deviation that the noise multiplier states.
 func (m *Sum) Shares() int { return m.cfg.Shares }
 
 // NoiseMultiplier returns the noise multiplier σ of the configuration.
@@ -110,8 +111,8 @@ func (m *Sum) draw(dst []int64, src *Stream) {
 	m.law.Fill(dst, src)
 }
 
-// MaxTotal returns a bound on the elements of any sum of releases. The bound is for absolute
-// values, in lattice steps.
+// MaxTotal returns the largest absolute value that an element of a sum of releases can have, in
+// lattice steps.
 func (m *Sum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.law.Bound())
 }

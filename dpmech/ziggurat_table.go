@@ -102,9 +102,9 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the smallest n ≥ half for which f(n+1) is proven to be at most foot. Since foot is
-// at most the height at which the layer begins, |x| ≤ n for every x with a density above this
-// height.
+// cover returns an n ≥ half that is large enough for a layer: every x whose density is above the
+// height at which the layer begins has |x| ≤ n. foot is a lower bound on this height. cover
+// increases half until f(half+1) is proven to be at most foot.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {
@@ -114,8 +114,9 @@ func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	}
 }
 
-// under returns the largest m ≤ n for which f(x) ≥ head is proven for all |x| < m. The caller
-// passes a head that is at least the height at which the layer ends.
+// under returns the largest m ≤ n for which f(x) is proven to be at least head for all |x| < m. The
+// caller passes a head that is at least the height at which the layer ends, so the layer is under
+// the curve there.
 func (z *discreteZiggurat) under(head, n uint64) uint64 {
 	for n > 0 {
 		if low, _ := z.curve.at(n - 1); low >= head {

@@ -15,8 +15,8 @@ type draw struct {
 	leaves []leafWeights
 	dense  []denseWeights
 	grad   []float64 // scratch space, which is zero between uses
-	// inside2 is the squared norm of inside. It is part of the squared norm of each record's
-	// contribution.
+	// inside2 is the squared norm of the vector inside. If the query adds this vector to every
+	// contribution, the squared norm of a contribution includes inside2.
 	inside2 float64
 }
 

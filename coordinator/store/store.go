@@ -232,8 +232,8 @@ func (s *Store) inside(f func() error) error {
 	return s.readable(f)
 }
 
-// update runs f in a transaction. It returns the files whose names were removed from the
-// database.
+// update runs f in a transaction that can write. It returns the files that f has removed from the
+// database, for the caller to delete.
 func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	tx, err := s.db.Begin(true)
 	if err != nil {

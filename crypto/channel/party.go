@@ -44,8 +44,8 @@ func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }
 
-// partyOf returns the party that is named in a certificate's URIs. There must be exactly one URI,
-// in the form that Party.uri returns.
+// partyOf reads from the URIs of a certificate which party the certificate is for. It returns an
+// error unless there is exactly one URI, in the form that Party.uri returns.
 func partyOf(uris []*url.URL) (Party, error) {
 	if len(uris) != 1 {
 		return Party{}, errParty

@@ -76,7 +76,8 @@ func (e Entry) appendUnsigned(b []byte) []byte {
 // Bytes returns the encoding of the entry.
 func (e Entry) Bytes() []byte { return append(e.appendUnsigned(nil), e.Signature[:]...) }
 
-// ParseEntry decodes an entry that Bytes encoded, and checks that it is valid for a study.
+// ParseEntry decodes an entry that the method Bytes encoded. It returns an error if the entry is
+// malformed or not valid for the study.
 func ParseEntry(b []byte, study Hash) (Entry, error) {
 	r := wire.NewReader(b)
 	e := readEntry(r)

@@ -163,8 +163,8 @@ func TestForgedSealIsRefused(t *testing.T) {
 	}
 }
 
-// twoStanzas returns a header with two stanzas. It has the same length and line breaks as a
-// header with one stanza.
+// twoStanzas changes a header so that it has two stanzas, but the same length and line breaks as
+// before.
 func twoStanzas(good []byte) []byte {
 	s := bytes.Clone(good)
 	copy(s[100:], "\n-> mlkem768x25519 ")

@@ -52,8 +52,8 @@ func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	return cut, done(r)
 }
 
-// begin returns a reader for the items of a body, which follow the byte with the version. It also
-// returns the number of the items. Each item has size bytes.
+// begin starts to decode a body that consists of a version byte and items of size bytes each. It
+// returns a reader that is at the first item, and the number of items.
 func begin(body []byte, size int) (*wire.Reader, int) {
 	r := wire.NewReader(body)
 	if r.Uint8() != version || r.Len()%size != 0 {
@@ -95,7 +95,8 @@ func (f *Federation) readSignature(r *wire.Reader, last *int) (s signature) {
 	return s
 }
 
-// check returns an error unless s is a valid signature of its client for this header and payload.
+// check returns an error unless s is the signature of this header and payload by the client at
+// place s.place.
 func (f *Federation) check(s signature, h signed.Header, payload []byte) error {
 	h.Sender = f.key(s.place).Fingerprint()
 	if _, err := signed.Verify(signed.Assemble(h, payload, s.signature), f.key(s.place), h); err != nil {

@@ -5,11 +5,12 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// confirmPayload returns the payload of a confirmation: the hash of the envelope of the cut.
+// confirmPayload returns the payload of the signed message with which a client confirms a cut: the
+// hash of the envelope of the cut.
 func confirmPayload(cut Hash) []byte { return append([]byte{version}, cut[:]...) }
 
-// sharePayload returns the payload of a share: the hash of the envelope of the certificate, and
-// the size and the hash of the words.
+// sharePayload returns the payload of the signed message with which a client sends a share: the
+// hash of the envelope of the certificate, and the size and the hash of the body, words.
 func sharePayload(certificate Hash, words []byte) []byte {
 	return transcript.BodyOf(words).Append(append([]byte{version}, certificate[:]...))
 }

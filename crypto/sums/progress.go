@@ -183,8 +183,9 @@ func (p *Progress) checkCertificate(body []byte) error {
 	return nil
 }
 
-// check returns an error unless s is a valid signature of its client for this header and payload.
-// If p.own is set, the caller has already verified the signature, and check returns nil.
+// check returns an error unless s is the signature of this header and payload by the client at
+// place s.place. If p.own is set, the caller has already verified the signature, and check returns
+// nil.
 func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	if p.own {
 		return nil

@@ -49,8 +49,8 @@ type world struct {
 
 func model(ask uint64) Hash { return Hash{byte(ask), 7} }
 
-// newWorld returns a study whose clients have exchanged their keys. All random values are derived
-// from a seed.
+// newWorld returns a study whose transcript has begun. Its clients have drawn keys for each other
+// but have not sent them (see exchange). All random values are derived from a seed.
 func newWorld(t *testing.T, clients, fewest, length int) *world {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, 1)
@@ -94,7 +94,8 @@ func makeWorld(t testing.TB, clients, fewest, length int) *world {
 	return w
 }
 
-// exchange makes all clients send their keys. The clients learn the keys later, when they need them.
+// exchange makes all clients send their keys for the other clients to the coordinator. A client
+// decrypts the keys that it receives only later, with learn. exchange returns w.
 func (w *world) exchange() *world {
 	w.t.Helper()
 	for place, p := range w.clients {

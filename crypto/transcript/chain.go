@@ -46,8 +46,8 @@ func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
 
-// Position returns the position of c. A caller can store the position and continue later with
-// [Chain.At].
+// Position returns the position in the transcript that the chain has reached. A caller can store
+// the position and continue later with [Chain.At].
 func (c Chain) Position() Position { return c.at }
 
 // At returns a copy of c that continues after a position that the caller has stored. The position

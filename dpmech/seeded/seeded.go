@@ -25,8 +25,8 @@ func Rekey(s *dpmech.Stream, seed uint64, purpose string, index ...uint64) {
 	stream.Rekey(s, key(seed, purpose, index))
 }
 
-// Streams returns the sampling stream and the noise stream of a sampled mechanism for a seed, a
-// purpose and indices.
+// Streams returns a pair of streams for a sampled mechanism, one that draws the batches and one
+// that draws the noise. Different seeds, purposes and indices give independent streams.
 func Streams(seed uint64, purpose string, index ...uint64) *dpmech.Streams {
 	return &dpmech.Streams{
 		Sampling: Stream(seed, purpose+"/sampling", index...),

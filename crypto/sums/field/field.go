@@ -51,8 +51,8 @@ func Beyond(x uint64) uint64 { return (x | (x + 1)) >> 61 }
 // FromInteger returns v mod P. The absolute value of v must be at most MaxInteger.
 func FromInteger(v int64) uint64 { return uint64(v) + P&uint64(v>>63) }
 
-// ToInteger returns the integer v for which FromInteger(v) is x. The absolute value of v is at most
-// MaxInteger.
+// ToInteger is the inverse of FromInteger: it returns the integer v, with an absolute value of at
+// most MaxInteger, for which FromInteger(v) is x.
 func ToInteger(x uint64) int64 {
 	return int64(x - P&-((MaxInteger-x)>>63))
 }

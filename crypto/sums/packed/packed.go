@@ -109,10 +109,10 @@ func (s *Scheme) Offset(dealer, holder int) int {
 // Holder returns the place of the holder of a dealer's column with the given offset.
 func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clients + 1 }
 
-// Dealing returns the matrix with which a dealer computes columns. The outputs of the matrix are
-// the columns that the dealer sends, in the order of their offsets, and then the dealer's own
-// column. The inputs are the secrets, and then the columns that holders compute from keys, in the
-// order of their offsets.
+// Dealing returns the matrix with which a dealer computes the columns that cannot be chosen freely.
+// The inputs of the matrix are the secrets, and then the columns that holders compute from keys, in
+// the order of their offsets. The outputs are the columns that the dealer sends, in the order of
+// their offsets, and then the dealer's own column.
 func (s *Scheme) Dealing(dealer int) Matrix {
 	from, to := s.secrets(), []int(nil)
 	for offset := range s.Clients - 1 {

@@ -223,9 +223,10 @@ func subsets(clients, n int) func(yield func([]int) bool) {
 	}
 }
 
-// count returns, for each tuple of words, the number of ways to choose the derived columns such
-// that the given holders receive this tuple from the dealer at place 1. All secrets of the dealer
-// are equal to secret.
+// count lets a test check whether columns reveal a secret. A dealer at place 1 deals secrets that
+// are all equal to secret, with every possible choice of the columns that holders compute from
+// keys. For each tuple of words that the given holders can receive, count returns the number of
+// choices that lead to this tuple.
 func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[string]int {
 	var from []int
 	for a := range s.Packed() {

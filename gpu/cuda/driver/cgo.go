@@ -71,8 +71,7 @@ func load(ptx string) (m cu.Module, log string, err error) {
 	return m, string(bytes.TrimSpace(said)), err
 }
 
-// setShared permits each block of f to use dynamic shared memory. size is the largest number of
-// bytes.
+// setShared lets the blocks of f use up to size bytes of dynamic shared memory each.
 func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }

@@ -98,8 +98,8 @@ type Memory struct {
 	size int64
 }
 
-// Alloc allocates memory. size is the number of bytes, and must be at least one. The content is
-// undefined.
+// Alloc allocates size bytes of the GPU's memory. size must be at least one. The content of the
+// memory is undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
 	err := d.do("take memory", func() (err error) {
