@@ -17,8 +17,9 @@ import (
 // message, or a noisy sum from which a message is computed.
 func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
-// Views returns the observers for which a study states its cost. The observer that the privacy
-// target refers to comes first. The list is empty for a study without a privacy guarantee.
+// Views returns the observers for which the protocol states the cost of the study, such as the
+// coordinator or a coalition of clients. The observer that the privacy target refers to comes
+// first. The list is empty for a study without a privacy guarantee.
 func (p *Protocol) Views() []method.View {
 	switch {
 	case p.study.Privacy.Unit == study.None:
@@ -30,9 +31,9 @@ func (p *Protocol) Views() []method.View {
 	}
 }
 
-// viewsOfSums returns the observers of a study that opens only sums. Each client knows its own
-// noise share. One other participant is therefore listed as an observer even if the study
-// assumes no colluders.
+// viewsOfSums returns the observers of a study in which only sums of releases are opened. Each
+// client knows its own noise share and can subtract it from a sum. The list therefore has an
+// observer that is one other participant, even if the study assumes no colluders.
 func (p *Protocol) viewsOfSums() []method.View {
 	const known = ", who knows its own noise"
 	fewest, t := p.roster.Fewest, p.roster.Colluders
@@ -54,17 +55,18 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns a list of observers. The last of them can open every message. If clients
-// aggregate securely, the list begins with the largest coalition that cannot open messages, unless
-// this coalition is no larger than t, the number of colluders that the study assumes.
+// whoeverOpens returns the last observers of the list of views. The very last can open every
+// message. If clients aggregate securely, it comes after the largest coalition that cannot open
+// messages, unless this coalition is no larger than t, the number of colluders that the study
+// assumes.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
 		return []method.View{opens}
 	}
 	opens.Who = fmt.Sprintf("the coordinator with more than %d of the clients, who can open every message", p.Hidden())
-	// A coalition of all participants but one lacks one noise share, like an observer who opens
-	// every message.
+	// If all participants but one collude, they lack only one noise share, so they know as much as
+	// an observer who opens every message.
 	most := min(p.Hidden(), p.roster.Fewest-2)
 	if most <= t {
 		return []method.View{opens}
@@ -86,7 +88,8 @@ func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, relea
 }
 
 // proved returns the view with the number of noise shares for which the privacy proof of the method
-// holds. This number is smaller than the view's own number only if the method is unsound.
+// holds. This number is smaller than view.Shares only if the method is unsound (see
+// [method.Unsound]).
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -94,12 +97,14 @@ func (p *Protocol) proved(view method.View) method.View {
 	return view
 }
 
-// A costing returns the cost for a client that has made the given number of releases in the rounds.
-// [method.Method.Event] returns the proved cost, and [method.Claimed] returns the claimed cost.
+// A costing computes the cost for a client that has made the given number of releases in the
+// rounds, for an observer who cannot subtract the given number of noise shares.
+// [method.Method.Event] computes the proved cost, and [method.Claimed] the claimed cost.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
 // eventOf returns the cost for a client that has made the given number of releases. It composes the
-// costs of the scale phase, the rounds and the last round. rounds returns the cost of the rounds.
+// costs of the scale phase, the rounds and the last round, as far as the study has them. The
+// function rounds computes the cost of the rounds.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)
@@ -115,11 +120,11 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost that a ledger charges for some of the releases that a client makes in
-// the rounds: from number after + 1 to number last, counted from 1. [scale.Scaling.EventFor]
-// returns the charge for the scale phase, and [lastround.Round.EventFor] the charge for the last
-// round. All charges of a study together cost at most [Protocol.Event] of all releases. The study
-// must have a privacy guarantee and be sound ([Protocol.Sound]).
+// Increment returns the cost that a ledger charges for the releases that a client makes in the
+// rounds from number after + 1 to number last. Releases are counted from 1.
+// [scale.Scaling.EventFor] returns the charge for the scale phase, and [lastround.Round.EventFor]
+// the charge for the last round. All charges of a study together cost at most [Protocol.Event] of
+// all releases. The study must have a privacy guarantee and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, after, last int) (accountant.Event, error) {
 	if most := p.method.Releases(); after < 0 || after > last || last > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", after+1, last, most)
@@ -145,8 +150,8 @@ func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant
 	return p.account(p.atHolders(event), view, adjacency)
 }
 
-// account returns the cost of an event, with an upper bound on ε. The second result is a lower
-// bound on ε.
+// account converts an event to a cost, whose ε is an upper bound. The second result is a lower
+// bound on the same ε.
 func (p *Protocol) account(event accountant.Event, view method.View, adjacency accountant.Adjacency) (method.Cost, float64, error) {
 	profile, err := accountant.Account(event)
 	if err != nil {
@@ -177,7 +182,7 @@ func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	return costs, nil
 }
 
-// Published returns the setting that makes the study's privacy claim wrong:
+// Published returns the name of the setting that makes the study's privacy claim wrong:
 // [method.PublishedFactors] or [method.PublishedSampling]. It returns "" if the claim is right.
 func (p *Protocol) Published() string {
 	if m, ok := p.method.(method.Unsound); ok {
@@ -219,9 +224,9 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 	return claimed, p.method.(method.Unsound).Truth(estimates), sound, nil
 }
 
-// ClosedForm returns the mean and the covariance of the q with the given natural parameters. It
-// increases the variances, because the noise of the private steps also moves the mean of q. The
-// method must be a [method.Stepped].
+// ClosedForm returns the mean and the covariance of the Gaussian q with the given natural
+// parameters. It increases the variances by a closed formula, because the noise of the private
+// steps has also moved the mean of q. The method must be a [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)
 	if err != nil {
@@ -243,9 +248,10 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// Work describes one client's work in a study, for the given number of records. The number of steps
-// is 0 if the method has no private steps. A device may take the steps if [Protocol.OnDevice]
-// returns nil.
+// Work returns the amount of work that one client has in a study with the given number of its
+// records, so that the time on a processor or a device can be estimated. The number of steps is 0
+// if the method has no private steps. A device may take the steps if [Protocol.OnDevice] returns
+// nil.
 func (p *Protocol) Work(records int) cuda.Work {
 	w := cuda.Work{Visits: 1, Rounds: p.study.Inference.Rounds, Records: records, Dim: p.model.Dim()}
 	if s, ok := method.StepsOf(p.method); ok {

@@ -25,8 +25,8 @@ func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
 		name, privacy, federation string
-		// Expected number of noise shares that the observer cannot subtract, by name of the
-		// view.
+		// number of noise shares that each observer cannot subtract, keyed by the name of the
+		// observer
 		shares map[string]int
 		first  string
 		want   float64 // number of noise shares whose sum has the multiplier σ
@@ -102,7 +102,7 @@ func TestOutsideCosts(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference, federation string
 		sound                          bool
-		fewest, shares                 int // number of clients in the smallest sum; number of noise shares whose sum has multiplier σ
+		fewest, shares                 int // fewest is the number of clients in the smallest sum; the noise of shares noise shares has multiplier σ
 		factor                         float64
 	}{
 		{client, "factors = \"tied\"", "", true, 8, 8, 1},
@@ -134,7 +134,8 @@ func TestOutsideCosts(t *testing.T) {
 				t.Errorf("μ = %g is stated as ε = %g, want %g", cost.Mu, cost.Epsilon, want)
 			}
 		}
-		// For every observer, Cost returns the proved cost and not the claimed cost.
+		// For every observer, Cost must return the proved cost, even if the study claims a smaller
+		// one.
 		for _, v := range p.Views() {
 			if charged, err := p.Cost(v, p.study.Privacy.Adjacency, rounds); err != nil || !c.sound && !close9(charged.Mu, want.sound) {
 				t.Errorf("%q: %s is charged μ = %g, %v; want %g", c.inference, v.Name, charged.Mu, err, want.sound)

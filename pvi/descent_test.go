@@ -61,7 +61,8 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A client's number of records determines the size of its batches, but no other setting.
+// The test checks that a client's number of records determines the size of its batches, but no
+// other setting of its steps.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -127,8 +128,8 @@ func TestDescentDefaults(t *testing.T) {
 	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
 	p := descentProtocol(t, whole)
 	d := stepsOf(p)
-	// The expected clip is for a model with an intercept and one regressor that is uniform on
-	// [−1, 1].
+	// The model has an intercept and one regressor that is uniform on [−1, 1]. The mean squared
+	// norm of its regressors is therefore 4/3, which the expected clip contains.
 	if d.Round != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
@@ -169,8 +170,9 @@ func TestDescentDefaults(t *testing.T) {
 	}
 }
 
-// A site that is killed and restored before and after every answer releases the same bytes as a
-// site that is never restored. The state never counts fewer releases than the site has made.
+// The test checks that restarts do not change the releases of a site: a site that is killed and
+// restored before and after every answer releases the same bytes as a site that is never restored.
+// The saved state must never count fewer releases than the site has made.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
 	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
@@ -277,8 +279,8 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 	}
 }
 
-// If a solver fails while it works on a plan, the releases that it made are charged, and the site
-// does not answer that plan again.
+// The test checks a solver that fails in the middle of a plan. The site must charge the releases
+// that the solver made, and must not answer that plan again.
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
 	s, err := p.NewSolver(descentShard(p, 50))

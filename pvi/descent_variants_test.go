@@ -14,8 +14,8 @@ import (
 
 func set(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// If a record's gradient is computed at K draws of θ, its K gradients are clipped together, as
-// one vector. The size of this vector and its clip grow with K.
+// The test checks the clip if a record's gradient is computed at K draws of θ. The K gradients form
+// one vector, which is clipped as a whole. The length of this vector and its clip grow with K.
 func TestDescentOfSeveralDraws(t *testing.T) {
 	one := descentProtocol(t)
 	for _, c := range []struct {
@@ -54,8 +54,9 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// The published method claims the cost of Poisson batches, but its batches have a fixed size, which
-// costs more. For the 1000 steps of fixedBatches, the claimed ε is 1.83 under add-remove and 2.84
+// The test checks that the published sampling costs more than it claims. It claims the cost of
+// batches to which each record belongs independently (Poisson batches), but its batches have a
+// fixed size. For the 1000 steps of fixedBatches, the claimed ε is 1.83 under add-remove and 2.84
 // under replace-one. The true ε is at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
@@ -84,9 +85,10 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// With the published sampling under add-remove, neither the size of a client's batches nor the
-// divisor of their sums depends on the client's number of records. NewSite refuses a client with
-// fewer records than the number for which the cost was computed.
+// The test checks that a client's batches reveal nothing about its number of records, with the
+// published sampling under add-remove. The size of the batches and the divisor of their sums must
+// not depend on this number. NewSite must refuse a client with fewer records than
+// federation.nominal_records, because the cost was computed for that number.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -134,8 +136,8 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// The cost was computed for batches of 1/100 of the records. For any number of records, a batch
-	// has at most this share of them.
+	// The cost was computed for batches that hold 1/100 of the records. The test checks that no
+	// client's batches hold a larger share of its records.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		if err != nil {
@@ -210,8 +212,8 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// A site whose first factor comes from statistics releases and charges these statistics once, even
-// if the site is restored.
+// The test checks a site whose first factor comes from noisy statistics. It must release and charge
+// these statistics exactly once, even if it is restored.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {

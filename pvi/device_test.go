@@ -24,8 +24,8 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// OnDevice uses only public numbers to decide whether a device can take a study's steps. Its result
-// does not depend on a client's number of records.
+// The test checks which studies a device can work on. OnDevice must decide this from public
+// numbers, so a client's number of records must not change its result.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
@@ -72,8 +72,8 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 	}
 }
 
-// A site whose device fails makes the same number of releases at the same cost as a site without
-// a device, and completes the study.
+// The test checks that a site whose device fails still completes the study. It must make the same
+// number of releases at the same cost as a site without a device.
 func TestSiteWithoutItsDevice(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate))

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// The Propose method of a diverging solver returns ErrDiverged. For a panicking solver it panics,
-// and for a still solver it proposes no change.
+// These solvers behave badly in different ways. Propose of diverging returns ErrDiverged, Propose
+// of panicking panics, and Propose of still leaves the factor as it was.
 type (
 	diverging struct{ solver.Solver }
 	panicking struct{ solver.Solver }
@@ -35,9 +35,10 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// Whether a client's solver converges is private. If the privacy unit is the client, a client
-// whose solver diverges or panics answers as if its factor did not change, and is charged. In a
-// study without a privacy guarantee Propose returns an error.
+// The test checks that others cannot see whether a client's solver converges, because this depends
+// on the client's records. If the privacy unit is the client, a client whose solver diverges or
+// panics answers as if its factor did not change, and is charged. In a study without a privacy
+// guarantee Propose returns an error.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

@@ -15,8 +15,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// parse returns a study with tables of three columns: a number, a level that may be missing, and a
-// number on a log scale that may be missing. The tables are divided by a level that may be missing.
+// parse returns a study that describes its records by tables of three columns: a number, a level
+// that may be missing, and a number on a log scale that may be missing. A fourth column divides the
+// tables. Its level may be missing too.
 func parse(t testing.TB) *study.Study {
 	t.Helper()
 	st, err := study.Parse("study.toml", []byte(`
@@ -83,8 +84,9 @@ func randomRecord(r *rand.Rand) []float64 {
 	return row
 }
 
-// The norm of every record's vector is at most Norm, and equals Norm if all numbers are at their
-// bounds. A record adds 1 to one cell of each column, in its own group.
+// The test checks that the norm of every record's vector is at most Norm, and equals Norm if all
+// numbers are at their bounds. It also checks that a record adds 1 to exactly one cell of each
+// column, among the cells of the record's own group.
 func TestNorm(t *testing.T) {
 	l := describe.New(parse(t))
 	r := rand.New(rand.NewPCG(1, 2))
@@ -117,7 +119,7 @@ func TestNorm(t *testing.T) {
 	}
 }
 
-// A truth is a statistic of the records, computed from the records alone.
+// A truth is the true value of a statistic, computed from the records without noise.
 type truth struct {
 	name  string
 	of    float64

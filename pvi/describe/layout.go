@@ -33,18 +33,19 @@ import (
 type Layout struct {
 	columns []column
 	by      *column // column whose levels divide the tables, or nil
-	groups  int     // number of levels of the column that divides the tables; 1 if there is none
+	groups  int     // number of levels of the column that divides the tables, and one more if its values may be missing; 1 if no column divides them
 	size    int
 	norm    float64
 }
 
-// A column is a described column. In a vector, the elements of the column for the first group of
-// records come before its elements for the second group, and so on.
+// A column is a column of the study that the tables describe, with its place in the vectors. Its
+// elements for the first group of records come first, then its elements for the second group, and
+// so on.
 type column struct {
 	*study.Column
 	first   int
 	edges   []float64 // edges of the bins of a numeric column
-	cells   int       // number of bins or levels, and one more if values may be missing
+	cells   int       // number of bins or levels, and one more if values may be missing; each has its own element in a vector
 	missing int       // index of the cell of missing values; −1 if there is none
 }
 
@@ -116,12 +117,12 @@ func (l *Layout) Vector(dst, values []float64) {
 	}
 }
 
-// moment multiplies v and 2v² − 1, whose sums give the mean and the sd of a column. Since v is in
-// [−1, 1], the norm of the two products is at most 1.
+// moment is the factor of the elements v and 2v² − 1 of a vector, from whose sums the mean and the
+// sd of a column follow. Since v is in [−1, 1], the two elements together have a norm of at most 1.
 const moment = 1 / math.Sqrt2
 
-// cell returns the cell of a value. A bin contains its lower edge, and the last bin contains both
-// of its edges.
+// cell returns the index of the cell that counts a value. A bin contains its lower edge, and the
+// last bin contains both of its edges.
 func (c *column) cell(x float64) int {
 	switch {
 	case math.IsNaN(x) && c.missing >= 0:
@@ -136,7 +137,8 @@ func (c *column) cell(x float64) int {
 	return min(max(at, 0), len(c.edges)-2)
 }
 
-// scaled returns a value on the scale on which the bounds are −1 and 1.
+// scaled maps the value x linearly so that the bounds of the column become −1 and 1. Values beyond
+// the bounds become −1 or 1.
 func (c *column) scaled(x float64) float64 {
 	return min(max((x-c.middle())/c.half(), -1), 1)
 }

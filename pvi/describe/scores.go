@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Scored summarises the log predictive densities of the records that were held out from the fit.
-// Each density is clipped to the range [Low, High]. Intervals are statements about the held-out
-// records of the clients that answered, so they cover the privacy noise alone. Standard errors are
-// for statements about other records. They add the sampling error, and assume that records are
-// independent.
+// A Scored summarises how well the fit predicts records that were held out from it. It contains
+// estimates about their log predictive densities, each clipped to the range [Low, High]. Intervals
+// are statements about the held-out records of the clients that answered, so they cover the privacy
+// noise alone. Standard errors are for statements about other records. They add the sampling error,
+// and assume that records are independent.
 type Scored struct {
 	Level   float64 `json:"level"`    // probability with which an interval holds
 	Clients int     `json:"clients"`  // number of clients whose held-out records were scored
@@ -20,8 +20,8 @@ type Scored struct {
 	Low  float64 `json:"clip_low"`
 	High float64 `json:"clip_high"`
 
-	// Outcome describes the outcome and the scale of its density. It is empty for a program or a
-	// formula.
+	// Outcome describes the outcome whose log density was computed, and the scale of this density.
+	// It is empty if the model is a program or a formula.
 	Outcome string `json:"outcome,omitempty"`
 
 	Records Value   `json:"records"` // number of held-out records
@@ -47,9 +47,9 @@ type Scores struct {
 	middle, half float64
 }
 
-// These are the squared weights a, b, c and d of the elements (see [Scores]). They make the error
-// of a mean small, even if the mean is near an end of the range, where the error of the number of
-// records adds most to it.
+// These are the squared weights a, b, c and d of the elements (see [Scores]). They are chosen so
+// that the error of the mean log density is small, even if the mean is near an end of the range,
+// where the error of the number of records adds most to it.
 const (
 	weightCount   = 0.3
 	weightSum     = 0.5
@@ -96,8 +96,9 @@ func (s *Scores) Vector(dst []float64, log float64) {
 	}
 }
 
-// CountSD returns the sd of the number of records if the noise of an element has the given sd.
-// MeanSD returns the same for the mean of n densities in the middle of the range.
+// CountSD returns the sd of the estimated number of records if the noise of each element of the sum
+// has the given sd. MeanSD returns the sd of the estimated mean of n log densities in the same way,
+// for a mean in the middle of the range.
 func (s *Scores) CountSD(sd float64) float64 { return sd / math.Sqrt(weightCount) }
 
 // MeanSD is described with [Scores.CountSD].
@@ -105,12 +106,13 @@ func (s *Scores) MeanSD(sd, n float64) float64 { return s.half * sd / math.Sqrt(
 
 // Estimate returns estimates for the sum of the vectors of all held-out records. Every element of
 // the sum has noise with the given sd. Intervals hold with probability level, which is below 1.
-// They are exact for normal noise.
+// They hold exactly with this probability if the noise is normal.
 //
-// If c is the middle of the range, h half its width, n the number of records and V the sum of the
-// scaled densities, the elpd is cn + hV. The noise of n and V is independent. The sampling variance
-// of the elpd is n times the variance of a density. If the noise leaves no estimate of this
-// variance, the upper end of its interval replaces the estimate.
+// The elpd is the sum of the clipped log predictive densities of all held-out records. If c is the
+// middle of the range, h half its width, n the number of records and V the sum of the scaled
+// densities, the elpd is cn + hV. The noise of n and V is independent. The sampling variance of the
+// elpd is n times the variance of a density. If the noise leaves no estimate of this variance, the
+// upper end of its interval replaces the estimate.
 func (s *Scores) Estimate(sum []float64, sd float64, clients int, level float64) *Scored {
 	e := estimator{z: distuv.UnitNormal.Quantile((1 + level) / 2)}
 	var of, variance [elements]float64
@@ -136,7 +138,7 @@ func (s *Scores) Estimate(sum []float64, sd float64, clients int, level float64)
 	if !out.Mean.IntervalOnly {
 		m := out.Mean.Estimate
 		if out.Mean.Low == -1 && out.Mean.High == 1 {
-			m = 1 // the noise hides the mean; the error is largest at an end of the range
+			m = 1 // the noise hides the mean, so it may lie anywhere in the range; the error is largest at an end of the range
 		}
 		out.MeanSE = math.Sqrt(s.half*s.half*(vVar+m*m*nVar)/(n*n) + deviation*deviation/n)
 	}

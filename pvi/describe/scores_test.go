@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// For every log density, finite or not, the norm of the vector is at most Norm, and some densities
-// reach this bound.
+// The test checks that the vector of every log density, finite or not, has a norm of at most Norm,
+// and that some densities reach this bound.
 func TestVectorsOfScoresAreBounded(t *testing.T) {
 	s := describe.NewScores(-7, 2)
 	v, longest := make([]float64, s.Size()), 0.
@@ -28,9 +28,9 @@ func TestVectorsOfScoresAreBounded(t *testing.T) {
 	}
 }
 
-// Without noise, the estimates equal the statistics of the records. With noise, about 95 % of the
-// 95 % intervals contain these statistics. The errors of the estimated means have the sd that the
-// standard errors state.
+// The test checks the estimates that follow from sums of vectors. Without noise, they equal the
+// statistics of the records. With noise, about 95 % of the 95 % intervals contain these statistics.
+// The errors of the estimated means have the sd that the standard errors state.
 func TestScoresAreEstimated(t *testing.T) {
 	const low, high, n, noise, samples = -6., 1., 400, 5., 2000
 	r := rand.New(rand.NewPCG(7, 7))
@@ -85,9 +85,9 @@ func TestScoresAreEstimated(t *testing.T) {
 	}
 }
 
-// If noise makes the number of records negative, the mean has no estimate. If the number of records
-// is small compared with its noise, the standard error of the mean is at least the width of the
-// range.
+// The test checks estimates that consist mostly of noise. If noise makes the number of records
+// negative, the mean has no estimate. If the number of records is small compared with its noise,
+// the standard error of the mean is at least the width of the range.
 func TestScoresOfNoise(t *testing.T) {
 	s := describe.NewScores(-6, 0)
 	none := s.Estimate([]float64{-3, 1, 1, 0, 0}, 10, 2, .95)

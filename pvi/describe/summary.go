@@ -101,10 +101,10 @@ func (l *Layout) Summary(sums []float64, sd float64, clients int, level float64)
 // An estimator estimates the statistics of one group of records. All tables of a group count the
 // same records, so the number of records is estimated from all tables together.
 //
-// The noise of the elements is independent, with the same variance V. A table with K cells and
-// total T estimates the number of records n with variance KV, and all tables together estimate n
-// with variance V/Σ(1/K). The estimate of a cell c is c + (n − T)/K. The part c − T/K is
-// independent of n.
+// The elements of the sums have independent noise with the same variance V. The total T of a table
+// with K cells estimates the number of records n, with variance KV. The weighted mean of the totals
+// of all tables, with weights 1/K, estimates n with variance V/Σ(1/K). The estimate of a cell c is
+// c + (n − T)/K. The part c − T/K is independent of n.
 type estimator struct {
 	*Layout
 	z                   float64
@@ -147,8 +147,9 @@ func (l *Layout) estimator(sums []float64, sd, z float64, from, to int) *estimat
 	return e
 }
 
-// sum returns the sum of some cells of a column, the variance of this sum, and its covariance with
-// the number of records. total is the number of cells of the column.
+// sum adds up some cells of a column, which has total cells in all. It returns the sum, the
+// variance of the sum's noise, and the covariance of this noise with the noise of the estimated
+// number of records.
 func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance float64) {
 	for _, x := range cells {
 		sum += x
@@ -157,8 +158,8 @@ func (e *estimator) sum(cells []float64, total int) (sum, variance, covariance f
 	return sum, e.variance*float64(len(cells))*(1-share) + share*share*e.recordsVar, share * e.recordsVar
 }
 
-// count returns the estimate x of a number of records, with an interval for the given variance of
-// x.
+// count returns a Value for an estimate x of a number of records. variance is the variance of the
+// noise in x, from which the interval follows.
 func (e *estimator) count(x, variance float64) Value {
 	d := e.z * math.Sqrt(variance)
 	return Value{Estimate: x, Low: x - d, High: x + d}.within(0, math.Inf(1))
@@ -171,8 +172,9 @@ func (v Value) within(low, high float64) Value {
 	return v
 }
 
-// ratio returns x/n with Fieller's interval: all r for which x − r·n differs from 0 by at most z
-// sds of x − r·n. If n itself may be 0, the interval is [low, high].
+// ratio returns x/n with Fieller's interval: it contains all r for which x − r·n is at most z of
+// its own sds away from 0. xVar and nVar are the variances of the noise in x and n. If n itself may
+// be 0, the interval is [low, high].
 func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value {
 	zz := e.z * e.z
 	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar
@@ -210,8 +212,8 @@ func (e *estimator) part(k int) Part {
 	return p
 }
 
-// mean returns the mean of a column's n values. The noise of the sum of values is independent of the
-// noise of the cells.
+// mean returns the mean of a numeric column from the sums in moments. n estimates the number of
+// values, with variance nVar. The noise in n is independent of the noise in moments.
 func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
 	v := e.ratio(moments[0], e.momentVar(), n, nVar, 0, -1, 1)
 	at := func(x float64) float64 { return c.middle() + c.half()*x }
@@ -221,8 +223,9 @@ func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
 
 func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) }
 
-// leastKnown is a limit on the ratio of a number of records to its sd. Below this limit the sd of
-// the records' values is not estimated.
+// leastKnown limits the number of records for which the sd of a column is estimated. If the number
+// is less than leastKnown times the sd of its noise, the noise would dominate the estimate, so
+// there is none.
 const leastKnown = 8
 
 // sd returns the standard deviation of a column's values.
@@ -232,11 +235,11 @@ func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	return v
 }
 
-// spread returns the sd of values v in [−1, 1]. moments holds S, the sum of v, and U, the sum of
-// 2v² − 1, and sVar and uVar are the variances of the noise in S and U. With m = S/n and u = U/n,
-// the variance of v is (u+1)/2 − m². This estimate has noise because U, S and n have noise. The
-// variance of its noise is computed to first order in the noise of U and n, and to second order in
-// the noise of m. If the estimate is not positive, it shows only that the sd is small.
+// spread estimates the sd of n values v in [−1, 1]. moments holds S, the sum of v, and U, the sum
+// of 2v² − 1, and sVar and uVar are the variances of the noise in S and U. With m = S/n and u =
+// U/n, the variance of v is (u+1)/2 − m². This estimate has noise because U, S and n have noise.
+// The variance of its noise is computed to first order in the noise of U and n, and to second order
+// in the noise of m. If the estimate is not positive, it shows only that the sd is small.
 func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Value {
 	if n < leastKnown*math.Sqrt(nVar) {
 		return Value{Estimate: 0.5, High: 1, IntervalOnly: true}
@@ -287,14 +290,15 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	return Value{Estimate: at, Low: c.edges[low], High: c.edges[max(high, low)]}.widened()
 }
 
-// widened returns the value with its interval widened so that it contains the estimate.
+// widened returns v with its interval widened, if necessary, so that the interval contains the
+// estimate.
 func (v Value) widened() Value {
 	v.Low, v.High = min(v.Low, v.Estimate), max(v.High, v.Estimate)
 	return v
 }
 
-// excess returns the number of values in the first k bins of a column, minus the given share of the
-// values in all bins. It also returns the sd of this difference.
+// excess compares the number of values in the first k bins of a column with the given share of the
+// values in all bins. It returns the difference and the sd of the noise in it.
 func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess, sd float64) {
 	var variance, inRecords float64
 	for i, x := range cells {

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// shift converts natural parameters, in place, from coordinates around a centre c to coordinates
-// around c − offset. If offset equals c, the new coordinates are around the origin. entries holds
-// the row and column of each element of the precision (see [gaussian.Family]).
+// shift changes the origin of coordinates for natural parameters, in place. The point c was the
+// origin before, and c − offset is the origin afterwards. entries holds the row and column of each
+// element of the precision (see [gaussian.Family]).
 func shift(natural, offset []float64, entries [][2]int) {
 	d := len(offset)
 	for k, at := range entries {

@@ -34,7 +34,7 @@ type Clusters struct {
 	sticks  []stick
 	weights []float64 // expected log weight of each cluster
 	chance  []float64 // probability of each cluster, given the record
-	beyond  []float64 // beyond[j] is the probability that the record belongs to a cluster after j
+	beyond  []float64 // beyond[j] is the probability that the record belongs to any cluster after j
 }
 
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
@@ -63,8 +63,8 @@ func NewClusters(clusters, variables int, x []float64, stickSD, share, weight fl
 // Records implements [Tilted].
 func (t *Clusters) Records() int { return len(t.x) / t.variables }
 
-// mean returns the index in θ of the mean of a variable in a cluster. The index of the log sd of
-// this variable is larger by the number of clusters.
+// mean returns the index in θ of the coordinate that is the mean of a variable in a cluster. The
+// log sd of the variable in this cluster has the index mean + t.clusters.
 func (t *Clusters) mean(variable, cluster int) int {
 	return t.clusters - 1 + 2*variable*t.clusters + cluster
 }
@@ -113,16 +113,18 @@ func (t *Clusters) Site(dst []float64, record int) {
 	}
 }
 
-// match writes to dst the site that gives coordinate i a tilted distribution with the given moments
-// first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the cavity's mean of θ_i.
+// match finds the site of coordinate i from the tilted distribution and writes it to dst. The
+// tilted distribution has the moments first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the
+// cavity's mean of θ_i.
 func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	dst[i] = first / variance
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign sets chance and beyond for a record. chance[j] is the probability of cluster j given the
-// record. beyond[j] is the probability that the record belongs to a cluster after cluster j.
+// assign computes how likely each cluster is for the record x, and sets chance and beyond.
+// chance[j] is the probability that the record belongs to cluster j, and beyond[j] that it belongs
+// to any cluster after j.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// clusters returns log p(x|θ) of a mixture, computed from the definition. θ has the sticks, then
-// the means and log sds of each variable.
+// clusters returns log p(x|θ) of a mixture of k clusters, computed directly from the definition in
+// [Clusters]. θ has the sticks first, and then for each variable its k means and k log sds.
 func clusters(k int, x, theta []float64) float64 {
 	left, total := 1.0, 0.0
 	for c := range k {
@@ -90,8 +90,8 @@ func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64
 	return mean, variance
 }
 
-// matchedBy returns the mean and variance of every coordinate under the product of a diagonal
-// cavity and a site.
+// matchedBy multiplies a diagonal cavity by a site, and returns the mean and variance of every
+// coordinate of the product.
 func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, variance []float64) {
 	d := len(q.Mean)
 	natural := make([]float64, 2*d)
@@ -103,8 +103,9 @@ func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, va
 	return mean, variance
 }
 
-// The cavity times a record's site has the moments of the tilted distribution. The test computes
-// these moments by brute force over all five coordinates.
+// The test checks that the cavity times a record's site has the same moments as the tilted
+// distribution. It computes the moments of the tilted distribution by brute force, as sums over a
+// grid in all five coordinates.
 func TestClusterSitesMatchMoments(t *testing.T) {
 	for _, x := range []float64{-1.6, 0.2} {
 		q := independent(t, []float64{0.4, -0.8, 0.9, -0.3, 0.1}, []float64{0.9, 0.6, 0.4, 0.5, 0.3})

@@ -28,7 +28,7 @@ type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
 	steps     int                 // number of steps in a call of Propose
-	cost      accountant.Event    // privacy cost of an epoch, the smallest number of steps whose batches are drawn together
+	cost      accountant.Event    // privacy cost of one epoch; an epoch is the smallest number of steps whose batches are drawn together
 	free      accountant.Composed // event without cost, for the second and later steps of an epoch
 	epoch     int
 
@@ -40,7 +40,7 @@ type DPSEP struct {
 	outer []float64 // natural parameters of the prior times the other clients' factors
 	noisy []int64
 	total []float64
-	sites []float64           // buffer for the sites of a group of records that are computed together
+	sites []float64           // buffer for the sites of several records that are computed together
 	query dpmech.SampledQuery // the method value s.sum, which is stored so that a step allocates no memory
 }
 
@@ -75,7 +75,8 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	return s, nil
 }
 
-// Releases returns the number of sums that were released and charged, which is the number of steps.
+// Releases returns the number of noisy sums that were released and charged. Each step releases one
+// sum.
 func (s *DPSEP) Releases() int { return s.mechanism.Steps() - s.run.Remaining() }
 
 // Propose implements [solver.Solver]. It takes the solver's number of steps and returns an event
@@ -127,9 +128,9 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step releases one noisy sum of sites and updates the factor with this sum. Before the release,
-// step checks that the cavity is proper. The check uses only numbers that were released before, so
-// an error of the check reveals nothing about the records.
+// step takes one step: it releases one noisy sum of sites and updates the factor with this sum.
+// Before the release, it checks that the cavity is proper. The check uses only numbers that were
+// released before, so an error reveals nothing new about the records.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)

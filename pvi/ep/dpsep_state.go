@@ -8,7 +8,7 @@ import (
 )
 
 type dpsepState struct {
-	Taken, Since     int // number of steps taken; number of steps since the average Raw began or restarted
+	Taken, Since     int // number of steps taken; number of those steps since the average in Raw began or was restarted
 	Raw, Used, Start []byte
 	Rest, Noise      float64
 

@@ -13,8 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A solver that is saved and restored between two visits computes the same bits as a solver that is
-// never restored. It charges every step once, and takes no more than the planned number of steps.
+// The test checks that a solver that is saved and restored between two visits computes the same
+// bits as a solver that is never restored. The restored solver charges every step once, and takes
+// no more than the planned number of steps.
 func TestDPSEPRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

@@ -18,8 +18,8 @@ func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
 
-// mechanisms caches the mechanisms that tests have built, because it takes long to compute the cost
-// of random allocation.
+// mechanisms keeps the mechanisms that tests have built, so that each is built only once. To build
+// a mechanism for random allocation takes long, because its cost must be computed.
 var mechanisms = map[string]*dpmech.SampledSum{}
 
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
@@ -79,10 +79,10 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	return site
 }
 
-// A step releases the lattice sum of the batch's clipped sites plus noise, and nothing else. The
-// test draws the batch from the sampling stream and the noise from the noise stream, and computes
-// the sum with separate code. The factor must change by the released sum divided by the sampling
-// rate.
+// The test checks that a step releases nothing but the sum of the batch's clipped sites, rounded to
+// the lattice, plus noise. The test draws the batch from the sampling stream and the noise from the
+// noise stream, and computes the sum with separate code. The factor must change by the released sum
+// divided by the sampling rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -160,8 +160,9 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 }
 
-// A record with any values changes a sum by at most the clip. A record whose site is not finite
-// does not change the sum. The test compares sums with and without the record under the same noise.
+// The test checks that a record with any values changes a sum by at most the clip, and that a
+// record whose site is not finite does not change the sum. It compares sums with and without the
+// record under the same noise.
 func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	const d, clip = 2, 0.7
 	values := []float64{0, 1, -30, 1e8, -1e200, 1e308, math.Inf(1), math.NaN()}

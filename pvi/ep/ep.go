@@ -9,7 +9,7 @@ import (
 // Options are the options of [EP].
 type Options struct {
 	Power     float64 // power of the likelihood, in (0, 1]; must equal the power of the Tilted
-	Damping   float64 // share of the step from the old site to the new site, in (0, 1]
+	Damping   float64 // share of the way from the old site to the new site that one update takes, in (0, 1]
 	Passes    int     // largest number of passes over the records
 	Tolerance float64 // EP has settled if no natural parameter changes in a pass by more than Tolerance·(1 + |parameter|)
 }

@@ -21,7 +21,8 @@ type tied struct {
 	since int       // number of steps since the average in raw began or restarted
 	used  []float64 // natural parameters of the factor for which sites are computed
 	// raw is the weighted average of start and of the released sums. Only its precisions are used,
-	// and they may be improper. With the option Published, raw holds all natural parameters.
+	// and they may be improper. With the option Published, raw is the factor of the DP-SEP paper,
+	// and all its natural parameters are used.
 	raw   []float64
 	start []float64 // factor at which the average in raw began or restarted; nil before the first step
 	rest  float64   // weight of start in raw
@@ -79,7 +80,9 @@ func (f *tied) restart() {
 	clear(f.glide.velocity)
 }
 
-// place sets f.start to a factor that gives q the mean StartMean and sds of at most StartSD.
+// place sets f.start to a factor with which q starts at the mean StartMean and with sds of at most
+// StartSD. outer is the product of the prior and the other clients' factors, and d is the dimension
+// of θ.
 func (f *tied) place(outer []float64, d int) {
 	for k, at := range f.cavity.entries {
 		if at[0] == at[1] {
@@ -87,7 +90,7 @@ func (f *tied) place(outer []float64, d int) {
 		}
 	}
 	// Let Λ and h be the precision and the precision times mean of outer, and S the precision of
-	// the field start. Then q has the mean StartMean if the precision times mean of start is (Λ +
+	// f.start. Then q has the mean StartMean if the precision times mean of f.start is (Λ +
 	// S)·StartMean − h.
 	for k, at := range f.cavity.entries {
 		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
@@ -132,8 +135,9 @@ func (f *tied) prepare(outer []float64) error {
 	return nil
 }
 
-// centre converts natural parameters in place. With sign −1 it converts from coordinates around the
-// origin to coordinates around the cavity's mean. With sign 1 it converts back.
+// centre moves the origin of coordinates for natural parameters, in place. With sign −1 it converts
+// from coordinates around the point zero to coordinates around the cavity's mean. With sign 1 it
+// converts back.
 func (f *tied) centre(natural []float64, sign float64) {
 	for i := range f.cavity.Mean {
 		f.cavity.Mean[i] *= sign
@@ -231,11 +235,11 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// The noise floor raises the precisions of the factor. pull adds a precision times mean to f.sum,
-// so that the added precision acts like a factor whose mean is f.around, the mean of the product of
-// the prior and the other clients' factors. Without pull, a client whose records have no
-// information would move q's mean. If q has a full covariance, pull does nothing: the floor is then
-// so high that the added precision would outweigh the records' information.
+// pull corrects f.sum for the noise floor, which raises the precisions of the factor. It adds a
+// precision times mean, so that the added precision acts like a factor whose mean is f.around, the
+// mean of the product of the prior and the other clients' factors. Without pull, a client whose
+// records have no information would move q's mean. If q has a full covariance, pull does nothing:
+// the floor is then so high that the added precision would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -256,9 +260,9 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished takes the step of the DP-SEP paper: it moves the factor towards the site of the
-// only record of the batch, and clips the factor. It reports whether the factor was proper before
-// its repair.
+// moveAsPublished takes the step of the DP-SEP paper, in which a batch has one record: it moves the
+// factor by the given share of the way to the record's site divided by Rate, and clips the factor.
+// It reports whether the factor was proper before its repair.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -276,9 +280,9 @@ func (f *tied) moveAsPublished(share float64) bool {
 	return was
 }
 
-// floor returns the lower bound of the factor's precisions. For a diagonal family it is the sd of
-// the noise that remains in the average of precisions. For a full covariance it is √d times that
-// sd, because the spectral norm of a noisy d×d matrix grows like √d.
+// floor returns the noise floor, the lower bound on the factor's precisions. In a diagonal family
+// it is the sd of the noise that remains in the average of the precisions. With a full covariance
+// it is √d times that sd, because the spectral norm of a noisy d×d matrix grows like √d.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {
@@ -298,8 +302,8 @@ func (f *tied) reseat() {
 	f.restart()
 }
 
-// shorten clips the factor as in the DP-SEP paper: the factor divided by Nominal gets a norm of at
-// most Clip.
+// shorten clips the factor as in the DP-SEP paper: afterwards the norm of the factor divided by
+// Nominal is at most Clip.
 func (f *tied) shorten() {
 	var squares float64
 	for _, x := range f.raw {
@@ -313,8 +317,9 @@ func (f *tied) shorten() {
 }
 
 // leastMoved is a lower bound on 1 − f.rest, the weight of the released sums in the average f.raw.
-// propose removes the share of f.start from the average and divides by this weight. Division by a
-// smaller number would amplify the noise. After one pass of whole steps the weight is about 0.6.
+// The method propose removes the share of f.start from the average and divides the rest by this
+// weight, or by leastMoved if the weight is smaller. Division by a smaller number would amplify the
+// noise. After one pass of whole steps the weight is about 0.6.
 const leastMoved = 0.6
 
 // propose writes the factor to dst. The precision of the factor is the average of the released sums

@@ -7,8 +7,9 @@ import (
 	"fedpvi/internal/special"
 )
 
-// hermite is the Gauss–Hermite rule for moments of a tilted distribution along one coordinate. The
-// 32 nodes of the rule give both moments with six digits if the log density is concave.
+// hermite is the Gauss–Hermite rule that computes the first two moments of a tilted distribution
+// along one coordinate. The 32 nodes of the rule give both moments with six digits if the log
+// density is concave.
 var hermite = quadrature.New(1)
 
 // A spreadRule averages over u, the log sd of a normal outcome, by a quadrature rule. The
@@ -20,7 +21,7 @@ type spreadRule struct {
 	moves     []float64 // distance of each node of the rule from the mean of u
 	variances []float64 // e^2u divided by the power, at each node of the rule
 	weights   []float64 // log weights of the nodes
-	spreads   []float64 // variance of the outcome at each node, including the variance of the centre
+	spreads   []float64 // variance of the outcome at each node, including the variance of the outcome's centre
 	logs      []float64 // at each node, the log weight minus half the log of the element of spreads
 	shares    []float64 // probability of each node of the rule given the outcome
 	uncertain float64
@@ -31,8 +32,9 @@ func newSpreadRule(power float64) *spreadRule {
 	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
 }
 
-// set sets the mean and variance of u, and computes moves, variances and weights from them. With
-// the power p, a density is, up to a constant,
+// set prepares the rule for a normal distribution of u with the given mean and variance: it
+// computes moves, variances and weights. The weights contain the factor e^((1−p)u), because raising
+// a density to the power p gives, up to a constant,
 //
 //	N(y; c, e^2u)^p = e^((1−p)u)·N(y; c, e^2u/p).
 func (r *spreadRule) set(mean, variance float64) {
@@ -56,8 +58,9 @@ func (r *spreadRule) widen(uncertain float64) {
 	}
 }
 
-// outcome computes r.shares for an outcome. gap is the outcome minus the mean of its centre.
-// outcome returns the log density of the outcome, without a constant if the power is not 1.
+// outcome computes r.shares, the probability of each node given an outcome. gap is the outcome
+// minus the mean of its centre. outcome returns the log density of the outcome. If the power is not
+// 1, a constant is missing from the result.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {
@@ -78,7 +81,8 @@ func (r *spreadRule) outcome(gap float64) float64 {
 	return largest + math.Log(total) - special.HalfLogTwoPi
 }
 
-// spread returns the first and second moments of u, given the outcome, about the prior mean of u.
+// spread returns the first and second moments of u, given the outcome of the last call to outcome.
+// The moments are about the mean that u has before the outcome is known.
 func (r *spreadRule) spread() (first, second float64) {
 	for n, share := range r.shares {
 		first += share * r.moves[n]
@@ -87,8 +91,9 @@ func (r *spreadRule) spread() (first, second float64) {
 	return first, second
 }
 
-// centre returns the first and second moments of the centre, given the outcome, about the prior
-// mean of the centre. gap must be the same as in the last call of outcome.
+// centre returns the first and second moments of the centre, given the outcome. The moments are
+// about the mean that the centre has before the outcome is known. gap must be the same as in the
+// last call to outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]
