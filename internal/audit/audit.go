@@ -31,7 +31,7 @@ const (
 	Verdict       = "verdict"       // a round ended, with its result
 	Answer        = "answer"        // a client is about to send an answer, with its charge
 	Exclusion     = "exclusion"     // the coordinator has excluded a client
-	Omitted       = "omitted"       // too many lines of one event in a minute; the line states how many were left out
+	Omitted       = "omitted"       // written instead of lines beyond the limit for one event in a minute; states how many lines were left out
 )
 
 // A Line is one line of an audit log.
@@ -113,18 +113,19 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 	}
 }
 
-// Limited writes a line about another machine. The number of lines of an event in a minute is
-// limited for each host, and for all hosts together. Lines above a limit are counted but not
-// written. At the end of the minute, a line with the event Omitted states the count.
+// Limited writes a line about another machine, which is host, unless there are too many such lines.
+// The number of lines of an event in a minute is limited for each host, and for all hosts together.
+// Lines beyond a limit are counted but not written. At the end of the minute, a line with the event
+// Omitted states the count.
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)
 	}
 }
 
-// Begin writes a user's order to the audit log, before the order is carried out. giver is the
-// result of [User]. The caller must call end with the error of the order, or nil. end writes the
-// error, if any, to the audit log, and returns its argument.
+// Begin writes a user's order to the audit log, before the program carries out the order. giver is
+// the result of [User]. After the order, the caller must call the function end with the error of
+// the order, or nil. end writes the error, if any, to the audit log, and returns its argument.
 func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end func(error) error) {
 	all := append(giver, slog.String("order", order))
 	for _, attr := range attrs {
@@ -182,8 +183,8 @@ const (
 	maxLines   = 300 // maximum number of lines of one event about all hosts in a window
 )
 
-// A limiter counts lines per window of time. A window begins with the first line that is counted in
-// it.
+// A limiter decides which lines are written. It counts lines in windows of a minute. A window
+// begins with the first line after the end of the last window.
 type limiter struct {
 	report func(event string, omitted int)
 

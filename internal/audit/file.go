@@ -39,7 +39,8 @@ func (s *file) Write(l Line) error {
 	return err
 }
 
-// follow checks that the open file is still at its path. If it is not, follow opens the path again.
+// follow makes sure that the next line goes to the file at s.path. If the file that was open has
+// been renamed or removed, follow opens a new one at the path.
 func (s *file) follow() error {
 	if s.f != nil {
 		there, err := os.Stat(s.path)

@@ -62,7 +62,8 @@ func (s *syslog) Close() error {
 	return nil
 }
 
-// run sends lines until the sink is closed. It then sends the lines that are still waiting.
+// run sends lines until the sink is closed. It then sends the lines that are still waiting, and
+// gives up after a few seconds.
 func (s *syslog) run() {
 	defer close(s.ended)
 	defer func() {
@@ -88,8 +89,9 @@ func (s *syslog) run() {
 	}
 }
 
-// send sends a line. If the first attempt fails, send makes a new connection. Over TCP it keeps
-// trying until the sink is closed.
+// send sends a line. If the first attempt fails, send connects again and makes a second one. Over
+// TCP it repeats this until it succeeds or the sink is closed. It reports a line that it could not
+// send to s.wrote.
 func (s *syslog) send(l Line) {
 	text, err := s.format(l)
 	for attempt := 0; err == nil; attempt++ {
@@ -104,9 +106,9 @@ func (s *syslog) send(l Line) {
 	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
 }
 
-// mayWait waits before another attempt and returns true. It returns false if the sink is being
-// closed, or if the network is not TCP: other networks do not report whether the server can be
-// reached again.
+// mayWait decides whether send may try again. If so, it first waits a moment. It returns false if
+// the sink is being closed, or if the network is not TCP, because other networks do not report
+// whether the server can be reached again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// User describes the process that gave an order: the user of the process, and the user who logged
-// in to its session. The second attribute is missing if the system's audit (auditd, pam_loginuid)
-// does not record that user. The two users differ after sudo.
+// User describes the process that gave an order, as attributes for a line of the audit log: the
+// name and number of its user, the number of the process, and the user who logged in to its
+// session. After sudo the two users differ. The last attribute is missing if the system's audit
+// (auditd, pam_loginuid) does not record who logged in.
 func User(uid, pid int) []slog.Attr {
 	all := []slog.Attr{slog.String("user", userName(uid)), slog.Int("uid", uid), slog.Int("pid", pid)}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/loginuid")
@@ -20,8 +21,8 @@ func User(uid, pid int) []slog.Attr {
 	return all
 }
 
-// loggedIn returns the user from the loginuid file of proc(5). If the file has no user, ok is
-// false.
+// loggedIn returns the number of the user in the text of a loginuid file, which proc(5) describes.
+// If the text names no user, ok is false.
 func loggedIn(loginuid string) (uid int, ok bool) {
 	const unset = 1<<32 - 1
 	n, err := strconv.ParseUint(strings.TrimSpace(loginuid), 10, 32)

@@ -40,14 +40,14 @@ type Common struct {
 	Version kong.VersionFlag `help:"Print the version of this program."`
 }
 
-// Run parses args into commands, a pointer to a struct of the kong library. It then calls do with
-// the command that the user chose. An interrupt, SIGTERM or the end of parent cancels the context
-// of do. Run returns the exit code: the result of do, 0 after --help and --version, or Usage for
-// arguments that cannot be parsed.
+// Run runs a program. It parses args into commands, which is a pointer to a struct with the tags of
+// the kong library, and calls the function do with the command that the user chose. An interrupt,
+// SIGTERM or the end of parent cancels the context that do receives. Run returns the exit code: the
+// result of do, 0 after --help and --version, or Usage for arguments that cannot be parsed.
 func Run(parent context.Context, program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exited := -1 // exit code that kong sets after --help and --version; −1 if kong has set none
+	exited := -1 // exit code that kong has asked for, such as 0 after --help; −1 if none
 	parser, err := kong.New(commands,
 		kong.Vars(program.Words),
 		kong.Name(program.Name),

@@ -49,7 +49,8 @@ func page(model *kong.Application, program Program) string {
 	return p.String()
 }
 
-// leaves returns all commands below a node that a user can type, except hidden ones.
+// leaves returns the commands below a node that have no subcommands, and can therefore be run. It
+// leaves out hidden commands.
 func leaves(n *kong.Node) (all []*kong.Node) {
 	for _, child := range commandsOf(n) {
 		if len(child.Children) == 0 {
@@ -89,14 +90,15 @@ func (p *roff) request(name string, args ...string) {
 // line writes a line of roff.
 func (p *roff) line(s string) { p.WriteString(s + "\n") }
 
-// item begins an indented paragraph under a label. The label is roff source.
+// item begins an indented paragraph with a label, such as the name of a flag. The label is already
+// in the roff language.
 func (p *roff) item(label string) {
 	p.request("TP")
 	p.line(label)
 }
 
-// text writes plain text. Lines that begin with a space are kept unchanged. All other lines are
-// filled into paragraphs.
+// text converts plain text to roff and writes it. Lines that begin with a space keep their line
+// breaks, and all other lines are filled into paragraphs.
 func (p *roff) text(s string) {
 	if s = strings.Trim(s, "\n"); s == "" {
 		return
@@ -145,7 +147,8 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags of n itself, but not the flags of the nodes above n.
+// flags writes a description of each flag of the command n. Flags that n inherits from commands
+// above it are not described.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {
@@ -181,8 +184,8 @@ func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 // escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain is like escape, but for a whole line. It also escapes a period at the beginning, because
-// roff would read such a line as a request.
+// plain is like escape, but its argument is a whole line. It also escapes a period at the beginning
+// of the line, because roff would read such a line as a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

@@ -26,8 +26,9 @@ func columns(f *os.File) int {
 	return width
 }
 
-// A Line shows progress in one line of a terminal. Each text replaces the previous one. A Line uses
-// carriage returns and spaces instead of escape sequences, because some terminals print these.
+// A Line shows the progress of a program in one line of a terminal. Each new text replaces the
+// previous one. To do so, a Line prints carriage returns and spaces. It uses no escape sequences,
+// because some terminals would print them as text.
 type Line struct {
 	out    io.Writer
 	width  int // width of the terminal; 0 if it is unknown

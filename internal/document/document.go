@@ -28,8 +28,8 @@ const (
 	maxDepth = 16
 	// maxPath is the maximum length of a dotted key in bytes.
 	maxPath = 512
-	// maxMarks is the maximum number of characters that begin or separate values. For each of them
-	// the decoder takes up to 240 bytes of memory.
+	// maxMarks is the maximum number of characters in a document that begin or separate values. It
+	// limits the memory of the decoder, which takes up to 240 bytes for each of them.
 	maxMarks = 1 << 15
 )
 
@@ -162,8 +162,9 @@ func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 // maxErrors is the maximum number of problems that Err reports.
 const maxErrors = 100
 
-// Err returns the problems that were found, including unknown keys, in the order of the file. It
-// returns at most maxErrors problems, and nil if there are none.
+// Err returns the problems that were found, including unknown keys, in the order of the file, or
+// nil if there are none. If there are more than maxErrors problems, it returns the first maxErrors
+// of them and the number of the others.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -184,7 +185,7 @@ func (d *Document) Err() error {
 
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
-	// If the key is missing, the error gets the place of the innermost table on the key's path that
+	// If the key is missing, the error gets the position of the innermost table around the key that
 	// is in the file.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
@@ -200,15 +201,15 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
-// found removes the report that a key is missing. The caller has already reported a misspelling of
-// the key, and one report is enough.
+// found removes the report that a required key is missing. Its caller has reported an unknown key
+// as a misspelling of this key, and one report is enough.
 func (d *Document) found(key string) {
 	d.errs = slices.DeleteFunc(d.errs, func(e *Error) bool { return e.Key == key && strings.HasPrefix(e.Message, missing) })
 }
 
-// findPlaces returns the position of each key of src. Tables of an array are numbered from 1, so
-// column.3.bounds is a key of the third [[column]]. If a table has too many keys, or if a key is
-// too long or too deep, findPlaces returns an error.
+// findPlaces returns the line and the column of each key of a TOML document, by dotted key. The
+// tables of an array are numbered from 1, so column.3.bounds is a key of the third [[column]].
+// findPlaces returns an error if a table has too many keys, or if a key is too long or too deep.
 func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
@@ -224,8 +225,8 @@ func findPlaces(src []byte) (map[string]place, error) {
 		line := sort.SearchInts(lines, offset+1)
 		return place{line, offset - lines[line-1] + 1}
 	}
-	// mark records the position of the key of n. prefix is the dotted key of the table that
-	// contains the key. mark returns the whole dotted key, which begins with prefix.
+	// mark records the position of the key of n, which is a key in the table with the dotted key
+	// prefix. It returns the whole dotted key of n.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
 		for it := n.Key(); it.Next() && wrong == nil; {
 			table := prefix

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A Table is a table in a document. The second result of a method that reads a value is false if
-// the key is missing, or if the value has the wrong type. The method reports a wrong type as a
-// problem.
+// A Table is a table of a TOML document. A method that reads a value takes its key. Its second
+// result, if it has one, is false if the key is missing or if the value has the wrong type. Only a
+// wrong type is reported as a problem.
 type Table struct {
 	doc    *Document
 	key    string
@@ -48,8 +48,8 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key, converted by convert. If the conversion fails, get reports a
-// problem. want describes the allowed values.
+// get returns the value of key, after the function convert has changed its type. If convert returns
+// false, get reports as a problem that the value must be want, which describes the allowed values.
 func get[T any](t *Table, key, want string, convert func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]

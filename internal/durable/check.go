@@ -31,8 +31,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether a damaged file caused the panic r. Such a panic comes from bbolt, or
-// from reading mapped memory beyond the end of the file.
+// ofTheFile reports whether a damaged file caused a panic, whose value is r. Such a panic comes
+// from bbolt, or from reading mapped memory beyond the end of the file.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
 		return true
@@ -90,8 +90,9 @@ type checker struct {
 const (
 	headSize    = 16 // size of a page's header: page number, kind, number of elements, number of overflow pages
 	elementSize = 16
-	// size of a bucket's header, which begins with the number of the bucket's root page; 0 means
-	// that the page follows the header
+	// bucketSize is the size in bytes of the header of a bucket. The header begins with the page
+	// number of the bucket's root. If this number is 0, the content of the root page follows the
+	// header directly.
 	bucketSize = 16
 
 	branchPage, leafPage = 1, 2
@@ -101,8 +102,8 @@ func damaged(page uint64, format string, a ...any) error {
 	return fmt.Errorf("%w: page %d: %s", ErrDamaged, page, fmt.Sprintf(format, a...))
 }
 
-// tree checks a page and all pages below it. If top is true, the page belongs to the top-level
-// tree, which contains only buckets.
+// tree checks a page and all pages below it, and marks them as used. If top is true, the page
+// belongs to the top-level tree of the database, which contains only buckets.
 func (c *checker) tree(page uint64, top bool) error {
 	if page < 2 || page >= uint64(len(c.used)) {
 		return damaged(page, "there is no such page")
@@ -176,8 +177,7 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks the pages that belong to no tree: the free pages, and the pages that list the free
-// pages.
+// others checks that each page that no tree uses is free, or lists the free pages.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {
 		if c.used[id] {

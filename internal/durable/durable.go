@@ -73,8 +73,8 @@ func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB,
 	return db, nil
 }
 
-// damage adds ErrDamaged to an error of bbolt.Open, unless the error comes from the operating
-// system or from a lock.
+// damage marks an error from bbolt.Open as caused by a damaged file, by adding ErrDamaged. It
+// returns errors from the operating system and errors about a lock unchanged.
 func damage(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) || errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, ErrDamaged) {
 		return err
@@ -94,10 +94,10 @@ func closed(file *os.File) error {
 	return nil
 }
 
-// Settle writes the bytes of a database again and syncs them, so that the contents of the database
-// are on the disk. It writes the two meta pages last, because they point to all other pages. It
-// holds the write lock. A crash or an error does no damage, because the file already has the same
-// bytes.
+// Settle makes sure that the contents of a database are on the disk. It writes the bytes of the
+// file again and syncs them. It writes the two meta pages last, because they point to all other
+// pages. Meanwhile it holds the write lock. A crash or an error does no damage, because the file
+// already has the same bytes.
 func (l Layer) Settle(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {

@@ -63,8 +63,8 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database and calls Settle with a recorder. The recorder returns an error from
-// operation number fails, or from none if fails is 0.
+// settled fills a database and calls Settle, for which a recorder stands in for the file. Operation
+// number fails returns an error. If fails is 0, all operations succeed.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}

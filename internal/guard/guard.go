@@ -38,7 +38,7 @@ func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
 			Recovered.Add(1)
-			const depth, callers = 64, 2 // depth is the maximum length of the list, and callers is the number of innermost functions that it omits
+			const depth, callers = 64, 2 // depth is the largest number of functions that are listed, and callers is the number of innermost functions that are left out
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}
 		}
@@ -47,11 +47,11 @@ func Run(f func()) (err error) {
 	return nil
 }
 
-// Batch computes and uses the contributions of a batch of records. It calls compute and then use
-// for all records together. If compute panics, Batch calls both functions for each record alone,
-// and does not use the records for which compute panics again. Such a record contributes nothing,
-// whatever the other records are. compute must not change the sums to which use adds. Batch returns
-// the first error of use.
+// Batch processes a batch of records so that a record whose computation panics does not affect the
+// others. It calls compute and then use for all records together. If compute panics, Batch calls
+// both functions for each record alone, and leaves out each record for which compute panics again.
+// Such a record contributes nothing, whatever the other records are. compute must not change the
+// sums to which use adds. Batch returns the first error from use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

@@ -54,8 +54,8 @@ func softplusPlain(dst, slope, x []float32) {
 	}
 }
 
-// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1). It holds the state that is common to
-// all pieces of a parameter vector.
+// Adam is the optimizer of Kingma and Ba (2015, Algorithm 1) for a vector of parameters, which is
+// updated in pieces. It holds only the state that all pieces share.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
 	power1, power2        float64 // powers β₁ᵗ and β₂ᵗ of the decay rates after t steps
@@ -81,8 +81,8 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 // AdamStep is one step of [Adam]. It updates the pieces of a parameter vector one by one.
 type AdamStep struct{ constants adamStep }
 
-// Rates returns the factors of the moments: rate/(1−β₁ᵗ) for the first ones and 1/(1−β₂ᵗ) for the
-// second ones.
+// Rates returns the factors by which a step multiplies the moments: rate/(1−β₁ᵗ) for the first
+// moments and 1/(1−β₂ᵗ) for the second moments. The denominators correct the bias of the moments.
 func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
 
 // Move moves w against the gradient, and updates the moments in first and second. All slices have

@@ -28,8 +28,8 @@ func inLanes(constants [softplusConstants]float32) (lanes [softplusConstants][8]
 	return lanes
 }
 
-// softplus computes [Softplus] for the elements that fill whole vector registers, and returns their
-// number.
+// softplus computes [Softplus] with vector instructions for the first elements, as many as fill
+// whole registers. It returns their number, which is 0 if the CPU lacks these instructions.
 func softplus(dst, slope, x []float32) int {
 	n := len(x) &^ 7
 	if !hasLanes || n == 0 {
@@ -40,8 +40,8 @@ func softplus(dst, slope, x []float32) int {
 	return n
 }
 
-// adam computes [AdamStep.Move] for the elements that fill whole vector registers, and returns
-// their number.
+// adam computes [AdamStep.Move] with vector instructions for the first elements, as many as fill
+// whole registers. It returns their number, which is 0 if the CPU lacks these instructions.
 func adam(c *adamStep, w, first, second, gradient []float32) int {
 	n := len(gradient) &^ 7
 	if !hasLanes || n == 0 {

@@ -20,8 +20,8 @@ func (p Panels) At(row, column int) int {
 	return (column/TileColumns*p.Height()+row)*TileColumns + column%TileColumns
 }
 
-// termsAtOnce is the number of terms that Multiply adds to all tiles before it goes on to the next
-// terms. This number of rows of a panel fits into the first-level cache.
+// termsAtOnce is the number of terms that Multiply adds to every tile of the product before it goes
+// on to the next terms. This many rows of a panel fit into the first-level cache.
 const termsAtOnce = 400
 
 // Multiply writes x·w to dst. x has the given number of rows, each with terms elements. Rows begin
@@ -41,7 +41,7 @@ func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms in
 	}
 }
 
-// Transpose writes the transpose of the rows [from, to) of w to dst.
+// Transpose copies the rows [from, to) of w to the columns [from, to) of dst.
 func Transpose(dst, w Panels, from, to int) {
 	aligned := min(to, Padded(from, 8)) // index of the first row whose number is a multiple of eight
 	for p := range Tiles(w.Columns, TileColumns) {

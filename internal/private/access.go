@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// insiders are the trustees that may have access to a private file on Windows, in the security
-// descriptor definition language: the system, the administrators, and the owner. On Unix, root and
-// the owner have the same access.
+// insiders are the users and groups that may have access to a private file on Windows: the system,
+// the administrators, and the owner. They are written in the security descriptor definition
+// language. On Unix, root and the owner have the same access.
 var insiders = []string{"SY", "BA", "LA", "CO", "OW"}
 
-// outsiders returns the trustees to which an access control list grants access, other than insiders
-// and self. list is the discretionary list in the security descriptor definition language, such as
-// D:PAI(A;OICI;FA;;;SY). outsiders returns an error if it cannot read list.
+// outsiders finds out who else may access a file. It returns the users and groups to which an
+// access control list grants access, without the user self and the insiders. list is the
+// discretionary list in the security descriptor definition language, such as D:PAI(A;OICI;FA;;;SY).
+// outsiders returns an error if it cannot read list.
 func outsiders(list, self string) ([]string, error) {
 	flags, entries, _ := strings.Cut(list, "(")
 	if !strings.HasPrefix(flags, "D:") || strings.Contains(flags, "NO_ACCESS_CONTROL") {

@@ -22,7 +22,8 @@ const (
 	Unfinished = ".new-*"
 )
 
-// disk contains the file system operations. Tests replace each operation by one that fails.
+// disk contains the file system operations of this package, so that a test can replace one of them
+// by an operation that fails.
 type disk struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error

@@ -61,17 +61,18 @@ func Reflow(text string, width int) string {
 	return b.String()
 }
 
-// indents returns the beginnings of the lines of a paragraph whose first line is line. first is the
-// indent of line, with its bullet if there is one. rest has as many spaces as first has characters,
-// and begins the other lines.
+// indents returns the strings with which the lines of a paragraph begin. line is its first line.
+// The result first is the indent of line, including a bullet if there is one. The result rest is
+// the indent of all other lines: as many spaces as first has characters.
 func indents(line string) (first, rest string) {
 	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
 	first = line[:len(line)-len(body)]
 	return first, strings.Repeat(" ", len(first))
 }
 
-// continues reports whether line continues the paragraph of the line before: the first word of line
-// did not fit into the line before, and line begins with indent.
+// continues reports whether line continues the paragraph of the line before. This is so if line
+// begins with indent, is neither an item of a list nor a row of a table, and its first word would
+// not have fitted into the line before.
 func continues(before, line, indent string) bool {
 	body, ok := strings.CutPrefix(line, indent)
 	if !ok || body == "" || body[0] == ' ' || strings.HasPrefix(body, "- ") || strings.Contains(body, "  ") {

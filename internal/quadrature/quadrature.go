@@ -22,9 +22,10 @@ const (
 	quasiRandom = 512
 )
 
-// New returns a product of Gauss–Hermite rules with n points along each of dim axes. It is exact
-// for polynomials of degree 2n − 1 in every coordinate. If the product would have too many
-// points, New returns quasi-random points instead.
+// New returns a rule for vectors of dimension dim. If dim is small, this is a product of
+// Gauss–Hermite rules with n points along each axis, which is exact for polynomials of degree up to
+// 2n − 1 in every coordinate. If a product would have too many points, New returns quasi-random
+// points instead.
 func New(dim int) *Rule {
 	n := int(math.Pow(mostNodes, 1/float64(dim)) + 1e-9)
 	if n < 3 {
@@ -83,10 +84,10 @@ func Product(dim, n int) *Rule {
 	return r
 }
 
-// QuasiRandom returns n points of equal weight, in pairs z, −z. The points are a Kronecker
-// sequence that is transformed by the normal quantile function and scaled so that every
-// coordinate has variance one (Roberts, "The unreasonable effectiveness of quasirandom
-// sequences", 2018).
+// QuasiRandom returns a rule of n quasi-random points with equal weights, in pairs z, −z. The
+// points come from a Kronecker sequence (Roberts, "The unreasonable effectiveness of quasirandom
+// sequences", 2018). They are transformed by the normal quantile function, and scaled so that every
+// coordinate has variance one.
 func QuasiRandom(dim, n int) *Rule {
 	// The loop makes root converge to the positive root of x^(dim+1) = x + 1.
 	root := 2.0

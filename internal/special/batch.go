@@ -42,11 +42,11 @@ func expOneByOne(dst, x []float64) {
 }
 
 const (
-	// Adding roundBits to a number of size at most 2⁵¹ puts the nearest whole number into the
-	// low bits.
+	// roundBits rounds numbers: the low bits of x + roundBits are the whole number nearest to x,
+	// for |x| ≤ 2⁵¹.
 	roundBits = 3 << 51
-	// These constants are the two parts of ln 2/64. The product of the first part with a number
-	// of 17 bits is exact.
+	// ln2High + ln2Low is (ln 2)/64. The product of ln2High with a whole number of up to 17 bits is
+	// exact.
 	ln2High = 0x1.62e42fefap-7
 	ln2Low  = 0x1.cf79abc9e3b3ap-46
 )
@@ -59,7 +59,7 @@ var exp2Table = func() (t [64]float64) {
 	return t
 }()
 
-// A centred is a row of logTable or log1pTable: a number c, its inverse and its logarithm.
+// A centred is a row of logTable or log1pTable: a number c, its reciprocal 1/c and its logarithm.
 type centred struct{ centre, inverse, log float64 }
 
 // logTable contains a row for each c = .75 + j/128 up to 1.75. LogAll uses the rows up to 1.5.

@@ -82,8 +82,8 @@ func normalRatio(x float64) float64 {
 	return math.Exp(-x*x/2-HalfLogTwoPi) / (math.Erfc(-x/math.Sqrt2) / 2)
 }
 
-// polygamma returns a derivative of log Γ at x. It returns zero at 0, infinity at +Inf,
-// series(x) at other positive x, and NaN elsewhere.
+// polygamma is the reference for a derivative of log Γ, such as ψ. It returns the argument zero at
+// x = 0, the argument infinity at +Inf, series(x) at other positive x, and NaN elsewhere.
 func polygamma(x, zero, infinity float64, series func(x float64) float64) float64 {
 	switch {
 	case x == 0:
@@ -96,7 +96,8 @@ func polygamma(x, zero, infinity float64, series func(x float64) float64) float6
 	return math.NaN()
 }
 
-// shift is added to x, so that few terms of an asymptotic series are enough.
+// shift is the number that the series below add to x. For x + shift, a few terms of the asymptotic
+// series are enough.
 const shift = 1000
 
 // digammaSeries returns ψ(x) = log y − 1/2y − 1/12y² − Σ 1/(x+j) for y = x + shift.

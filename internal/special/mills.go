@@ -41,7 +41,8 @@ const (
 	millsTerms   = 10 // number of terms of a polynomial; the first omitted term is below 4e-16 times the first term
 )
 
-// farNormalRatio returns φ(x)/Φ(x) for |x| ≥ 8 and for NaN. Above 8, Φ(x) is 1 up to rounding.
+// farNormalRatio returns φ(x)/Φ(x) for |x| ≥ 8 and for NaN. density is φ(x). Above 8 the result is
+// density itself, because Φ(x) is 1 up to rounding.
 func farNormalRatio(x, density float64) float64 {
 	if x < 0 {
 		return 1 / mills(-x)
@@ -61,10 +62,11 @@ func nearMills(t float64) float64 {
 	return low + float64((high+float64((a[8]+float64(a[9]*u))*u4))*u4)
 }
 
-// millsTable holds the Taylor series of the Mills ratio M around the midpoints of intervals of
-// length ⅛. Because M' = tM − 1, all terms of a series can be computed from the first term. A
-// recursion computes the first terms. It begins with a continued fraction at the largest t, and its
-// errors shrink as t decreases.
+// millsTable holds a Taylor series of the Mills ratio M for each interval of length ⅛, around the
+// midpoint of the interval. Because M′ = tM − 1, all terms of a series follow from its first term,
+// which is M at the midpoint. The first terms are computed one from the other: the one for the
+// largest t by a continued fraction, and each other one from the series of the interval above it.
+// Errors shrink as t decreases.
 var millsTable = func() (table [millsEnd * millsPerUnit][millsTerms]float64) {
 	const half, all = .5 / millsPerUnit, 24
 	last := millsEnd - half

@@ -32,9 +32,10 @@ func GammaQuantile(shape, z float64) float64 {
 	return gammaNewton(shape, x, target, z > 0)
 }
 
-// gammaNewton solves F(x) = target for x. F is the log of the gamma distribution function or, if
-// upper is true, the log of the probability of a number above x. It uses Newton's method in log x,
-// starting from x. F is a concave function of log x, so the method does not oscillate.
+// gammaNewton returns the number whose log probability under the gamma distribution is target. This
+// is the log of the distribution function or, if upper is true, the log of the probability of a
+// larger number. gammaNewton uses Newton's method in log x, beginning with the argument x. The log
+// probability is a concave function of log x, so the method does not oscillate.
 func gammaNewton(shape, x, target float64, upper bool) float64 {
 	of, sign := mathext.GammaIncReg, 1.0
 	if upper {
@@ -88,10 +89,11 @@ func BinomialQuantile(trials, p, z float64) float64 {
 	})
 }
 
-// quantile returns the smallest k from 0 to last for which a random count is at most k with
-// probability Φ(z) or more. cdf returns the probability that the count is at most k (below), and
-// the probability that it is larger (above). The search begins at the approximation by Cornish and
-// Fisher (1938), which uses the mean, the sd and the skewness.
+// quantile returns the quantile of a random count at the probability Φ(z): the smallest k from 0 to
+// last for which the count is at most k with probability Φ(z) or more. cdf(k) returns the
+// probability that the count is at most k (below), and the probability that it is larger (above).
+// The search begins at the approximation by Cornish and Fisher (1938), which uses the mean, the
+// standard deviation and the skewness.
 func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
 	reached := func(k float64) bool {
 		if k >= last {

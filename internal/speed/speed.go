@@ -95,10 +95,9 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// [Rate] first calls work with fewSteps steps. It increases the number of steps until a call takes
-// at least the time fill, or has mostSteps steps. It then repeats such calls, at most tries times
-// and for at most about the time enough in total. It returns the speed of the fastest call, because
-// other programs slowed this call least.
+// These constants control [Rate]. It first calls work with fewSteps steps. It increases the number
+// of steps until a call takes at least the time fill or has mostSteps steps. It then repeats such
+// calls until there were tries of them, or until they have taken the time enough in total.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -107,8 +106,9 @@ const (
 	enough    = 3 * time.Second
 )
 
-// Rate returns the number of steps per second of work, which it calls many times with various
-// numbers of steps.
+// Rate measures how fast work is. It calls work several times, with numbers of steps that it
+// chooses, and returns the number of steps per second of the fastest call, because other programs
+// slowed this call least. It returns an error if work does.
 func Rate(work func(steps int) error) (best float64, err error) {
 	steps := fewSteps
 	var spent time.Duration

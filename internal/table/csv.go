@@ -29,7 +29,8 @@ type csvReader struct {
 
 // NewCSV returns a reader of a text file in UTF-8. It skips a byte order mark at the beginning. A
 // row is a line of the file, so a field in quotes cannot contain a line break. If format.Header is
-// true, NewCSV returns an error unless the first line exists and is text in UTF-8.
+// true, the first line must contain the names of the columns, and NewCSV returns an error if it
+// cannot read them.
 func NewCSV(r io.Reader, format Format) (Reader, error) {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)
@@ -64,8 +65,10 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 	return c, nil
 }
 
-// legible returns an error unless a header is text in UTF-8 with line ends that encoding/csv reads.
-// A header names columns and is no record, so the error depends on no record.
+// legible checks the fields of the first line of a file, the header. It returns an error if the
+// header is not text in UTF-8, or if it contains a carriage return, which encoding/csv does not
+// treat as a line end. The header names columns and is no record, so the error depends on no
+// record.
 func legible(header []string) error {
 	line := strings.Join(header, "")
 	switch {

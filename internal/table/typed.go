@@ -9,8 +9,8 @@ import (
 // below this bound exactly.
 const exact = 1 << 53
 
-// Whole returns a cell with the whole number x: a number or, if a float64 may not represent x
-// exactly, text.
+// Whole returns a cell for the whole number x. The cell has the kind Number, or the kind Text if
+// |x| is so large that a float64 may not represent x exactly.
 func Whole(x int64) Cell {
 	if -exact < x && x < exact {
 		return Cell{Kind: Number, Number: float64(x)}

@@ -23,13 +23,13 @@ import (
 	"fedpvi/internal/table"
 )
 
-// maxBatch is the largest size in bytes of a batch of rows. It is also the largest size of one
-// uncompressed column of a batch. A damaged file can state any size.
+// maxBatch is the largest accepted size in bytes of a batch of rows, and of one uncompressed column
+// of a batch. There must be a limit, because a damaged file can state any size.
 const maxBatch = 1 << 30
 
-// limit returns the largest allowed size of a batch or a column, for data of the given size in
-// bytes, or 0 if that is not known. The limit of a small file is at least 64 MiB, because
-// compression makes a column with few different values much smaller.
+// limit returns the largest accepted size in bytes of a batch or of a column. size is the size of
+// all the data in bytes, or 0 if it is not known. Even for small data the limit is at least 64 MiB,
+// because compression makes a column with few different values much smaller.
 func limit(size int64) int64 {
 	const small, compression = 64 << 20, 256
 	if size == 0 || size > maxBatch/compression {
@@ -38,7 +38,7 @@ func limit(size int64) int64 {
 	return max(small, compression*size)
 }
 
-// bounded allocates memory, and panics at a request for more than max bytes.
+// bounded is an allocator that panics at a request for more than max bytes.
 type bounded struct {
 	memory.Allocator
 	max int64
@@ -186,8 +186,9 @@ func (a *reader) Next() ([]table.Cell, error) {
 	return a.cells, nil
 }
 
-// plausible reports whether a batch can have as many rows as it states. A value takes at least one
-// bit. Columns of the null type take no space, so a few rows may have no bits at all.
+// plausible reports whether a batch contains enough bytes for the number of rows that it states. A
+// value takes at least one bit. Columns of the null type take no space, so a batch of up to 65,536
+// rows may have no bits at all.
 func plausible(b arrow.RecordBatch) bool {
 	const empty = 1 << 16 // largest number of rows of a batch without values
 	var size uint64

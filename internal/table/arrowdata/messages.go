@@ -13,9 +13,9 @@ import (
 // fileMagic has the first bytes of an Arrow file. The messages of a stream follow them.
 const fileMagic = "ARROW1\x00\x00"
 
-// messages reads the messages of an Arrow stream, or of an Arrow file after its first bytes.
-// Package ipc can also read messages, but both its reader and its decoder trust the sizes in a
-// message.
+// messages reads Arrow data message by message, and checks the sizes in each message, which may be
+// damaged. Package ipc can also read messages, but its reader and its decoder trust these sizes.
+// The data are an Arrow stream, or an Arrow file after its first bytes.
 type messages struct {
 	from io.Reader
 	mem  memory.Allocator
@@ -71,10 +71,10 @@ func (m *messages) size() (int32, error) {
 	return size, nil
 }
 
-// examine returns the length of the body of a message. ok is false if the description of the
-// message states more parts than it can contain, because the decoder would allocate memory for all
-// of them. The description is a FlatBuffer with the tables of Message.fbs, a file in Arrow's
-// documentation. examine panics if a part is outside the description.
+// examine checks the description of a message and returns the length of the body of the message. ok
+// is false if the description states more parts than it can contain, because the decoder would
+// allocate memory for all of them. The description is a FlatBuffer with the tables of Message.fbs,
+// a file in Arrow's documentation. examine panics if a part is outside the description.
 func examine(description []byte) (body int64, ok bool) {
 	c := &checker{left: shared * len(description)}
 	message := flatbuffers.Table{Bytes: description, Pos: flatbuffers.GetUOffsetT(description)}
@@ -97,7 +97,7 @@ const (
 
 // A checker adds up the sizes of the parts of a description.
 type checker struct {
-	left  int // number of bytes that further parts may have; negative if the description is refused
+	left  int // number of bytes that the remaining parts may have; if it is negative, the description is refused
 	depth int
 }
 
@@ -133,8 +133,9 @@ func (c *checker) keyValue(t flatbuffers.Table) {
 	c.vector(t, 1, 1)
 }
 
-// vector counts a vector, or a string, whose elements have the given size. It returns the number of
-// elements, or 0 if the description is refused.
+// vector subtracts the size of a vector or a string from c.left. The vector is in the field with
+// the given number of table t, and its elements have the given size. The result is the number of
+// elements, or 0 if there is no such field or if the description is refused.
 func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	o := field(t, number)
 	if o == 0 {
@@ -147,7 +148,8 @@ func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	return n
 }
 
-// tables counts the tables of a vector, and calls check for each of them.
+// tables subtracts the size of a vector of tables from c.left, and calls check for each of the
+// tables. The vector is in the field with the given number of table t.
 func (c *checker) tables(t flatbuffers.Table, number int, check func(flatbuffers.Table)) {
 	for i := range c.vector(t, number, 4) {
 		start := t.Vector(field(t, number))

@@ -47,9 +47,9 @@ func known(start []byte) error {
 	return nil
 }
 
-// text returns a reader of the text of a file, decompressed if necessary. start has the first bytes
-// of the file. text returns an error if the file, or the content of a compressed file, has a format
-// that cannot be read.
+// text returns a reader of the text of a file, and decompresses the text if necessary. start has
+// the first bytes of the file, and r reads the file from its beginning. text returns an error if
+// the file, or the content of a compressed file, has a format that cannot be read.
 func text(start []byte, r io.Reader) (io.Reader, error) {
 	if err := known(start); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// unpacked is the text of a compressed file. The read errors of this text state that the file is
-// damaged.
+// unpacked reads the text of a compressed file. Its errors tell the user that the file ends early
+// or is damaged.
 type unpacked struct {
 	io.Reader
 	by string // name of the program that compressed the file
@@ -100,8 +100,8 @@ func (u unpacked) Read(p []byte) (int, error) {
 	return n, told(err, u.by)
 }
 
-// told adds to a decoder's error that the file may have been cut off. It returns io.EOF and nil
-// unchanged.
+// told explains an error from a decompressor: the file may have been cut off or damaged. It returns
+// io.EOF and nil unchanged. by is the name of the compression program.
 func told(err error, by string) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // a reader of the standard library returns io.EOF itself
 		return err

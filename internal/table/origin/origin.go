@@ -115,8 +115,8 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return errors.Join(err, rest(buffered, err))
 }
 
-// rest reads r to the end, unless reading the rows failed with err. The bytes that identify a table
-// are those of the whole file, including bytes that belong to no row.
+// rest reads the bytes of a file that follow the last row, because the whole file identifies the
+// table. If err is not nil, reading the rows has failed, and rest does nothing.
 func rest(r io.Reader, err error) error {
 	if err != nil {
 		return nil

@@ -161,7 +161,8 @@ func newColumn(field *parquet.Column, date bool) (*column, error) {
 	return c, nil
 }
 
-// day returns a function that decodes values of a type as days, or nil if the type has no days.
+// day returns a function that decodes the values of a column as days or as text, or nil if values
+// of the type t are neither dates, times nor text.
 func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	logical := t.LogicalType()
 	if logical == nil {
@@ -221,7 +222,8 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decimal returns a decoder of decimal numbers, which are stored as multiples of 10^−scale.
+// decimal returns a function that decodes decimal numbers, which are stored as multiples of
+// 10^−scale. It returns nil if the multiples are not stored as 32-bit or 64-bit integers.
 func decimal(kind parquet.Kind, scale int) func(parquet.Value) table.Cell {
 	if kind != parquet.Int32 && kind != parquet.Int64 {
 		return nil

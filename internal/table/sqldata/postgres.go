@@ -92,9 +92,9 @@ var states = map[string]string{
 	"42P01": "a table of the query does not exist: try the query with psql",
 }
 
-// reason returns the end of an error message: for an error of the database, its code and advice,
-// and for any other error, only advice. It leaves out the text of the error, which can contain
-// values of the database.
+// reason returns the ending of an error message for the user. If err is an error that the database
+// reported, the ending has its code and advice. For any other error it has only advice. It leaves
+// out the text of the error, which can contain values of the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {

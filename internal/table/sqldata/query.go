@@ -82,8 +82,9 @@ func (q *queryReader) Next() ([]table.Cell, error) {
 	return q.row, nil
 }
 
-// name writes a cell to the bytes that name the table: the length of its text, which keeps values
-// apart, and then the text. A missing value has the length −1.
+// name adds a cell to the bytes that identify the table. It writes the length of the cell's text
+// and then the text, so that two neighbouring cells cannot be confused with one. A missing value
+// has the length −1 and no text.
 func (q *queryReader) name(cell table.Cell) error {
 	text, length := cell.Text, int64(len(cell.Text))
 	switch cell.Kind {

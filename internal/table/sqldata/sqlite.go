@@ -56,8 +56,8 @@ func sqlite(ctx context.Context, s origin.Source, query string, named io.Writer,
 	return use(&queryReader{rows: rows, names: names, named: named, show: s.Progress, cells: scannedCells(rows, len(names)), failed: failed})
 }
 
-// compiles returns the error of the database if it cannot execute the query. It reads no rows, so
-// the error contains no value of a record.
+// compiles checks that the database can execute the query, and returns its error if not. It reads
+// no rows, so the error contains no value of a record.
 func compiles(ctx context.Context, tx *sql.Tx, query string) error {
 	rows, err := tx.QueryContext(ctx, "EXPLAIN "+query)
 	if err != nil {
@@ -66,8 +66,9 @@ func compiles(ctx context.Context, tx *sql.Tx, query string) error {
 	return rows.Close()
 }
 
-// failedSQLite returns the end of an error message: the code of the database's error. It leaves out
-// the text of the error, which can contain values of the database.
+// failedSQLite returns the ending of an error message for the user: advice and, for some errors of
+// the database, the code of the error. It leaves out the text of the error, which can contain
+// values of the database.
 func failedSQLite(err error) string {
 	const readOnly, notADatabase, damaged = 8, 26, 11
 	var told interface{ Code() int }

@@ -89,8 +89,9 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is a caller. For some methods, it lists the status code that a call must return. Calls of
-// all other methods must return PermissionDenied.
+// A role is a kind of caller with the methods that it may call. The map may contains, for some
+// methods, the status code that a call must return. Calls to all other methods must return
+// PermissionDenied.
 type role struct {
 	who    string
 	config *tls.Config
@@ -149,8 +150,9 @@ func (s *scene) roles() []role {
 	}
 }
 
-// outsider returns the TLS configuration of an attacker. Its certificate names the same study,
-// but an authority of the attacker has signed it.
+// outsider returns the TLS configuration of an attacker who claims to be a party of the first
+// study. The certificate names this study, but an authority that the attacker created has signed
+// it.
 func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}

@@ -207,10 +207,12 @@ func (b *Browser) Eval(expression string, value any) {
 	}
 }
 
-// Look examines the open page at the sizes of a telephone and of a desktop screen, with light and
-// with dark colours. The page must fit into the width of the screen and report no error, such as a
-// violation of the content security policy. The program axe-core must have no serious or critical
-// finding. Look writes pictures with the given name.
+// Look checks that the open page is usable. It shows the page at the widths of a telephone and of a
+// desktop screen, with light and with dark colours. The page must fit into the width of the screen.
+// The browser must have reported no problem, such as a violation of the content security policy. If
+// the environment names the program axe-core, it must have no serious or critical finding. If the
+// environment names a folder, Look writes a picture of each view, and name is the beginning of the
+// file names.
 func (b *Browser) Look(name string) {
 	b.t.Helper()
 	for _, width := range []int{390, 1280} {

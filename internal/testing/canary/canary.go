@@ -17,8 +17,9 @@ import (
 // verbs are the verbs of package fmt, with the flags that change the output.
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
 
-// Shown returns the output of fmt, encoding/json, encoding/gob and log/slog for a value. It also
-// returns their output for a struct field, a slice element and a pointer that contain the value.
+// Shown returns all text in which Go could show a value: the output of fmt, encoding/json,
+// encoding/gob and log/slog. Except for encoding/gob, it also returns the output for a pointer, a
+// struct, a slice and a map that contain the value.
 func Shown(value any) string {
 	var all strings.Builder
 	nested := struct {

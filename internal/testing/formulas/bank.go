@@ -426,8 +426,9 @@ var Bank = []Formula{
 	},
 }
 
-// observed returns the time until death or until the record is censored, and whether death came
-// first. Times until a record is censored are uniform between 1 and 10.
+// observed draws when observation ends and returns two numbers. If death comes first, they are the
+// time of death and 1. Otherwise the record is censored, and they are the time at which observation
+// ends and 0. This time is uniform between 1 and 10.
 func (d *drawer) observed(death float64) []float64 {
 	if left := 1 + 9*d.Float64(); death > left {
 		return []float64{left, 0}
@@ -442,7 +443,7 @@ func Sampled() []Formula {
 		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
-			return func(c covariates) []float64 { // censored above 8, below .5, and half of the other times to an interval of length 1
+			return func(c covariates) []float64 { // times above 8 and below .5 are censored, and half of the other times are known only to lie in an interval of length 1
 				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
 				switch visited := d.IntN(2) == 0; {
 				case death > 8:
