@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// In the last round, a client refuses an impossible outcome, and an outcome that includes the
-// client's answer although the client did not answer.
+// The test checks that a client refuses wrong outcomes of the last round: an impossible outcome,
+// and an outcome that includes the client's answer although the client gave none.
 func TestOneStepSettle(t *testing.T) {
 	h := defaultHouse(t, oneStepProtocol(t))
 	_, sites, o := h.last(t, 1)
@@ -60,7 +60,7 @@ func TestOneStepSettle(t *testing.T) {
 	}
 }
 
-// Check returns the same error as Propose, and does not change the site.
+// The test checks that Check returns the same error as Propose and does not change the site.
 func TestCheckIsWhatProposeSays(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 2, 1)
 	plan, _ := h.server.Next()

@@ -19,17 +19,18 @@ func project(mean, variance []float64, records []uint32, x, means, variances []f
 	}
 }
 
-// match writes to dst the site, in a diagonal family, of a record with covariates x. Let log Z be
-// the log of the tilted distribution's normalising constant, as a function of the mean of the
-// predictor xᵀθ. Then g is the first derivative of log Z and h is minus the second derivative.
-// variances holds the cavity's variances. The precisions in dst are multiplied by weight.
+// match computes the site, in a diagonal family, of a record with covariates x, and writes it to
+// dst. Let log Z be the log of the tilted distribution's normalising constant, as a function of the
+// mean of the predictor xᵀθ. Then g is the first derivative of log Z and h is minus the second
+// derivative. variances holds the cavity's variances. The precisions in dst are multiplied by
+// weight.
 func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]
 	for j, e := range x {
 		bend := float64(float64(h*e) * e)
-		// Stretch is the precision of the tilted distribution divided by the precision of the
-		// cavity.
+		// The variable stretch is the precision of θ_j under the tilted distribution divided by its
+		// precision under the cavity.
 		stretch := 1 / (1 - float64(variances[j]*bend))
 		shifts[j] = float64(g*e) * stretch
 		precisions[j] = float64(bend*stretch) * weight

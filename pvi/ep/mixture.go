@@ -168,8 +168,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 
 const goldenRatio = 0.618033988749894848204586834365638117720309179805762862135
 
-// records returns the average of a cluster's precisions over the variables. This average is
-// proportional to the number of records of the cluster.
+// records returns a number that is proportional to the number of records in cluster k, so that
+// clusters can be compared: the average of the cluster's precisions over the variables.
 func (t *Mixture) records(factor []float64, k int) (sum float64) {
 	for v := range t.variables {
 		sum += factor[t.dim+v*t.clusters+k] / float64(t.variables)

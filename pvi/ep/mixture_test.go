@@ -39,9 +39,9 @@ func paperData(seed uint64) (x, truth []float64) {
 	return x, truth
 }
 
-// gibbs returns the posterior mean and variance of every cluster's mean. It runs a Gibbs chain
-// over means and assignments of records to clusters, which begins at the truth. It averages the
-// conditional moments given the assignments, because they vary less than the draws.
+// gibbs returns the posterior mean and variance of every cluster's mean. It runs a Gibbs chain over
+// means and assignments of records to clusters, which begins at the truth. Instead of the drawn
+// means it averages their moments given the assignments, because these vary less.
 func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float64) {
 	const precision = 1 / (paperSD * paperSD)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -131,8 +131,8 @@ type paperRun struct {
 
 const paperDelta = 1e-5
 
-// multiplier returns the noise multiplier for which the given number of releases, each of all
-// records, costs epsilon.
+// multiplier returns the noise multiplier for which the given number of releases costs epsilon.
+// Each release is a sum over all records.
 func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	t.Helper()
 	c, err := accountant.CalibrateNoise(accountant.Target{Epsilon: epsilon, Delta: paperDelta}, func(sigma float64) (accountant.Event, error) {
@@ -199,7 +199,8 @@ func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint
 	return q
 }
 
-// fitPublished takes steps as in the paper, with γ = C = 1 and batches of one record.
+// fitPublished fits the mixture by the steps of the paper. In the paper's notation, γ = C = 1, and
+// each batch has one record.
 func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mixture, o SEPOptions, seed uint64) error {
 	t.Helper()
 	o.Rate, o.Published, o.Raw, o.Clip, o.Reseat = 1.0/paperRecords, true, true, 1, 0
@@ -216,10 +217,11 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 	return err
 }
 
-// At the same proved ε, the means of q are far nearer to the posterior's means than in the paper.
-// For its mixture the paper reports distances of 4.27, in a run whose proved ε is above 20, and of
-// 1.62, where it is above 140. The test starts at a public point and at a draw from the prior. With
-// FEDPVI_LONG=1 it prints a table for twenty data sets, which also has rows for the paper's steps.
+// The test checks that the means of q are far nearer to the posterior's means than in the paper, at
+// the same proved ε. For its mixture the paper reports a distance of 4.27 in a run whose proved ε
+// is above 20, and a distance of 1.62 in a run whose proved ε is above 140. The test starts at a
+// public point and at a draw from the prior. With FEDPVI_LONG=1 it prints a table for twenty data
+// sets, which also has rows for the paper's steps.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -290,9 +292,9 @@ func TestMixtureOfThePaper(t *testing.T) {
 	}
 }
 
-// Reseat splits a cluster that covers two true clusters if another cluster has few or no
-// records. It changes nothing if the clusters have equal numbers of records, or if noise can
-// explain the difference.
+// The test checks that Reseat splits a cluster that covers two true clusters if another cluster has
+// few or no records. Reseat must change nothing if the clusters have equal numbers of records, or
+// if noise can explain the difference.
 func TestReseating(t *testing.T) {
 	tilted := NewMixture(3, 1, 0.5, nil, true, 1)
 	outer := []float64{0, 0, 0, 0.1, 0.1, 0.1}

@@ -1,11 +1,11 @@
 package ep
 
-// A glide moves the mean of q in a diagonal family, in which a step ignores the dependence between
+// A glide finds the mean of q in a diagonal family, in which a step ignores the dependence between
 // coordinates of θ. It takes short steps of constant length with momentum (Polyak, "Some methods of
-// speeding up the convergence of iteration methods", 1964), and it averages the means that the
-// steps reach. Steps that become shorter would stop too early along directions in which coordinates
-// depend strongly on each other. Steps of constant length leave noise in the mean, and the average
-// removes this noise.
+// speeding up the convergence of iteration methods", 1964), and averages the means after the steps.
+// The steps do not become shorter, because they would then stop too early along directions in which
+// coordinates depend strongly on each other. Steps of constant length leave noise in the mean, and
+// the average removes most of this noise.
 type glide struct {
 	velocity []float64 // velocity of q's mean
 	average  []float64 // average of q's means
@@ -21,7 +21,7 @@ func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// gap is the distance of q's mean from the cavity's mean before the step. The variable
+		// The variable gap is q's mean before the step minus the cavity's mean. The variable
 		// precision is the precision of q after the step.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])

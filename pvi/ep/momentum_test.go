@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// MeanNoiseLeft agrees with a forward recursion. The test adds noise of variance 1 to one step at a
-// time and follows this noise through steps, momentum and average. It adds up the squared results
-// of all steps. Without overlap, MeanNoiseLeft equals NoiseLeft.
+// The test checks the variance that MeanNoiseLeft returns. It adds noise of variance 1 to one step
+// at a time and follows this noise forward through steps, momentum and average. The sum of the
+// squared results over all steps must equal MeanNoiseLeft. Without overlap, MeanNoiseLeft must also
+// equal NoiseLeft.
 func TestMeanNoiseIsThatOfTheSteps(t *testing.T) {
 	const steps = 60
 	for _, o := range []SEPOptions{

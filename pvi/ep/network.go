@@ -41,7 +41,7 @@ type networkOutcome interface {
 	set(cavity *solver.Approximation)
 
 	// slopes returns the derivatives of log Z with respect to the mean and variance of η. y is the
-	// outcome, and mean and variance are those of η under the cavity.
+	// outcome, and η has the given mean and variance under the cavity.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
 	// beside returns the index i of a coordinate of θ on which the outcome depends directly and not
@@ -97,13 +97,14 @@ func (t *Network) Site(dst []float64, record int) {
 	}
 }
 
-// match writes to dst the site that gives coordinate i a tilted distribution with the given moments
-// first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the cavity's mean of θ_i.
+// match finds the site of coordinate i from the tilted distribution and writes it to dst. The
+// tilted distribution has the moments first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the
+// cavity's mean of θ_i.
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		// The approximation of η as normal can give a variance that is not positive. No site has
-		// such a variance.
+		// The variance need not be positive, because the normal distribution of η is only an
+		// approximation. No site has such a variance, so the elements become NaN.
 		variance = math.NaN()
 	}
 	dst[i] = first / variance / t.power

@@ -22,8 +22,8 @@ func network(hidden int, x, theta []float64) float64 {
 	return eta
 }
 
-// outcomeOf returns log p(y|η) of a binary outcome, or of a normal outcome whose log sd is the
-// last coordinate.
+// outcomeOf returns the log likelihood log p(y|η). The outcome y is binary or normal. If it is
+// normal, the last coordinate of theta is the log sd of its noise.
 func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	if binary {
 		return -special.Softplus((1 - 2*y) * eta)
@@ -69,9 +69,10 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 	}
 }
 
-// The cavity times a site has the moments of the tilted distribution, up to the error of
-// approximating η as normal. The test computes the moments by numerical integration over all
-// coordinates. With cavity sds of 0.5 the error is far larger than with small sds.
+// The test checks that the cavity times a site has the moments of the tilted distribution, up to
+// the error that the filter makes by treating η as normal. The test computes the moments by
+// numerical integration over all coordinates. The error is far larger with cavity sds of 0.5 than
+// with small sds.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
 		binary     bool

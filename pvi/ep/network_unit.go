@@ -21,8 +21,8 @@ type hiddenUnit struct {
 // and E f″(z)/2 (Price's theorem).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// The trapezoid rule has unitNodes nodes on each side of 0, up to a distance of unitReach sds. The
-// rule gives five digits for inputs with sds up to five.
+// The trapezoid rule has a node at 0 and unitNodes nodes on each side of it, up to a distance of
+// unitReach sds of z. Its results have five correct digits if the sd of z is at most five.
 const unitNodes, unitReach = 48, 6.5
 
 // unitRule holds the nodes of the trapezoid rule, in sds of z, and their weights.
@@ -84,8 +84,8 @@ func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance flo
 
 func (binaryOutcome) beside() (i int, first, second float64) { return -1, 0, 0 }
 
-// A normalOutcome is an outcome equal to η plus normal noise. place is the index in θ of the log sd
-// of the noise.
+// A normalOutcome is an outcome equal to η plus normal noise with an unknown sd. place is the index
+// in θ of the log of this sd.
 type normalOutcome struct {
 	rule  *spreadRule
 	place int

@@ -12,10 +12,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// If columns are nearly collinear, a diagonal q converges to the posterior's mean if the steps are
-// as short as Overlap makes them. It diverges with steps that ignore the other coordinates. The
-// outcomes are normal, so the posterior's mean is known. The mean of a diagonal q agrees with the
-// posterior's mean up to a relative error of one over the number of records.
+// The test checks steps for nearly collinear columns. A diagonal q must converge to the posterior's
+// mean if the steps are as short as Overlap makes them, and must diverge with steps that ignore the
+// other coordinates. The outcomes are normal, so the posterior's mean is known. The mean of a
+// diagonal q agrees with it up to a relative error of one over the number of records.
 func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 	const d, n = 6, 200
 	random := rand.New(rand.NewPCG(4, 4))

@@ -27,8 +27,9 @@ func (b broken) Site(dst []float64, record int) {
 	}
 }
 
-// A record whose site panics counts as zero in the sum. The charge, the noise and the
-// contributions of the other records do not change.
+// The test checks that a record whose site panics counts as zero in the sum. The charge, the noise
+// and the contributions of the other records must be the same as if the site of the record were not
+// finite.
 //
 //abuse:case A13 a record whose computation panics counts as zero; nobody can tell
 func TestDPSEPWithARecordThatPanics(t *testing.T) {
@@ -48,9 +49,9 @@ func TestDPSEPWithARecordThatPanics(t *testing.T) {
 	}
 }
 
-// For a negative binomial outcome, the tilted moments are computed without a panic for any count
-// under any cavity. For moderate counts and cavities they are finite. Newton's method passes points
-// at which the dispersion φ underflows.
+// The test checks that the tilted moments for a negative binomial outcome are computed without a
+// panic, for any count under any cavity. For moderate counts and cavities they must be finite. The
+// cases are hard because Newton's method passes points at which the dispersion φ underflows.
 func TestSitesOfLargeCounts(t *testing.T) {
 	tilted := newTilts(solver.Outcome{Family: study.NegativeBinomial}.Response(), 1)
 	for _, y := range []float64{33, 400, 1e4, 1e6, 1 << 53} {

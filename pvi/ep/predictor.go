@@ -83,8 +83,8 @@ func probitSlopes(g, h, y, mean, variance []float64) {
 	}
 }
 
-// at returns the log likelihood at η, its first derivative, and minus its second derivative, each
-// times the power.
+// at returns the log likelihood at η, its first derivative, and minus its second derivative. Each
+// of the three is multiplied by t.power.
 func (t *tilt) at(y, eta float64) (log, g, h float64) {
 	t.eta[0] = eta
 	log = t.power * t.response.Eval(y, t.eta[:], t.g[:], t.h[:])
@@ -115,8 +115,8 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode returns the mode of the tilted density of z. width is the sd of the normal distribution
-// whose log density has the same curvature at the mode.
+// mode finds the mode of the tilted density of z. The curvature of the log density there is
+// −1/width².
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {

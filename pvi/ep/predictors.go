@@ -43,8 +43,9 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log returns the log of the tilted density at z up to a constant. root is R, by rows. log sets t.g
-// and t.h to the gradient and Hessian of the log likelihood with respect to η.
+// log evaluates the tilted density of z: it returns the log density at z up to a constant. root is
+// the matrix R of [tilts], by rows. log also sets t.g and t.h to the gradient and the Hessian of
+// the log likelihood with respect to η.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64
@@ -96,8 +97,8 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 	return special.Finite(t.first) && special.Finite(t.second)
 }
 
-// spread computes t.second, the covariance of z under the tilted distribution, from the weights in
-// t.logs. total is the sum of these weights.
+// spread computes the covariance of z under the tilted distribution, and stores it in t.second. The
+// weights of the points are in t.logs, and total is their sum.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)
@@ -159,9 +160,10 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 	return t.curve(root)
 }
 
-// curve sets slope to the gradient with respect to z at the last point, and bend to the lower
-// Cholesky factor of minus the Hessian, or to I if minus the Hessian is not positive definite. It
-// computes both from the derivatives with respect to η in t.g and t.h.
+// curve prepares a Newton step at the point of the last call to log. It sets slope to the gradient
+// of the log density with respect to z, and bend to the lower Cholesky factor of minus the Hessian,
+// or of the identity matrix if minus the Hessian is not positive definite. It computes both from
+// the derivatives with respect to η in t.g and t.h.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
 	for a := range k {

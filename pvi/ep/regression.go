@@ -102,7 +102,8 @@ func (t *Regression) Fetch(records []uint32) {
 	}
 }
 
-// sparse writes to dst the site, in a diagonal family, of a record with few nonzero covariates.
+// sparse computes the site of a record with few nonzero covariates, in a diagonal family, and
+// writes it to dst.
 func (t *Regression) sparse(dst []float64, record int) {
 	clear(dst)
 	index, value := t.of.Design().Row(record)
@@ -120,7 +121,7 @@ func (t *Regression) sparse(dst []float64, record int) {
 	}
 }
 
-// full writes the site of a record in a family with a full covariance.
+// full computes the site of a record in a family with a full covariance, and writes it to dst.
 func (t *Regression) full(dst []float64, record int) {
 	clear(dst)
 	t.of.Predictors(t.mean, record, t.at.Mean)

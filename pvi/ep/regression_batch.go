@@ -24,9 +24,9 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// together writes to dst the sites of the records, one after another. The constant together limits
-// the number of records. The family must be diagonal, and every row of the design must have an
-// entry for every coordinate.
+// together computes the sites of several records faster than one by one, and writes them to dst,
+// one after another. There may be at most as many records as the constant together. The family must
+// be diagonal, and every row of the design must have an entry for every coordinate.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

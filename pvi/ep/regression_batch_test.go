@@ -53,9 +53,9 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	}
 }
 
-// The memory of a client and of a step does not grow with the number of records, except for the
-// sampler, which takes about one byte for each record. The mean batch size is the same for the few
-// and the many records of the test.
+// The test checks that the memory of a client and of a step does not grow with the number of
+// records, except for the memory of the sampler, which takes about one byte for each record. The
+// test compares few records with many at the same mean batch size.
 func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	const d, batch = 6, 50.0
 	for _, name := range []string{"diagonal", "full"} {

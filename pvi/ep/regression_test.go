@@ -30,8 +30,8 @@ func TestTiltOfOnePredictor(t *testing.T) {
 		r := o.Response()
 		tolerance := 2e-5
 		if family == study.Poisson {
-			// The cavity is wide, and with a count of 0 the tilted density falls steeply in the
-			// middle of the cavity.
+			// The tolerance is larger for counts: if the cavity is wide and the count is 0, the
+			// tilted density falls steeply in the middle of the cavity.
 			tolerance = 5e-4
 		}
 		for _, power := range []float64{1, 0.4} {
@@ -162,8 +162,8 @@ type naturals struct {
 	values []float64
 }
 
-// siteOf returns the natural parameters of the cavity times the site of the only record, with
-// the likelihood raised to the given power.
+// siteOf multiplies the cavity by the site of the only record in r, and returns the natural
+// parameters of the product. The likelihood is raised to the given power.
 func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, root [3]float64, power float64) naturals {
 	t.Helper()
 	family, err := gaussian.New(name, 2)
@@ -200,8 +200,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// raise with floor 0 computes the same factor as gaussian.RepairLikelihood. It does not change a
-// proper factor.
+// The test checks that raise with floor 0 repairs a factor as gaussian.RepairLikelihood does, and
+// that it does not change a proper factor.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")

@@ -33,9 +33,10 @@ func newProper(family gaussian.Family) *proper {
 	return p
 }
 
-// repair sets the factor's precision and precision times mean to zero along directions in which the
-// precision is negative, as [gaussian.RepairLikelihood] does. It reports whether the precision was
-// positive semidefinite before.
+// repair makes a factor that noise has made improper into one that a likelihood could have. It sets
+// the precision and the precision times mean to zero along directions in which the precision is
+// negative, as [gaussian.RepairLikelihood] does. It reports whether the precision was positive
+// semidefinite before.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
 // raise raises the precision to floor along every direction in which the precision is less than

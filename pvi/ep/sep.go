@@ -110,7 +110,7 @@ func (o *SEPOptions) check(d int) error {
 
 // A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved the
 // factor. outer is the product of the prior and the other clients' factors. noise is the sd of the
-// noise in the factor's precisions. number is the number of steps that the client has taken, which
+// noise in the factor's precisions. number is the number of steps that the client has taken, so it
 // is different at each call.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool

@@ -12,8 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// outcomes returns a regression of n records over R^d. A record has an intercept and d − 1
-// covariates that are uniform on [−1, 1]. If d is 1, it has one such covariate and no intercept.
+// outcomes returns a regression of n records over R^d, whose outcomes are drawn from the given
+// family. A record has an intercept and d − 1 covariates that are uniform on [−1, 1]. If d is 1, it
+// has one such covariate and no intercept.
 func outcomes(t testing.TB, family study.Family, n, d int, seed uint64) *solver.Regression {
 	t.Helper()
 	r := solver.NewRegression(d, solver.Outcome{Family: family, NoiseSD: 0.5})

@@ -54,10 +54,12 @@ func (t *tiltedStick) normalise() {
 	t.second /= t.chance
 }
 
-// prior returns the first two moments of u around mean, after the normal density of u is multiplied
-// by r(u)^share. r(u) is the density of u under the uniform prior of the weights, divided by the
-// normal prior density of u. Let s = σ(u − log n) be the share that the cluster takes. Under the
-// uniform prior, s has density n·(1 − s)^(n−1), so u has density n·s·(1 − s)^n.
+// prior returns the first two moments of u around mean after the correction for the uniform prior
+// of the weights, to the power share. The correction multiplies the normal density of u by
+// r(u)^share. Here r(u) is the density of u under the uniform prior of the weights, divided by the
+// normal prior density of u. Let n be s.after, and let σ(u − log n) be the share that the cluster
+// takes. Under the uniform prior this share x has density n·(1 − x)^(n−1), so u has density n·x·(1
+// − x)^n.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

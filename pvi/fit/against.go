@@ -24,7 +24,7 @@ type AgainstPrior struct {
 	Wide   *Moment `json:"if_priors_twice_as_wide,omitempty"`
 }
 
-// A Moment has the mean and the sd of a coordinate on the model's scale.
+// A Moment holds the mean and the sd of one coordinate under a posterior, on the model's scale.
 type Moment struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`

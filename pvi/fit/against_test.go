@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// If the model is conjugate, AgainstPrior returns the same posterior under another prior as a
-// fit with that prior.
+// The test checks AgainstPrior with a conjugate model. The posterior that it returns for another
+// prior must be the posterior of a fit with that prior.
 func TestAgainstPriorIsAnotherFit(t *testing.T) {
 	fitWith := func(width float64) (*Model, []float64, []AgainstPrior) {
 		st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
@@ -66,8 +66,8 @@ column = [
 			t.Errorf("%s: the mean moves by %g sds, want %g", a.Name, got, want)
 		}
 	}
-	// If the posterior is wider than the prior, the likelihood has a negative precision. The
-	// posterior is then proper under a narrower prior, but not under a wider one.
+	// If the posterior is wider than the prior, as here, the Gaussian likelihood has a negative
+	// precision. The posterior is then proper under a narrower prior, but not under a wider one.
 	d := m.Dim()
 	cov := mat.NewDiagDense(d, slices.Repeat([]float64{1.5}, d))
 	if all, err := m.AgainstPrior(make([]float64, d), cov); err != nil || all[0].Narrow == nil || all[0].Wide != nil {

@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Load accepts a record with a value on its public bound even if scaling rounds the value to a
-// number beyond the bound. An error would reveal a private value.
+// The test checks that Load accepts a record with a value on its public bound, even if scaling
+// rounds the value to a number beyond the bound. If Load returned an error, it would reveal a
+// private value.
 func TestRecordsOnTheirBoundsAreLoaded(t *testing.T) {
 	const text = `
 study = { version = 1, name = "bounds" }

@@ -77,8 +77,8 @@ func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64,
 	return out, nil
 }
 
-// place sets c.Low, c.High and c.Above from the statistics of the drawn outcomes. It sorts these
-// statistics.
+// place compares the observed statistic c.Observed with the statistics of the drawn outcomes: it
+// sets c.Low, c.High and c.Above. It sorts drawn.
 func (c *Check) place(drawn []float64) {
 	slices.Sort(drawn)
 	c.Low, c.High = drawn[replications/40], drawn[replications-1-replications/40]
@@ -92,7 +92,8 @@ func (c *Check) place(drawn []float64) {
 	}
 }
 
-// inUnits returns outcomes in the units of their column, limited to the bounds of the column.
+// inUnits converts outcomes from the model's scale to the units of their column. It limits measured
+// outcomes and counts to the bounds of the column.
 func (m *Model) inUnits(column *study.Column, y []float64) []float64 {
 	out := slices.Clone(y)
 	kind := m.Study.Model.Kind()
@@ -123,8 +124,9 @@ func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []stat
 		return all
 	}
 	all := []statistic{{"mean", average}}
-	// The mean outcomes of the third of the records with the lowest predictions, and of the third
-	// with the highest, show whether the effect of the columns is as strong as in the model.
+	// One statistic is the mean outcome of the third of the records with the lowest predictions,
+	// and another is the mean outcome of the third with the highest. They show whether the effect
+	// of the columns is as strong as in the model.
 	if n := len(records) / 3; n > 0 {
 		order := m.byPredictor(s, records, mean)
 		of := func(rows []int) func([]float64) float64 {

@@ -71,7 +71,8 @@ func runs(m *model.Model) error {
 	return err
 }
 
-// numbers returns how many numbers the program of the study reads from each record.
+// numbers returns the number of values that the program of the study reads from each record, or 0
+// if the study has no program.
 func (m *Model) numbers() int {
 	n := 0
 	if p := m.Study.Model.Program; p != nil {
@@ -99,7 +100,8 @@ func (m *Model) Divide(x []float64, width int) [][]float64 {
 	return columns
 }
 
-// Notes returns the compiler's notes about the program of a study, with their places in its text.
+// Notes returns the compiler's notes about the program of the study as text, with the place in the
+// program for each. It returns "" if there are no notes.
 func (m *Model) Notes() string {
 	if len(m.notes) == 0 {
 		return ""

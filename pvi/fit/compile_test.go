@@ -56,8 +56,8 @@ const programData = `data {
 }
 `
 
-// families lists, for each regression family, a program for the same model. The parameters of the
-// program are in the order of the family's θ.
+// families lists, for each regression family, a program that states the same model in the Stan
+// language. The program has its parameters in the order of the coordinates θ of the family.
 var families = []struct{ name, keys, parameters, model string }{
 	{"linear", "outcome = \"y\"\nnoise_sd = \"learned\"", "real l;", "l ~ normal(log(0.5), log(3)); y ~ normal(eta, exp(l));"},
 	{"linear", "outcome = \"y\"\nnoise_sd = 1.5", "", "for (n in 1:N) target += normal_lpdf(y[n] | eta[n], 1.5);"},
@@ -72,8 +72,9 @@ var families = []struct{ name, keys, parameters, model string }{
 	},
 }
 
-// The program for each regression family has the same log density as the family, for a record and
-// for the prior, with and without a group.
+// The test checks that each regression family has the same log density as the program that states
+// the same model. It compares the log densities of records and of the prior, with and without a
+// group.
 func TestProgramsOfFamilies(t *testing.T) {
 	for _, f := range families {
 		for _, grouped := range []bool{false, true} {
@@ -109,7 +110,8 @@ func parsed(t *testing.T, text string) *fit.Model {
 	return m
 }
 
-// same compares the log densities of two models at random points and records.
+// same fails the test unless the two models have the same log densities at random points and for
+// random records.
 func same(t *testing.T, family, program *fit.Model) {
 	t.Helper()
 	if family.Dim() != program.Dim() {

@@ -18,7 +18,7 @@ type Conditional struct {
 	Rows      []Expected
 }
 
-// A Held is the value of a column that is the same in all made-up records of a [Conditional].
+// A Held names a column and its value in a made-up record of a [Conditional], in words.
 type Held struct{ Column, Value, Unit string }
 
 // An Expected holds the posterior of the expected outcome of one made-up record.
@@ -109,16 +109,18 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	return out, nil
 }
 
-// scaled returns a copy of c with the bounds of the column's scale.
+// scaled returns a copy of c whose bounds are those of the column's scale. They are narrower than
+// the declared bounds if a standardisation has found narrower ones.
 func scaled(c *study.Column) *study.Column {
 	narrow, b := *c, c.Scale()
 	narrow.Low, narrow.High = b.Low, b.High
 	return &narrow
 }
 
-// expectedOf returns the names and the indices of those quantities of a record that are expected
-// values. The quantities of a family are the log density, the probabilities of classes or an
-// expected value, and a new outcome.
+// expectedOf selects the quantities of a record that are expected values, and returns their names
+// and indices. For a program these are the quantities whose names end in _expected. For a family
+// these are all quantities except the log density and a new outcome: the probabilities of classes,
+// or one expected value.
 func expectedOf(st *study.Study, quantities []string) (names []string, at []int) {
 	for i, name := range quantities {
 		if strings.HasSuffix(name, "_expected") || st.Model.Program == nil && name != logLikelihood && !strings.HasSuffix(name, "_rep") {
@@ -128,9 +130,9 @@ func expectedOf(st *study.Study, quantities []string) (names []string, at []int)
 	return names, at
 }
 
-// middle returns the middle of the bounds of a numeric column, after the column's transform. It
-// rounds the middle if the values of the column are counts. For a column with levels it returns the
-// first level.
+// middle returns the value of a column in the reference record. For a numeric column this is the
+// middle of the bounds after the column's transform, rounded if the values of the column are
+// counts. For a column with levels it is the first level.
 func middle(st *study.Study, column int) float64 {
 	c := &st.Columns[column]
 	if c.Type != study.Numeric {
@@ -139,7 +141,8 @@ func middle(st *study.Study, column int) float64 {
 	return whole(st, column, scaled(c).Edges(2)[1:2])[0]
 }
 
-// valuesOf returns the values of a column at which expected outcomes are computed.
+// valuesOf returns the values of a column for which expected outcomes are computed: equally spaced
+// values between the bounds of a numeric column, or all levels.
 func valuesOf(st *study.Study, column int) []float64 {
 	c := &st.Columns[column]
 	if c.Type == study.Numeric {
@@ -152,8 +155,8 @@ func valuesOf(st *study.Study, column int) []float64 {
 	return levels
 }
 
-// whole rounds values and removes repeated ones, if the values of the column must be whole numbers.
-// values must be in increasing order.
+// whole rounds values if the values of the column must be whole numbers, and then removes repeated
+// ones. The argument values must be in increasing order.
 func whole(st *study.Study, column int, values []float64) []float64 {
 	if !st.Counts(column) {
 		return values

@@ -81,10 +81,10 @@ func TestConditional(t *testing.T) {
 	}
 }
 
-// The expected outcomes of a program are the generated quantities whose names end in _expected. If
-// the program generates no quantities, the expected outcome is the mean of the outcome. If it
-// generates only other quantities, there are no conditional effects. The outcome is not among the
-// columns.
+// The test checks the expected outcomes of a program, which are the generated quantities whose
+// names end in _expected. If the program generates no quantities, the expected outcome is the mean
+// of the outcome. If it generates only other quantities, there are no conditional effects. The
+// outcome is not among the columns.
 func TestConditionalOfAProgram(t *testing.T) {
 	theta := []float64{.3, -.2}
 	mean := func(x float64) float64 { return theta[0] + theta[1]*x }

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// kernels maps the regression families that package cuda supports to their constants in package
-// cuda.
+// kernels lists the regression families that can run on a device, with the constant of package cuda
+// for each.
 var kernels = map[study.Family]cuda.Family{
 	study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
 	study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
@@ -60,8 +60,9 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	}, nil
 }
 
-// onDeviceEffects returns the random effects of all group terms, in the form that package cuda
-// needs.
+// onDeviceEffects returns the effects of groups as package cuda needs them: for each effect of each
+// group term, the place of its coordinates in θ, and for each record the index of the group and,
+// for a slope, the value that the effect multiplies.
 func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	for g, w := range m.layout.groups {
 		c, _ := m.Study.Column(m.Study.Model.Groups[g].By)

@@ -23,9 +23,9 @@ type gone struct{ emulator.Device }
 
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errors.New("gone") }
 
-// For every model that package cuda supports, a visit of private steps on a device gives the
-// same factor as a visit with the record program. For all other models OnDevice returns an
-// error.
+// The test checks that a visit of private steps gives the same factor on a device as with the
+// record program, for every model that package cuda supports. For all other models OnDevice must
+// return an error.
 func TestModelsOnADevice(t *testing.T) {
 	models["known clusters"] = `{ family = "mixture", columns = ["u", "y"], components = 4, cluster_sd = 0.3 }`
 	defer delete(models, "known clusters")

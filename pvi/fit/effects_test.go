@@ -63,8 +63,9 @@ func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	}
 }
 
-// For jointly normal log s and z with means m and μ, variances v and w, and covariance c, E(s·z) =
-// exp(m + v/2)·(μ + c) and E((s·z)²) = exp(2m + 2v)·((μ + 2c)² + w).
+// The test compares the moments of effects with closed forms. An effect is a product s·z, where log
+// s and z are jointly normal. If m and μ are their means, v and w their variances, and c their
+// covariance, then E(s·z) = exp(m + v/2)·(μ + c) and E((s·z)²) = exp(2m + 2v)·((μ + 2c)² + w).
 func TestEffectsOfGroupsHaveTheMomentsOfProducts(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")

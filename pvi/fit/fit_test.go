@@ -33,8 +33,8 @@ var models = map[string]string{
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
 }
 
-// plain contains the families that have no row in models. The function init adds a plain row for
-// each.
+// plain contains the names of the families for which the map models lists no model. The function
+// init adds a simple model for each of them.
 var plain = map[string]bool{}
 
 func init() {
@@ -56,7 +56,8 @@ func newModel(t testing.TB, name string) *Model {
 	return modelOfCounts(t, name, 60)
 }
 
-// modelOfCounts returns the named model with the bound on the count n set to most.
+// modelOfCounts returns the named model of the map models. The column n of counts has the upper
+// bound most.
 func modelOfCounts(t testing.TB, name string, most int) *Model {
 	t.Helper()
 	options := "inference.rounds = 1\nprivacy.unit = \"none\"\n"
@@ -92,8 +93,8 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// With solver "scoring", the effects of groups are coordinates of θ, so the model has no further
-// quantities.
+// The test checks that effects of groups are not reported twice. With solver "scoring" they are
+// coordinates of θ, so they must not be quantities as well.
 func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
 	m := newModel(t, "centred")
 	if all, err := m.QuantitiesAt(make([]float64, m.Dim())); err != nil || all != nil || len(m.Effects()) == 0 {
@@ -247,9 +248,10 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// If a prior is not Gaussian, the likelihoods of all clients together include its log ratio to
-// the base exactly once. The test checks that the clients' likelihoods and the Gaussian base add
-// up to the log posterior, and that the Hessian is the derivative of the gradient.
+// The test checks models whose prior is not Gaussian. The likelihoods of all clients together
+// include, exactly once, the log ratio of the prior to the Gaussian base that serves as the prior
+// of q. The test checks that the clients' likelihoods and the Gaussian base add up to the log
+// posterior, and that the Hessian is the derivative of the gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)

@@ -11,8 +11,9 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// familiesAsFormulas lists regression families with formulas for the same models. order[i] is the
-// index in the family's θ of coordinate i of the formula's θ.
+// familiesAsFormulas lists regression families, each with a formula for the same model. The two
+// models may have different orders of coordinates: order[i] is the index in the family's θ of
+// coordinate i of the formula's θ.
 var familiesAsFormulas = []struct {
 	family, keys     string
 	formula, density string
@@ -30,8 +31,8 @@ var familiesAsFormulas = []struct {
 	{"softmax", `outcome = "g"`, "g ~ x", "categorical", []int{0, 1, 2, 3}},
 }
 
-// A formula and the family for the same model have the same log density, for records and for the
-// prior.
+// The test checks that a formula has the same log density as the family for the same model, for
+// records and for the prior.
 func TestFormulasOfFamilies(t *testing.T) {
 	priors := "[prior]\nb = \"normal(0, 1)\"\nIntercept = \"normal(0, 1)\"\n"
 	scale := fmt.Sprintf("%q", fmt.Sprintf("lognormal(%.17g, %.17g)", math.Log(.5), math.Log(3)))

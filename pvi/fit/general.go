@@ -42,8 +42,8 @@ func (m *Model) takeParameters() {
 	}
 }
 
-// normalPrior returns the means and sds of a normal prior of an unconstrained parameter. It
-// returns ok = false for other priors, and if the arguments are not constants.
+// normalPrior returns the means and sds of a prior that is normal. ok is false if the parameter is
+// constrained, if its prior is not normal, or if the mean or the sd of the prior is not a constant.
 func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	if prior.Density != ir.Normal || p.Parameters[prior.Parameter].Constraint.Kind != ir.Unconstrained {
 		return nil, nil, false

@@ -33,14 +33,14 @@ func (m *Model) Curvature() float64 {
 	}
 	p := m.public()
 	if len(m.layout.groups) > 0 {
-		// The scale is the median of its prior, even if the noise is known.
+		// With effects of groups, p.Scale is the median of its prior, even if the noise is known.
 		p.Scale = m.Study.Prior.Scale.Median
 	}
 	return m.typical(p).Curvature
 }
 
-// RecordBound returns a plausible upper bound on the elements of a record's natural parameters. It
-// determines the range of the lattice of messages.
+// RecordBound returns a plausible upper bound on the elements of the natural parameters that one
+// record contributes. The bound determines the range of numbers in messages.
 func (m *Model) RecordBound() float64 {
 	squares, _ := m.Study.RegressorBounds()
 	for _, g := range m.Study.Model.Groups {

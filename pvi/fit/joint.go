@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A roleOf is the role of a parameter when the posterior of a program is computed from scores. The
-// documentation of [hierarchy.Joint] describes the roles.
+// A roleOf says how a parameter enters the prior when the posterior of a program is computed from
+// scores. The documentation of [hierarchy.Joint] describes the roles.
 type roleOf int
 
 const (
@@ -146,7 +146,8 @@ func (m *Model) Multiplies() bool {
 	return false
 }
 
-// refused returns an error for a program whose posterior cannot be computed from scores.
+// refused returns an error for a program for which the solver Scoring cannot compute intervals.
+// format and args say which part of the program is the reason.
 func refused(format string, args ...any) error {
 	return fmt.Errorf("solver = %q cannot have honest intervals for this program: it has %s. Write inference.solver = %q, inference.intervals = %q and privacy.clip", study.Scoring, fmt.Sprintf(format, args...), study.DPSVI, study.NoIntervals)
 }
@@ -213,8 +214,8 @@ func (j *joint) assign() {
 
 func elementwise(c ir.ConstraintKind) bool { return c != ir.Simplex && c != ir.Ordered }
 
-// linear reports whether node, which all records share, is a linear function of the coordinates
-// that it reads.
+// linear reports whether node is a linear function of the coordinates that it reads. The value of
+// node must be the same for all records.
 func (j *joint) linear(node int) bool {
 	path := j.shared.Path(node)
 	for _, q := range path.Parameters {
@@ -241,7 +242,8 @@ func (j *joint) linear(node int) bool {
 	return true
 }
 
-// slopes returns the gradient of each element of node at the current point.
+// slopes returns the gradient of each element of node with respect to θ, at the point that was last
+// set in j.shared.
 func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	out := make([][]float64, len(j.shared.Value[node]))
 	for e := range out {
@@ -251,8 +253,8 @@ func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	return out
 }
 
-// singles returns the density of each coordinate of parameter k. An element is nil if the density
-// depends on other coordinates or is normal.
+// singles returns the prior density of each coordinate of parameter k, for coordinates that can be
+// treated one by one. An element is nil if the density depends on other coordinates or is normal.
 func (j *joint) singles(k int) []*hierarchy.Single {
 	out := make([]*hierarchy.Single, j.program.Parameters[k].Free())
 	i := slices.IndexFunc(j.program.Priors, func(p ir.Prior) bool { return p.Parameter == k })
@@ -274,9 +276,9 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	return out
 }
 
-// given returns the function that maps values u of the hyperparameters to the distribution of the
-// normal coordinates given u. place[i] is the index in the prior of coordinate i of θ. hyper lists
-// the indices in the prior of the hyperparameters.
+// given returns a function that computes the distribution of the normal coordinates for given
+// values u of the hyperparameters. place[i] is the index in the prior of coordinate i of θ. hyper
+// lists the indices of the hyperparameters in the prior.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
 	at := make([]int, d) // coordinate of θ at each index in the prior
@@ -341,8 +343,8 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	}
 }
 
-// untie converts a mean m and a root S of coordinates whose means are linear in other coordinates.
-// If
+// untie finds the joint distribution of coordinates whose means depend linearly on each other: it
+// replaces the mean m and the root S in g. If
 //
 //	θ = Mθ + m + Sz,
 //

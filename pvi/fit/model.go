@@ -17,15 +17,16 @@ type Model struct {
 
 	layout layout
 	linear *model.Linear
-	// nil if the program would need much memory; the method Program then builds it on each call
+	// nil if the program would need much memory; the method Program then builds it anew on each
+	// call
 	program   *model.Model
 	generated *model.Quantities // quantities that the program generates; nil if there are none
 	notes     []syntax.Message
 	beyond    bool // whether some parameter has a prior that is not Gaussian
 }
 
-// General reports whether the model is not a regression, so that only its record program exists. A
-// study without a model has no regression and no program.
+// General reports whether the model is not a regression. Computations then use its record program.
+// A study without a model has no regression and no program.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
 	return f == study.NoModel || f == study.Mixture || f == study.NeuralNetwork || f == study.ByProgram

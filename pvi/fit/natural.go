@@ -74,8 +74,8 @@ func (m *Model) Units() Units {
 	return rows
 }
 
-// clusterUnits sets the rows for the means and sds of a mixture's clusters. The coordinates of the
-// means and sds come after the coordinates of the weights.
+// clusterUnits sets the rows for the means and sds of the clusters of a mixture. In θ these
+// coordinates come after the coordinates of the weights.
 func (m *Model) clusterUnits(rows Units) {
 	st := m.Study
 	of := st.Model.Components
@@ -161,8 +161,9 @@ type product struct {
 	factor float64
 }
 
-// expand returns the products of raw columns whose sum is the product of the scaled columns. The
-// first product has all of the columns and indicators in parts, and the others have fewer.
+// expand multiplies out a product of scaled columns. It returns the products of raw columns whose
+// sum is this product. The first of them contains all columns and indicators in parts, and the
+// others contain fewer.
 func (m *Model) expand(parts []study.Part) []product {
 	sum := []product{{factor: 1}}
 	for _, p := range parts {
@@ -247,7 +248,8 @@ func (m *Model) predictorUnit() (unit, ratio string) {
 	return unit, ratio
 }
 
-// per returns the end of the unit of a coefficient of column c, such as " per age [years]".
+// per returns the part of a coefficient's unit that comes from column c, such as " per age
+// [years]".
 func per(c *study.Column) string {
 	if c.Dated {
 		return " per year of " + c.Name
@@ -270,7 +272,8 @@ func quantity(c *study.Column) string {
 	return name
 }
 
-// Identity reports whether every coordinate in natural units equals the coordinate of θ.
+// Identity reports whether natural units change nothing, so that every coordinate in natural units
+// equals the coordinate of θ.
 func (u Units) Identity() bool {
 	for i, row := range u {
 		if row.Shift != 0 || len(row.From) != 1 || row.From[0] != i || row.Weights[0] != 1 {
@@ -317,7 +320,8 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// parameter returns a parameter whose method Back applies the transform of the row.
+// parameter returns a parameter whose method Back converts the row's coordinate in natural units to
+// the value of the parameter.
 func (r *Row) parameter() (p Parameter) {
 	if p.Log = r.Log; r.Spread {
 		p.HalfNormal = 1

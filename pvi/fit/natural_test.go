@@ -53,8 +53,9 @@ func drawColumn(t *rapid.T, name string, standardised bool) *rawColumn {
 	return c
 }
 
-// The linear predictor of a record is the same whether it is computed from raw columns with
-// coefficients in natural units, or from scaled columns with θ.
+// The test checks that coefficients in natural units predict the same as θ. The linear predictor of
+// a record must be the same whether it is computed from raw columns with coefficients in natural
+// units, or from scaled columns with θ.
 func TestNaturalUnitsPredictTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		standardised := rapid.Bool().Draw(t, "standardised")
@@ -171,8 +172,8 @@ column = [ %s
 	})
 }
 
-// sizeOf returns an upper bound on the sum of the absolute values of products of x with the
-// coefficients.
+// sizeOf bounds the rounding error of a predictor: it returns an upper bound on the sum of the
+// absolute values of the products of elements of x and coefficients.
 func sizeOf(x []float64) (size float64) {
 	for _, v := range x {
 		size += 1e3 * math.Abs(v)

@@ -13,8 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// RecordDraws is the number of draws from the posterior from which quantities of records are
-// computed.
+// RecordDraws is the number of posterior draws over which quantities of records are computed.
 const RecordDraws = 1024
 
 // Predicted has the posterior of quantities of new records. It depends on the records, so it must
@@ -30,11 +29,12 @@ type Predicted struct {
 	Each func(visit func(record int, quantities []Quantity, density float64) error) error
 }
 
-// logLikelihood is the name of the quantity whose log predictive density is reported.
+// logLikelihood is the name of the quantity that is a record's log density. The log predictive
+// density is computed from this quantity.
 const logLikelihood = "log_lik"
 
-// A Posterior calls visit for each of its draws of θ, with the number k of the draw. Every call
-// must produce the same draws.
+// A Posterior generates draws of θ: it calls visit for each draw, with the number k of the draw.
+// Every time it is used it must generate the same draws.
 type Posterior func(visit func(k int, theta []float64)) error
 
 // Draws returns [RecordDraws] draws of a Gaussian with the given natural parameters.
@@ -93,8 +93,8 @@ func (m *Model) lacking(records *shard.New) string {
 
 // A generator computes quantities of records.
 type generator interface {
-	// names returns the names of the quantities. For each quantity, absent states whether the
-	// quantity needs a column that the records lack.
+	// names returns the names of the quantities. absent[i] is true if quantity i needs a column
+	// that the records lack.
 	names() (names []string, absent []bool)
 	// load prepares the records with indices in [from, to). The index from is a multiple of
 	// [ir.Block].
@@ -168,7 +168,8 @@ func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	return &programGenerator{m: m, g: g, records: records, absent: absent, shared: make([]float64, len(g.Names()))}, nil
 }
 
-// design returns the records with indices in [from, to) in the form that the model needs.
+// design returns the records with indices in [from, to) as a shard, with their regressors and
+// outcomes on the model's scale.
 func (m *Model) design(records *shard.New, from, to int) *shard.Shard {
 	rows := make([]int, 0, to-from)
 	for i := from; i < to; i++ {

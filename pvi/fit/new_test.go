@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// someRecords is a table of records for programColumns. Line 4 does not fit, because its level of g
-// is unknown.
+// someRecords is a table of records for programColumns. The record on line 4 does not fit the
+// study, because its level of g is unknown.
 const someRecords = `x,s,g,y,k
 1,a,p,2.5,3
 -2,b,q,-1,0
@@ -174,7 +174,8 @@ generated quantities {
 	}
 }
 
-// A family and the formula with the same meaning have the same predictions.
+// The test checks that a family and a formula for the same model predict the same quantities for
+// new records.
 func TestPredictionsOfFamilies(t *testing.T) {
 	for _, f := range familiesAsFormulas {
 		if strings.Contains(f.formula, "|") {
@@ -231,8 +232,9 @@ func newTable(t *testing.T, m *fit.Model, text string) table.Reader {
 	return rows
 }
 
-// ReadNew leaves out records that do not fit, and keeps the numbers of the rows. A table must have
-// the regressors of a family.
+// The test checks that ReadNew leaves out records that do not fit the study, and still numbers the
+// others by their rows in the file. It also checks that PredictNew refuses records that lack a
+// regressor of the family.
 func TestReadNew(t *testing.T) {
 	m := parsed(t, programColumns+"[model]\nfamily = \"linear\"\noutcome = \"y\"\nnoise_sd = 1\nterms = [\"x\"]\n")
 	records, report, err := shard.ReadNew("new.csv", newTable(t, m, "x,s,g,k\n1,a,p,3\n9,a,p,3\n2,a,p,3\n"), m.Study)
@@ -248,8 +250,8 @@ func TestReadNew(t *testing.T) {
 	}
 }
 
-// The density of a record may be zero or infinite at some points of the posterior. The average over
-// the posterior includes these points.
+// The test checks log predictive densities if the density of a record is zero or infinite at some
+// points of the posterior. The average over the posterior must include these points.
 func TestDensityThatIsZero(t *testing.T) {
 	m := parsed(t, programColumns+`
 [model]

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An outcomeGenerator is for models without a program. For a record it computes the log density,
-// the mean of the outcome or the probability of each class, and a new outcome. The results are in
-// the units of the outcome's column. Classes are numbered from 1.
+// An outcomeGenerator computes the quantities of records for models without a program: the log
+// density, the mean of the outcome or the probability of each class, and a new outcome. The results
+// are in the units of the outcome's column. Classes are numbered from 1.
 type outcomeGenerator struct {
 	m       *Model
 	records *shard.New

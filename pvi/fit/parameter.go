@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A layout has the indices in θ at which each kind of parameter begins.
+// A layout tells where the parameters of each kind begin in θ.
 type layout struct {
 	regressors   ir.Names // names of the regressors, in the order of the terms
 	coefficients int      // number of coefficients of one predictor; the indices of the coefficients begin at 0
@@ -19,7 +19,8 @@ type layout struct {
 	groups       []way    // indices of each group term
 }
 
-// A way has the indices in θ of the parameters of one group term.
+// A way tells where the parameters of one group term are in θ, and which column each effect
+// multiplies.
 type way struct {
 	spread []int // index of the log sd of each effect
 	first  []int // index of the first level's effect, for each effect; the other levels follow
@@ -110,8 +111,9 @@ func (m *Model) addCoefficients() {
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
 }
 
-// priors returns a function that returns the prior of coefficient k. The coefficients are ordered
-// by class, and names holds the names of the coefficients of one class.
+// priors returns a function that computes the prior of coefficient k. Coefficients are ordered by
+// class. names holds the names of the coefficients of one class, which are the same for every
+// class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -131,7 +133,7 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// A coefficient of log odds is named after its class and its term, with oddsOf between them.
+// oddsOf joins the two parts in the name of a coefficient of log odds: its class and its term.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {
@@ -180,9 +182,9 @@ func (m *Model) Centred() bool {
 	return m.Study.Inference.Solver == study.Scoring && len(m.Study.Model.Groups) > 0
 }
 
-// effectPrior returns the prior of a group's coordinate. A centred effect is normal only for a
-// given sd of the effects. For a centred effect, effectPrior returns the normal distribution that
-// has the mean and the variance of the effect's prior.
+// effectPrior returns the normal prior of a group's coordinate. A centred effect is normal only if
+// the sd of the effects is given. For it, effectPrior returns the normal distribution with the same
+// mean and variance as the effect's prior.
 func (m *Model) effectPrior() study.Normal {
 	if !m.Centred() {
 		return study.Normal{SD: 1}

@@ -42,7 +42,8 @@ func (p Parameter) OwnPrior() study.LogNormal {
 // built only on request.
 type Parameters struct{ blocks []block }
 
-// A block is a range of consecutive coordinates whose parameters are built by the same function.
+// A block is a range of consecutive coordinates of θ. One function builds the parameters of all its
+// coordinates on request.
 type block struct {
 	first, behind int                      // the block has the coordinates from first to behind − 1
 	parameter     func(k int) Parameter    // returns parameter first + k

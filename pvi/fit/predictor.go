@@ -80,7 +80,8 @@ func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	m.addEffects(eta, s, i, theta)
 }
 
-// addEffects adds the effects of groups on record i at θ to the predictors eta.
+// addEffects adds the effects of the groups of record i to its predictors eta, for the parameters
+// θ.
 func (m *Model) addEffects(eta []float64, s *shard.Shard, i int, theta []float64) {
 	m.eachEffect(s, i, func(spread, at int, value float64) {
 		effect := theta[at] * value

@@ -30,8 +30,8 @@ func (m *Model) regressors(b *model.Builder) model.Expr {
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
-// coefficients returns the prior of a vector of coefficients. All classes have the same
-// prior.
+// coefficients returns the prior distribution of the vector of coefficients of one class. It is the
+// same for all classes.
 func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	mean, sd := make([]float64, m.layout.coefficients), make([]float64, m.layout.coefficients)
 	for i := range mean {
@@ -41,8 +41,9 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares coordinate i of θ and returns its parameter, which is the exponential of the
-// coordinate if the coordinate is a logarithm.
+// scalar declares coordinate i of θ in the program. It returns the parameter for use in
+// expressions: the coordinate itself, its exponential if the coordinate is the logarithm of the
+// parameter, or its absolute value if the prior is half-normal.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
@@ -60,7 +61,8 @@ func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	return e
 }
 
-// leastSpread is the smallest sd of the effects of groups in a record program.
+// leastSpread replaces a smaller sd of the effects of groups in a record program, because a scale
+// must be positive.
 const leastSpread = 1e-100
 
 func (m *Model) regressionProgram() (*model.Model, error) {
@@ -102,9 +104,9 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
 
-// rounded is the factor by which the bounds of a program's columns are widened. When a value on
-// its public bound is scaled, rounding may move it beyond the scaled bound. Load must not refuse
-// such a record.
+// rounded is the factor by which the bounds of a program's columns are widened. Without it, Load
+// would refuse some records with a value on a public bound, because rounding may move the scaled
+// value beyond the scaled bound.
 const rounded = 1 + 1e-9
 
 // varying declares the parameters of a group term, and returns the sum of the effects that the
@@ -137,8 +139,8 @@ func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	return sum
 }
 
-// location declares the coefficients. It returns the predictor of the outcome's location, or the
-// log odds of all classes.
+// location declares the coefficients in the program. It returns the linear predictor of the
+// outcome's location. For an outcome with classes it returns the log odds of all classes.
 func (m *Model) location(b *model.Builder, x model.Expr) model.Expr {
 	if m.Study.Model.Kind() != study.Class {
 		beta := ir.Parameter{Name: "beta", Rows: m.layout.coefficients, Cols: 1, Entries: m.layout.regressors}

@@ -40,7 +40,7 @@ type Spread struct {
 	Q95   float64 `json:"q95"`
 }
 
-// QuantityDraws is the number of draws from the posterior from which quantities are computed.
+// QuantityDraws is the number of posterior draws over which quantities of parameters are computed.
 const QuantityDraws = 4096
 
 // Generator returns a generator of the quantities that the program of the study generates, or nil
@@ -115,8 +115,9 @@ func (m *Model) QuantitiesAt(theta []float64) ([]Quantity, error) {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// spreadOf sorts draws, and returns their moments and quantiles. If some draws are not finite, it
-// returns nil and the number of these draws.
+// spreadOf summarises the draws of a quantity by moments and quantiles, and sorts draws. If some
+// draws are not finite, it returns nil and the number of these draws, and otherwise 0 as the second
+// result.
 func spreadOf(draws []float64) (*Spread, int) {
 	undefined := 0
 	for _, x := range draws {

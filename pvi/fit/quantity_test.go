@@ -28,8 +28,8 @@ generated quantities {
 """
 `
 
-// The posterior of a quantity agrees with its closed form. The test checks a linear function, a
-// log-normal number, a probability and a new outcome.
+// The test checks that the posterior of a quantity agrees with its closed form, for four
+// quantities: a linear function, a log-normal number, a probability and a new outcome.
 func TestQuantitiesOfAPosterior(t *testing.T) {
 	m := parsed(t, quantityModel)
 	family := gaussian.Full(3)

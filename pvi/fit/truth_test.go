@@ -64,9 +64,9 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// The mean and the sds of a Gaussian fitted to 120 records are close to those of the posterior,
-// which the test computes with a long random-walk Metropolis chain. A chain of 25,000 steps itself
-// has an error of about 0.04 sd.
+// The test checks that the mean and the sds of a Gaussian fitted to 120 records are close to those
+// of the posterior. It computes the posterior with a random-walk Metropolis chain. The chain has
+// 25,000 steps and therefore an error of its own of about 0.04 sd.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -112,8 +112,9 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// metropolis returns the mean and the sd of each coordinate over a long chain. A proposed jump is a
-// constant times the difference between a draw and start.
+// metropolis samples the density exp(log) with a random-walk Metropolis chain of 25,000 steps, and
+// returns the mean and the sd of each coordinate over the chain. A proposed jump is a constant
+// times the difference between a draw from draw and start.
 func metropolis(log func([]float64) float64, start []float64, draw gaussian.Sampler, r *rand.Rand) (mean, sd []float64) {
 	const steps = 25_000
 	d := len(start)
@@ -199,10 +200,10 @@ func TestSVINearsTheFit(t *testing.T) {
 	}
 }
 
-// The posterior is proper even if the maximum-likelihood estimate is infinite or does not exist.
-// The cases are an outcome that is always the same class, classes that a line separates, a
-// constant column, no event, and counts at their bound. (If the records make a learned noise
-// zero, or if groups differ in every column, the fit may return an error.)
+// The test checks that the posterior is proper even if the maximum-likelihood estimate is infinite
+// or does not exist. The cases are an outcome that is always the same class, classes that a line
+// separates, a constant column, no event, and counts at their bound. (If the records make a learned
+// noise zero, or if groups differ in every column, the fit may return an error.)
 func TestAwkwardRecords(t *testing.T) {
 	awkward := map[string]func(i int) []float64{
 		"one class":       func(i int) []float64 { return []float64{math.Sin(float64(i)), 5, 1, 3, 1} },
@@ -248,7 +249,8 @@ func TestOverflowIsAnError(t *testing.T) {
 	}
 }
 
-// The predictive density and mean agree with averages over draws from the posterior.
+// The test checks that the density and the mean in a prediction agree with averages over draws from
+// the posterior.
 func TestPredictAgainstDraws(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

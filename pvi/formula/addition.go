@@ -9,7 +9,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// additions holds the additional terms on the left side of a formula, such as trials(n).
+// additions holds the terms that the left side of a formula adds to the outcome after a bar, such
+// as trials(n) in y | trials(n) ~ x.
 type additions struct {
 	weight    string // text of the weight, a factor of the record's log density; "" for 1
 	censored  string // text of the censoring code: 1 if the outcome is above a bound, −1 if it is below, 2 if it is between two bounds, and otherwise 0
@@ -30,8 +31,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions maps each unsupported additional term of brms to the reason, or to a formula to
-// use instead.
+// unknownAdditions explains why an addition of brms is not supported, or names a formula to use
+// instead. It is keyed by the name of the addition.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -102,9 +103,10 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends sets each column of an expression to one of its two bounds, in all combinations, and returns
-// the smallest and the largest value of the expression. Columns after the first 8 stay at their
-// lower bounds. For an expression with indicators of levels, ends returns 0 and 1.
+// ends estimates the range of an expression. It sets each column of the expression to one of its
+// two bounds, in all combinations, and returns the smallest and the largest value that the
+// expression then has. Columns after the first 8 stay at their lower bounds. For an expression with
+// indicators of levels, ends returns 0 and 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1
@@ -156,8 +158,9 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring lists the levels of a column that states how an outcome is censored. The censoring code
-// is a sum of terms, one for each level: the text code, followed by the indicator of the level.
+// censoring lists the levels that a column of censoring codes may have, such as "right". The
+// censoring code of a record is a sum of one term for each level. The term is the text code
+// followed by the indicator of the level.
 var censoring = []struct {
 	level string
 	code  string

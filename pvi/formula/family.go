@@ -22,8 +22,8 @@ const (
 	grades  // levels with an order
 )
 
-// A family is a distribution of the outcome. The link of a family maps the location of the
-// distribution to the linear predictor mu.
+// A family is a distribution of the outcome, with its parameters and its links. A link is a
+// function that maps the location of the distribution to the linear predictor mu.
 type family struct {
 	name    string
 	links   []string // possible links, the default first
@@ -36,9 +36,9 @@ type family struct {
 	density func(w *writer, y, link string) density
 }
 
-// A density is the density of an outcome, as text. If name is not empty, it names a density of the
-// Stan language, and args is the text of its arguments. Otherwise log is an expression for the log
-// density.
+// A density tells how a program writes the density of an outcome. If name is not empty, it names a
+// density of the Stan language, and args is the text of its arguments. Otherwise log is an
+// expression for the log density.
 type density struct {
 	name, args string
 	log        string
@@ -56,15 +56,15 @@ func (d density) lpdf(y string) string {
 	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
 }
 
-// fixed returns a function for the field density of a [family] that always returns the density with
-// the given name and arguments.
+// fixed returns a value for the field density of a [family] whose density is the same for every
+// outcome and link. The density has the given name and arguments.
 func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
 
-// noCount and noneOf are the log probabilities that a count with the Poisson or the negative
-// binomial distribution is 0. poissonTail and negativeTail are the log probabilities that such a
-// count is not 0.
+// These are texts of log probabilities for a count. noCount and poissonTail are those of the events
+// that a Poisson count is 0 and not 0. noneOf and negativeTail are the same for a negative binomial
+// count.
 const (
 	noCount      = "-exp(mu)"
 	noneOf       = "-shape * log1p_exp(mu - log(shape))"
@@ -163,8 +163,8 @@ type chosen struct {
 	cuts []float64
 }
 
-// says returns the text of the family, with the link or with the times at which the hazard may
-// change.
+// says writes the family as in a study, such as "bernoulli(probit)". For a piecewise exponential
+// family, the brackets contain the times at which the hazard may change.
 func (c *chosen) says() string {
 	inside := c.link
 	for k := range c.cuts {
@@ -238,8 +238,8 @@ func cutsOf(inside string) []float64 {
 	return cuts
 }
 
-// check refuses column i as the outcome if the family does not allow the values of the column. n is
-// the node that names the column in the formula.
+// check refuses column i as the outcome if the family does not allow the values of the column. The
+// error points to n, the node that names the column in the formula.
 func (w *writer) check(n *node, i int) {
 	c, f := &w.columns[i], w.family
 	levels := len(c.Levels) > 0
@@ -311,7 +311,8 @@ func (s *scale) wide() string {
 	return "2.5 times " + s.says
 }
 
-// scale returns the [scale] of the linear predictor mu, where c is the column of the outcome.
+// scale derives public numbers for the default priors of the linear predictor mu (see the type
+// [scale]). c is the column of the outcome.
 func (w *writer) scale(c *Column) scale {
 	logs := func() (middle, half float64) {
 		low, high := max(c.Low, .5), max(c.High, 1)
@@ -343,8 +344,8 @@ func (w *writer) scale(c *Column) scale {
 	return unitScale(0, w.family.link)
 }
 
-// unitScale returns a [scale] with unit 1, for a predictor whose scale is determined by its link
-// function. centre is the prior mean of the intercept.
+// unitScale returns a [scale] whose unit is 1, for a predictor whose scale does not depend on the
+// outcome's column, such as log odds. centre is the prior mean of the intercept.
 func unitScale(centre float64, link string) scale {
 	return scale{centre, 2.5, 1, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }
@@ -358,7 +359,8 @@ type shape struct {
 	says         string
 }
 
-// shapeOf returns the defaults of the family's parameter with the given name. s is the scale of mu.
+// shapeOf returns the defaults of the family's parameter with the given name, such as sigma. s is
+// the [scale] of the linear predictor mu.
 func (w *writer) shapeOf(name string, s scale) shape {
 	switch name {
 	case "sigma":

@@ -42,7 +42,8 @@ func cases(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// The program and the priors of each formula agree with the files in testdata.
+// The test checks that the program and the priors of each formula are those of the files in
+// testdata.
 func TestPrograms(t *testing.T) {
 	for name, request := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +72,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// A formula that cannot be used is refused, with the expected code, column and remedy.
+// The test checks that a formula with an error is refused. The message must have the expected code,
+// point to the expected column of the text, and name a remedy.
 func TestRefused(t *testing.T) {
 	columns := cases(t)["gaussian"].Columns
 	for _, c := range []struct {
@@ -145,7 +147,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A family or a prior that a formula cannot have is refused with a remedy.
+// The test checks that a wrong family or a wrong prior is refused, with a message that names a
+// remedy.
 func TestRefusedFamiliesAndPriors(t *testing.T) {
 	columns := cases(t)["gaussian"].Columns
 	for _, c := range []struct {

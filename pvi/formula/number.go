@@ -100,7 +100,8 @@ func (e expression) above(binds int) string {
 	return "(" + e.text + ")"
 }
 
-// factor returns the text as a factor of a product, in brackets if necessary.
+// factor returns the text of e as a factor of a product. The text gets brackets if they are
+// necessary.
 func (e expression) factor() string { return e.above(binding["*"]) }
 
 func (w *writer) columnValue(n *node) expression {
@@ -183,8 +184,8 @@ func (w *writer) arithmetic(n *node) expression {
 	}
 }
 
-// levelIs returns the comparison of a column with one of its levels as an expression that is 1 or
-// 0.
+// levelIs translates the comparison of a column with one of its levels, such as sex == "f", to an
+// expression that is 1 or 0.
 func (w *writer) levelIs(n *node) expression {
 	column, level := n.args[0], n.args[1]
 	if column.kind == isText {
@@ -248,8 +249,8 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	return mean, sd
 }
 
-// madeUp returns the value of a column in synthetic record k. i is the index of the column;
-// different columns use different low-discrepancy sequences.
+// madeUp returns the value of the column in synthetic record k. i is the index of the column. It
+// chooses a low-discrepancy sequence, so that the first 20 columns have different sequences.
 func (c *Column) madeUp(k, i int) float64 {
 	_, u := math.Modf(.5 + float64(k)*math.Sqrt(float64(primes[i%len(primes)])))
 	return min(max(c.centre()+c.spread()*math.Sqrt(3)*(2*u-1), c.Low), c.High)
@@ -257,8 +258,9 @@ func (c *Column) madeUp(k, i int) float64 {
 
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71}
 
-// finite refuses an expression that is not finite at the bounds of its columns. It sets each column
-// in turn to each of its two bounds, while the other columns are at their centres.
+// finite refuses an expression, with an error at the place at, if it is not finite at the bounds of
+// its columns. It sets each column in turn to each of its two bounds, while the other columns are
+// at their centres.
 func (w *writer) finite(e expression, at syntax.Span) {
 	if e.levels {
 		return
@@ -280,7 +282,8 @@ func (w *writer) finite(e expression, at syntax.Span) {
 // short returns a number as text with at most the given number of significant digits.
 func short(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
-// real returns a number as the text of a real number in a program.
+// real returns the text of x as a real number in a program, where a number without a point or
+// exponent would be an integer.
 func real(x float64) string {
 	s := short(x, 6)
 	if !strings.ContainsAny(s, ".e") {

@@ -2,7 +2,8 @@ package formula
 
 import "fedpvi/pvi/program/syntax"
 
-// A node is an expression in a formula. Operators and functions have arguments.
+// A node is an expression in the syntax tree of a formula. If it is an operator or a function call,
+// its arguments are nodes too.
 type node struct {
 	kind  nodeKind
 	text  string // the name, the quoted text, the operator, or the function's name
@@ -32,8 +33,8 @@ const (
 	powerBinding = 7
 )
 
-// A side is one formula: the formula of the outcome, or the formula of a further parameter of the
-// family.
+// A side is one of the formulas of a model: the formula of the outcome, or a formula of another
+// parameter of the family.
 type side struct {
 	left, right *node
 }
@@ -84,7 +85,8 @@ func (p *parser) need(text string) syntax.Span {
 	return p.tokens[p.at-1].at
 }
 
-// expr parses an expression. It stops before the first operator whose precedence is at most above.
+// expr parses an expression. It stops before the first operator whose precedence is at most the
+// argument above.
 func (p *parser) expr(above int) *node {
 	if p.depth++; p.depth > maxNesting {
 		fail("E606", p.token().at, "the formula is nested more than %d levels deep.", maxNesting)

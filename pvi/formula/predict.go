@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A design is a column of R's model matrix: a number of the record that is multiplied by a
-// coefficient.
+// A design is a column of the model matrix, as R calls it. It has one number for each record, which
+// is multiplied by a coefficient.
 type design struct {
 	name   string
 	text   string
@@ -56,7 +56,8 @@ func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	return all
 }
 
-// product returns the design whose number for a record is the product of the given pieces.
+// product returns the design that is the product of the given pieces, one from each variable of a
+// term.
 func (w *writer) product(pieces []piece, at syntax.Span) design {
 	var names, texts, says []string
 	d, numbers := design{spread: 1}, expression{value: func([]float64) float64 { return 1 }}
@@ -159,7 +160,8 @@ func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) 
 	w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s;", mu, strings.Join(lines, "\n+ ")))
 }
 
-// rounded returns x as text, without digits that are negligible compared with sd.
+// rounded returns x as text for a program. It leaves out digits that are negligible compared with
+// sd.
 func rounded(x, sd float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(sd))-2)
 	if unit == 0 || math.IsInf(unit, 0) {
@@ -168,8 +170,9 @@ func rounded(x, sd float64) string {
 	return short(math.Round(x/unit)*unit, 6)
 }
 
-// coefficient declares the coefficient of a design and returns the text of their product. If
-// centred is true, the centre of the design is first subtracted from the design.
+// coefficient declares the coefficient of a design in the program. It returns the text of the
+// coefficient times the design. If centred is true, the centre of the design is first subtracted
+// from the design.
 func (w *writer) coefficient(prefix string, d design, of scale, centred bool) string {
 	name := w.names.unique("b_" + prefix + d.name)
 	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(2.5*of.unit/d.spread, 3)), of.wide() + d.says}, "real", "b")
@@ -253,9 +256,9 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	return lines
 }
 
-// centred declares a vector of the given length whose elements are normal with mean 0. Their sd is
-// the parameter that sd names. The study cannot replace the prior of the vector, because the sd
-// would then have no effect.
+// centred declares a vector of effects in the program. Its elements have normal priors with mean 0,
+// and their sd is the parameter that sd names. The study cannot replace the prior of the vector,
+// because the sd would then have no effect.
 func (w *writer) centred(name, sd string, length int, from string) {
 	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})

@@ -11,7 +11,8 @@ import (
 // A term is a product of variables, given by their indices. The empty term is the intercept.
 type term []int
 
-// key returns the same text for terms with the same variables, such as a:b and b:a.
+// key returns a text that identifies the term. Terms with the same variables in a different order,
+// such as a:b and b:a, have the same key.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
 // with returns the product of two terms. A variable that both terms have occurs once in the
@@ -26,7 +27,8 @@ func (t term) with(u term) term {
 	return out
 }
 
-// A group is a group term such as (1 + x | site). Each level of the group has its own coefficients.
+// A group is a group term such as (1 + x | site). The coefficients before the bar differ between
+// the levels of the columns after the bar.
 type group struct {
 	effects    *node
 	by         []*node // columns whose combined levels are the levels of the group
@@ -101,8 +103,8 @@ func (w *writer) collect(s *sum, n *node) {
 	}
 }
 
-// only returns the argument of a function. It refuses the function unless it has exactly one
-// argument.
+// only returns the only argument of a function call n. It refuses a call with more arguments, with
+// none, or with a named one.
 func (w *writer) only(n *node) *node {
 	if len(n.args) != 1 || len(n.named) > 0 {
 		fail("E602", n.at, "%s() takes one argument.", n.text)
@@ -110,7 +112,7 @@ func (w *writer) only(n *node) *node {
 	return n.args[0]
 }
 
-// expand returns the terms that an expression abbreviates, such as a, b and a:b for a * b.
+// expand multiplies out an expression and returns its terms, such as a, b and a:b for a * b.
 func (w *writer) expand(n *node) []term {
 	switch {
 	case n.kind == isNumber && n.value == 1:
@@ -202,8 +204,9 @@ func (w *writer) addGroups(s *sum, n *node) {
 	}
 }
 
-// nested returns the groups that a node denotes. Each group is a list of columns. The levels of the
-// group are the combinations of the levels of these columns.
+// nested returns the groups that the right side of a group term denotes, such as a and a:b for a/b.
+// Each group is a list of columns. The levels of the group are the combinations of the levels of
+// these columns.
 func (w *writer) nested(by *node) [][]*node {
 	switch {
 	case by.kind == isName:

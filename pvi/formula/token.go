@@ -35,7 +35,8 @@ type token struct {
 	at    syntax.Span
 }
 
-// A mistake is the panic value that ends the translation of a formula. It contains the message.
+// A mistake carries the message about an error in a formula. The translation panics with it, and
+// [Write] recovers it and returns an error.
 type mistake struct{ syntax.Message }
 
 func fail(code string, at syntax.Span, format string, args ...any) {

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A variable is one of the variables of a formula, such as a column or a function of a column. A
-// term is a product of variables. A variable has one number or several numbers for a record, such
-// as the indicators of levels.
+// A variable is a part of a formula that is not divided further into terms, such as a column or a
+// function of a column. A term is a product of variables. A variable has one number or several
+// numbers for a record, such as the indicators of levels.
 type variable struct {
 	source string // its text in the formula
 	at     syntax.Span
@@ -21,8 +21,9 @@ type variable struct {
 	smooth *smooth
 }
 
-// A piece is one of the numbers of a variable. A coefficient is multiplied by a product of pieces,
-// one from each variable of a term.
+// A piece is one number of a variable for each record. A variable with levels has one piece for
+// each indicator, and most others have a single piece. A coefficient is multiplied by a product of
+// pieces, one from each variable of a term.
 type piece struct {
 	name string
 	expression
@@ -32,7 +33,7 @@ type piece struct {
 	spread float64
 }
 
-// A levelOf is a level of a column: the index of the column, and the index of the level.
+// A levelOf identifies a level of a column by the index of the column and the index of the level.
 type levelOf struct{ column, level int }
 
 // A smooth is a curve s(x) of a column, with the given number of basis functions.
@@ -87,8 +88,8 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is not a sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms maps each unsupported term of R and brms to the reason, or to a formula to use
-// instead.
+// refusedTerms explains why a term of R or brms is not supported, or names a formula to use
+// instead. It is keyed by the name of the function.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
 	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,
@@ -118,7 +119,8 @@ func (w *writer) factor(v *variable, column int, levels []string) {
 	v.pieces = v.full[1:]
 }
 
-// mostLevels is the largest number of whole numbers that factor() takes as levels.
+// mostLevels limits the levels that factor() makes of a numeric column, one for each whole number
+// between the bounds.
 const mostLevels = 64
 
 func (w *writer) asFactor(v *variable, n *node) {
@@ -218,7 +220,8 @@ func (w *writer) monotonic(v *variable, n *node) {
 	}}
 }
 
-// A namer makes unused names for a program from names of columns and levels.
+// A namer makes names for variables of a program from the names of columns and levels, and makes
+// sure that no name occurs twice.
 type namer struct{ used map[string]bool }
 
 // taken lists the words besides [syntax.Reserved] that cannot name a variable of a formula's

@@ -17,7 +17,8 @@ type Request struct {
 	Columns  []Column
 }
 
-// A Written is the program for a model, with lists of its data and its priors.
+// A Written is a formula that was translated to a program, with the variables and the priors of the
+// program.
 type Written struct {
 	Text      string // program in the Stan language; N is the number of records
 	Variables []Variable
@@ -33,8 +34,8 @@ type Written struct {
 	Effects string
 }
 
-// A Variable is a variable of the program's data block. It has the values of a column, or an
-// indicator.
+// A Variable is data that the program declares: the values of a column, or the indicator of a
+// condition on the column.
 type Variable struct {
 	Name   string
 	Column string
@@ -54,8 +55,8 @@ type PriorError struct{ Key, Text string }
 
 func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
 
-// Write returns the program for a model. An error in the formula has the type [*syntax.Errors].
-// Other errors have the type [*FamilyError] or [*PriorError]. Write never panics.
+// Write translates a model to a program in the Stan language. An error in the formula has the type
+// [*syntax.Errors]. Other errors have the type [*FamilyError] or [*PriorError]. Write never panics.
 func Write(r Request) (out *Written, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -111,7 +112,7 @@ type writer struct {
 	parameters  []string // declarations of the parameters
 	priors      []Prior
 	used        map[string]bool // keys of the study's priors that were used
-	known       []string        // names and classes of the parameters for which the study can give priors
+	known       []string        // names and classes of parameters under which the study can give priors
 	varying     bool            // see [Written]
 	transformed []string
 	shown       []string // declarations of the correlated effects of groups as generated quantities
@@ -128,7 +129,8 @@ type writer struct {
 	noise  string // text of the sd of the outcome around the location mu
 }
 
-// column returns the index of the column that n names. It refuses n if there is no such column.
+// column returns the index of the column that n names. If there is no such column, it refuses the
+// formula with an error at n.
 func (w *writer) column(n *node) int {
 	i := slices.IndexFunc(w.columns, func(c Column) bool { return c.Name == n.text })
 	switch {
@@ -156,7 +158,8 @@ func (w *writer) declare(i int, is, declaration, name string) string {
 	return name
 }
 
-// vector returns the name of the variable with the values of numeric column i.
+// vector declares numeric column i as data of the program, unless it was declared before. It
+// returns the name of the variable.
 func (w *writer) vector(i int) string {
 	if w.vectors[i] == "" {
 		w.vectors[i] = w.declare(i, "", "vector[N] %s;", w.names.unique(w.columns[i].Name))
@@ -164,7 +167,8 @@ func (w *writer) vector(i int) string {
 	return w.vectors[i]
 }
 
-// level returns the name of the variable with the levels of column i, as numbers from 1.
+// level declares the levels of column i, as numbers from 1, as data of the program, unless they
+// were declared before. It returns the name of the variable.
 func (w *writer) level(i int) string {
 	if w.levels[i] == "" {
 		w.levels[i] = w.declare(i, "", fmt.Sprintf("array[N] int<lower=1, upper=%d> %%s;", len(w.columns[i].Levels)), w.names.unique(w.columns[i].Name))
@@ -172,13 +176,15 @@ func (w *writer) level(i int) string {
 	return w.levels[i]
 }
 
-// count returns the name of a variable that has the values of column i as integers.
+// count declares column i as data of the program, with integers as values. It returns the name of
+// the variable.
 func (w *writer) count(i int) string {
 	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
 }
 
-// indicator returns the text of an expression that is 1 for the records whose column i has the
-// given level, and otherwise 0.
+// indicator declares the indicator of a level of column i as data of the program, unless it was
+// declared before. It returns the text of an expression that is 1 for a record with this level, and
+// otherwise 0.
 func (w *writer) indicator(i, level int) string {
 	key := [2]int{i, level}
 	if w.indicators[key] == "" {
@@ -323,7 +329,8 @@ func (w *writer) outcomeVariable(i int) string {
 	return w.vector(i) + "[n]"
 }
 
-// cutPoints declares the cut points between the classes of column i if the classes are ordered.
+// cutPoints declares the parameters at which an ordered outcome changes from one class to the next.
+// It does nothing if the classes of column i are not ordered.
 func (w *writer) cutPoints(i int) {
 	if w.family.outcome == grades {
 		w.names.used["Intercept"] = true
@@ -394,8 +401,8 @@ func bound(cuts []float64, j int) string {
 	return short(cuts[j], 10)
 }
 
-// further declares the parameters of the family other than mu. If a formula is given for one of
-// these parameters, further writes a predictor for it.
+// further declares the parameters of the family other than mu, such as sigma. If the model has a
+// formula for one of these parameters, further writes a linear predictor for it.
 func (w *writer) further(sides []side, s scale) {
 	formulas := map[string]side{}
 	for _, of := range sides[1:] {

@@ -8,8 +8,9 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A posterior is the prior times a factor for each client. In natural parameters the product
-// is a sum, and the cavity of a client is a difference.
+// The example shows the arithmetic of natural parameters. A posterior is the prior times a factor
+// for each client, so its natural parameters are a sum. The cavity of a client is the posterior
+// without the client's factor, so its natural parameters are a difference.
 func Example() {
 	family := gaussian.Diagonal(2)
 	prior := make([]float64, family.Size())
@@ -34,7 +35,7 @@ func Example() {
 }
 
 // A factor need not be a distribution. Noise may give a factor a negative precision, which no
-// likelihood has. RepairLikelihood removes such directions.
+// likelihood has. RepairLikelihood sets the factor to zero along such directions.
 func ExampleRepairLikelihood() {
 	factor := []float64{2, -1, 4, 0, -0.5} // h, then the lower triangle of Λ
 	fmt.Println(gaussian.Full(2).Check(factor) != nil)

@@ -76,7 +76,8 @@ type Family interface {
 	ProjectLikelihood(dst, likelihood, mean []float64)
 }
 
-// A Sampler writes one draw to dst. normal must return independent standard normal variates.
+// A Sampler draws from a Gaussian and writes the draw to dst. The function normal must return
+// independent standard normal variates.
 type Sampler func(dst []float64, normal func() float64)
 
 // New returns the family of the given name over R^d.
