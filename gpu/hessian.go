@@ -13,8 +13,9 @@ import (
 
 var errNotFinite = errors.New("hessian: the log density of a record is not finite near this point")
 
-// differenceStep is the step of central differences of a gradient, relative to 1 + the size of the
-// argument. It is the cube root of the machine's precision, which balances truncation and rounding.
+// differenceStep is the step of a central difference of a gradient, divided by 1 + |x|, where x is
+// the number that is moved. It is the cube root of the precision of a float64, which balances the
+// errors from truncation and rounding.
 const differenceStep = 6.0554544523933429e-6
 
 // Hessian implements [Evaluator].

@@ -11,7 +11,8 @@ type hessianSum interface {
 	element(i, j int, x float64)
 }
 
-// A fullSum stores a full symmetric matrix S as a matrix half with S = half + halfᵀ.
+// A fullSum is a [hessianSum] that stores all elements of the sum S. It stores a matrix half, from
+// which S is computed as half + halfᵀ.
 type fullSum struct {
 	d    int
 	half []float64 // elements of half, row by row

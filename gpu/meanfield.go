@@ -38,7 +38,8 @@ func (l Link) Inverse(sd float64) float64 {
 //
 //	Σ_n E_q[ℓ_n] − KL(q ‖ cavity)
 //
-// where ℓ_n is the log likelihood of record n and q = N(m, diag s²).
+// where ℓ_n is the log likelihood of record n, q is N(m, diag s²), and the cavity is the Gaussian
+// that takes the place of the prior.
 type MeanFieldOptions struct {
 	// Draws is the number K of draws θ = m + s∘ε in a step, where m and s are the means and
 	// standard deviations of q and ε is standard normal. All records of a step use the same draws.

@@ -29,8 +29,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 				above, below := []float64{at[0], at[1]}, []float64{at[0], at[1]}
 				above[i] += h
 				below[i] -= h
-				// This is the second difference, because the divergence from a point to itself is
-				// 0.
+				// The second difference needs no term for the middle point, because the divergence
+				// from a point to itself is 0.
 				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h)
 			}
 			g := []float64{.7, -1.3}

@@ -60,8 +60,8 @@ func newPass(n *Network) *pass {
 // wordsOf returns the number of random words for the pixels of an image.
 func wordsOf(n *Network) int { return (n.Pixels + 3) / 4 }
 
-// load draws the pixels of an image into a row of inputs. A pixel is 1 with probability value/255,
-// up to an error of 2^-16, where value is the image's byte for the pixel, and otherwise 0.
+// load draws the pixels of an image into a row of inputs. A pixel whose byte in the image is v
+// becomes 1 with probability v/255, up to an error of 2⁻¹⁶, and otherwise 0.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)

@@ -97,8 +97,8 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// This check must come before the decoder, because the decoder's time is quadratic in the
-	// number of keys.
+	// findPlaces limits the number of keys in a table. It must run before the decoder, whose time
+	// is quadratic in this number.
 	var err error
 	if d.places, err = findPlaces(src); err != nil {
 		return nil, &Error{File: file, Message: err.Error()}

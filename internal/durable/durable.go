@@ -32,8 +32,8 @@ type File interface {
 	Close() error
 }
 
-// A Layer contains functions that are called between a database and its file. The zero Layer uses
-// the operating system directly. Tests use other layers that inject faults.
+// A Layer determines how a store reaches its files, so that tests can inject faults. The zero Layer
+// uses the operating system directly.
 type Layer struct {
 	// Opened, if set, is called after a database was opened, before anything is written.
 	Opened func(*bbolt.DB)

@@ -153,8 +153,9 @@ func TestBernoulli(t *testing.T) {
 	})
 }
 
-// The test compares the error of sums of outer products with SumError. In some sums, all rounding
-// errors have the same sign. Their error must be within the bound and not far below it.
+// The test checks that SumError bounds the error of sums of outer products. In sums of the form
+// "growing", all rounding errors have the same sign. With 208 records, the error of such a sum must
+// be at least 1/416 of the bound, so that the test shows something.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -163,7 +164,7 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				// There are more records than the sum covers. The additional records must have no
+				// The sum covers only the first of these 208 records. The others must have no
 				// effect.
 				for i := range 208 {
 					a, b := random(rng, inputs), random(rng, outputs)

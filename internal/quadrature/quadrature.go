@@ -53,9 +53,9 @@ func Rough(dim int) *Rule {
 	return Product(dim, roughOfAxis)
 }
 
-// Short returns a rule with about a quarter as many points as [New], which is just as accurate for
-// functions that are smooth over a few standard deviations. It returns nil if dim is above 2,
-// because quasi-random rules of few points are never as accurate.
+// Short returns a rule that has at most a quarter of the points of the rule of [New]. For functions
+// that are smooth over a few standard deviations, it is as accurate as that rule. Short returns nil
+// if dim is above 2, because quasi-random rules of few points are never as accurate.
 func Short(dim int) *Rule {
 	if dim > len(shortOfAxis) {
 		return nil

@@ -38,8 +38,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The test checks that Rough returns rules with few points, whose weights add up to 1 and whose
-// first and second moments are those of a standard normal vector.
+// The test checks that Rough returns rules of at most 32 points, that the weights of a rule add up
+// to 1, and that the square of the first coordinate has the mean 1.
 func TestRough(t *testing.T) {
 	for dim := 1; dim <= 9; dim++ {
 		r := Rough(dim)

@@ -21,9 +21,10 @@ import (
 // flush is the time limit for sending the last lines.
 const flush = 5 * time.Second
 
-// Open splits the destinations of an audit log. For each destination that is a collector, such as
-// otlp+http://127.0.0.1:4318, it returns a sink. It returns the other destinations unchanged, for
-// [audit.Open]. program is the name of the program in the log.
+// Open separates the OpenTelemetry collectors from the other destinations of an audit log. For each
+// destination that is a collector, such as otlp+http://127.0.0.1:4318, it returns a sink. It
+// returns the other destinations unchanged, for [audit.Open]. program is the name of the program in
+// the log. Open returns an error if the address of a collector is invalid.
 func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
 	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")

@@ -59,8 +59,9 @@ func (b bounded) checked(size int) int {
 
 var errDamaged = errors.New("these Arrow data end early, are damaged, or have a batch of rows that is larger than 1 GiB, or than 64 MiB and 256 times the file: " + table.Again)
 
-// Read calls use with a reader of the wanted columns of an Arrow file or an Arrow stream. size is the size
-// of the data in bytes, or 0 if it is not known. If the decoder panics, Read returns an error.
+// Read passes a reader of the wanted columns of an Arrow file or an Arrow stream to the function
+// use. size is the size of the data in bytes, or 0 if it is not known. Read returns an error if the
+// data cannot be read, if use returns an error, or if the decoder panics.
 func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) (err error) {
 	fault := guard.Run(func() {
 		var from *ipc.Reader

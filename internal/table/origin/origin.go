@@ -40,8 +40,8 @@ func (s Source) Database() bool {
 	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
 }
 
-// Read opens the table and calls use with a reader of the table. format is the format of text
-// files, and settings of the source override it. In a Parquet file, Read reads only the wanted
+// Read opens the table and passes a reader of its rows to the function use. format is the format of
+// text files, and settings of the source override it. In a Parquet file, Read reads only the wanted
 // columns. It writes bytes that identify the table to named: the content of a file, or all values
 // of a query in order. Read returns an error if the table cannot be opened or read, if use returns
 // an error, or if ctx is done.

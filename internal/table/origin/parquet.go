@@ -43,7 +43,7 @@ func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wante
 	return err
 }
 
-// parquet calls use with a reader of the wanted columns of a Parquet file.
+// parquet passes a reader of the wanted columns of a Parquet file to the function use.
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []table.Wanted, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 // An Arrow function reads Arrow data, as [fedpvi/internal/table/arrowdata.Read] does.
 type Arrow func(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) error
 
-// A Query function calls use with a reader of the rows of a query to a database. If s.Database() is
-// false, the database is the SQLite database in the file s.From. A Query function writes the values
-// of the rows to named. It returns an error if the query cannot be read, if use returns an error,
-// or if ctx is done.
+// A Query function runs the SQL query of s and passes a reader of the resulting rows to the
+// function use. If s.Database() is false, the database is the SQLite database in the file s.From. A
+// Query function writes the values of the rows to named, as bytes that identify the table. It
+// returns an error if the query cannot be read, if use returns an error, or if ctx is done.
 type Query func(ctx context.Context, s Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error
 
 // These are this program's readers of Arrow data and of databases.

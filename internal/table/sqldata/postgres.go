@@ -17,9 +17,9 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// postgres calls use with a reader of the rows of a query to a PostgreSQL database. The query runs
-// in one read-only transaction that sees one state of the database. No error contains a value of
-// the database.
+// postgres runs a query on a PostgreSQL database and passes a reader of the resulting rows to the
+// function use. The query runs in one read-only transaction that sees one state of the database. No
+// error contains a value of the database.
 func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
 	config, err := pgx.ParseConfig(s.From)
 	if err != nil {
@@ -103,7 +103,8 @@ func reason(err error) string {
 	return ": check host, port, user, password and pg_hba.conf with psql"
 }
 
-// textCells returns a function that appends the cells of the current row to a slice.
+// textCells returns a function that appends the cells of the current row to the slice to and
+// returns the longer slice. All values are text in the form in which PostgreSQL sends them.
 func textCells(rows pgx.Rows) func([]table.Cell) ([]table.Cell, error) {
 	return func(to []table.Cell) ([]table.Cell, error) {
 		for _, value := range rows.RawValues() {

@@ -17,8 +17,9 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// sqlite calls use with a reader of the rows of a query to an SQLite database. The query runs in
-// one read-only transaction. No error contains a value of the database.
+// sqlite runs a query on an SQLite database and passes a reader of the resulting rows to the
+// function use. The query runs in one read-only transaction. No error contains a value of the
+// database.
 func sqlite(ctx context.Context, s origin.Source, query string, named io.Writer, use func(table.Reader) error) (err error) {
 	path, err := filepath.Abs(s.From)
 	if err != nil {
@@ -84,8 +85,8 @@ func failedSQLite(err error) string {
 	return fmt.Sprintf(" (SQLite error %d): run it with sqlite3 to see the reason", told.Code())
 }
 
-// scannedCells returns a function that appends the cells of the current row, which has the given
-// number of columns, to a slice.
+// scannedCells returns a function that appends the cells of the current row to the slice to and
+// returns the longer slice. columns is the number of columns of a row.
 func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell, error) {
 	values, into := make([]any, columns), make([]any, columns)
 	for i := range values {
@@ -102,8 +103,9 @@ func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell,
 	}
 }
 
-// sqliteCell returns the cell of a value. If a column is declared as a date or a time, the driver
-// converts text in the column to a time.
+// sqliteCell converts a value from the driver to a cell. If a column is declared as a date or a
+// time, the driver returns the text in the column as a time, which sqliteCell converts back to
+// text.
 func sqliteCell(value any) table.Cell {
 	switch v := value.(type) {
 	case nil:

@@ -175,8 +175,9 @@ func (w *world) sealingPath() string {
 	return filepath.Join("studies", fmt.Sprintf("%x", w.hash), "sealing.key")
 }
 
-// openAnswer decrypts an answer with the key for which it was sealed. The coordinator destroys the
-// earlier key when it has a new one, and the last key when the study ends.
+// openAnswer decrypts an answer. It tries every key of the coordinator that the world has seen,
+// because the coordinator destroys its earlier key when it gets a new one, and its last key when
+// the study ends.
 func (w *world) openAnswer(h signed.Header, body []byte) ([]byte, error) {
 	payload, err := w.sealing.Open(body, h.Bytes(), w.maxRelease)
 	if err == nil {

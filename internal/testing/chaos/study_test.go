@@ -152,7 +152,8 @@ func (t *template) equip(m int, name pvi.ClientID, policy string) error {
 	return os.WriteFile(t.records(string(name)), []byte(b.String()), 0o600)
 }
 
-// learn reads the coordinator's secret keys, so that a model can decrypt answers.
+// learn reads the coordinator's secret keys and computes the public protocol of the study. A model
+// needs both for its checks.
 func (t *template) learn() (err error) {
 	if t.sealing, err = seal.Load(nil, filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
 		return err
