@@ -171,8 +171,8 @@ func TestClientScoresNearPooled(t *testing.T) {
 	}
 }
 
-// A client whose numbers are not finite sends only noise. It does not return an error, because
-// an error would reveal private information.
+// The test checks a client whose numbers are not finite. It must send only noise instead of
+// returning an error, because an error would reveal private information.
 func TestClientScoresThatAreNotFinite(t *testing.T) {
 	st := planeStudy(t, scoringPrivacy, scoringInference, "nominal_records = 15")
 	h := newHouse(t, st, 3, 1)
@@ -238,7 +238,7 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 	}
 }
 
-// Foresee returns the sds that simulated federations reach. They are near the sds of a real
+// The test checks that Foresee, which simulates federations, returns sds near those of a real
 // federation whose records have the same distribution as the simulated records.
 func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")

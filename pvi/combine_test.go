@@ -86,9 +86,10 @@ func combinedStudy(t *testing.T, how string) *study.Study {
 	return st
 }
 
+// The test checks that one dishonest client cannot move q far if releases are combined robustly.
 // One of five clients pushes the precision of the slope as far as a release can. With a robust
-// combination, q stays close to the q of the honest clients. With the sum it does not. Every client
-// applies the outcomes, and a second server computes them again.
+// combination, q must stay close to the q of the honest clients. With the sum it does not. Every
+// client applies the outcomes, and a second server computes them again.
 //
 //abuse:case A20 one of five clients pushes one element as far as it can: with a robust combination q stays near that of honest clients
 func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {

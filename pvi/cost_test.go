@@ -18,9 +18,9 @@ func protocolOf(t *testing.T, clients int, privacy, inference, federation string
 
 func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
 
-// The cost for an observer depends on the noise shares that the observer cannot subtract. With clip
-// C, multiplier σ, U_min answers and t colluders, a share has the sd s = σC/√(U_min − t). If the
-// observer cannot subtract k shares, T rounds cost μ = √T·C/(s·√k).
+// The test checks that the cost for an observer depends on the noise shares that the observer
+// cannot subtract. With clip C, multiplier σ, U_min answers and t colluders, a share has the sd s =
+// σC/√(U_min − t). If the observer cannot subtract k shares, T rounds cost μ = √T·C/(s·√k).
 func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
@@ -71,8 +71,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// The cost of a study is at most its privacy target and close to it. The test computes the cost for
-// the target's observer and adjacency.
+// The test checks that the cost of a study is at most its privacy target and close to it. The cost
+// is for the observer and the adjacency of the target.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -93,9 +93,9 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// If the privacy unit is the client, published factors are not sound: their claimed, true and
-// proved costs differ. All other studies in this test are sound, and their three costs are
-// equal.
+// The test checks the three costs that OutsideCosts returns. If the privacy unit is the client,
+// published factors are not sound, and their claimed, true and proved costs differ. All other
+// studies in this test are sound, and their three costs are equal.
 func TestOutsideCosts(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	client := "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"

@@ -123,8 +123,8 @@ func TestClusterSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// If the cavity is narrow, the precision-times-mean elements of a record's site form the gradient
-// of the record's log likelihood. The test has three clusters and two variables.
+// The test checks sites under a narrow cavity, for three clusters and two variables. The precisions
+// times means in a record's site must then form the gradient of the record's log likelihood.
 func TestClusterSitesAreGradients(t *testing.T) {
 	const k, v = 3, 2
 	r := rand.New(rand.NewPCG(1, 2))

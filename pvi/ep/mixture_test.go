@@ -334,9 +334,9 @@ func TestReseating(t *testing.T) {
 	}
 }
 
-// A record's site has the moments of the tilted distribution of a cluster's mean, which the test
-// computes by numerical integration. If the record's cluster is certain, the tied site is the
-// same.
+// The test checks that a record's site has the moments of the tilted distribution of a cluster's
+// mean. It computes these moments by numerical integration. If it is certain to which cluster the
+// record belongs, the tied site must equal this site.
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}

@@ -33,8 +33,8 @@ func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	return -z*z/2 - u
 }
 
-// If the cavity is narrow, the precision-times-mean elements of a site form the gradient of the
-// record's log likelihood, for any power.
+// The test checks sites under a narrow cavity. The precisions times means in a site must then form
+// the gradient of the record's log likelihood, for any power.
 func TestNetworkSitesAreGradients(t *testing.T) {
 	const hidden, inputs = 3, 2
 	r := rand.New(rand.NewPCG(5, 6))
@@ -101,8 +101,8 @@ func TestNetworkSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// The moments of tanh z agree with a fine quadrature rule, and their derivatives with finite
-// differences, for inputs z with small and large sds.
+// The test checks the moments of tanh z for inputs z with small and large sds. It compares the
+// moments with a fine quadrature rule, and their derivatives with finite differences.
 func TestMomentsOfHiddenUnits(t *testing.T) {
 	u := newHiddenUnit()
 	moment := func(mean, sd, power float64) float64 {

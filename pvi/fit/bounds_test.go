@@ -60,8 +60,8 @@ bounds = [%[1]g, %[2]g]
 	}
 }
 
-// New returns an error for a model with a million interactions of long names as soon as it finds
-// the first name that is too long.
+// The test checks a model with a million interactions, whose names are long. New must return an
+// error as soon as it finds the first name that is too long, without making the other names.
 func TestLongNamesAreNotWrittenOut(t *testing.T) {
 	text := "study = { version = 1, name = \"long\" }\nmodel = { family = \"linear\", outcome = \"y\", terms = [\"a*b*c\"], noise_sd = 1.0 }\n" +
 		"inference = { rounds = 1, q = \"diagonal\" }\nprivacy.unit = \"none\"\n[[column]]\nname = \"y\"\ntype = \"numeric\"\nbounds = [0, 1]\n"

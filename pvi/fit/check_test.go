@@ -13,9 +13,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// If the outcomes of the records come from the posterior's mean, the share of drawn statistics
-// above the observed one is about one half on average and seldom close to 0 or 1. If the outcomes
-// come from another θ, at least one observed statistic is outside its interval.
+// The test checks the shares of drawn statistics that are above the observed one. If the outcomes
+// of the records are drawn at the posterior's mean, the share is about one half on average and
+// seldom close to 0 or 1. If the outcomes are drawn at another θ, at least one observed statistic
+// lies outside its interval.
 func TestCheck(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax", "known noise"} {
 		m := newModel(t, name)

@@ -40,9 +40,10 @@ positive = "yes"
 terms = ["x", "g"]
 `
 
-// The expected outcome of a logistic regression is the logistic function of the predictor, which is
-// normal under the posterior. The quantiles of the expected outcome are therefore the logistic
-// function of the quantiles of the predictor.
+// The test checks the quantiles of an expected outcome. In a logistic regression, the expected
+// outcome is the logistic function of the predictor, and the predictor is normal under the
+// posterior. The quantiles of the expected outcome are therefore the logistic function of the
+// quantiles of the predictor.
 func TestConditional(t *testing.T) {
 	m := parsed(t, conditionalStudy)
 	mean, sd := []float64{-.5, 1.5, .25}, []float64{.2, .3, .1}
@@ -143,8 +144,9 @@ type = "categorical"
 levels = ["a", "b"]
 `
 
-// In a Poisson regression given as a formula, the expected count is exposure · exp(η), where x is
-// centred at the midpoint of its bounds. The outcome is not among the columns.
+// The test checks the expected count in a Poisson regression that is given as a formula. It must be
+// exposure · exp(η). The predictor η uses x minus the midpoint of the bounds of x. The outcome must
+// not be among the columns that vary.
 func TestConditionalOfAFormula(t *testing.T) {
 	m := parsed(t, conditionalFormula)
 	theta := []float64{.5, .25, -.75}

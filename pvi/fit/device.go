@@ -81,9 +81,9 @@ func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	return effects
 }
 
-// onDeviceMixture returns a mixture in the form that package cuda needs. The coordinates of the
-// mixture have the order of [Model.mixture]: the stick-breaking coordinates of the weights, then
-// means and log sds, variable by variable.
+// onDeviceMixture describes the mixture of the study for package cuda: its records, and the place
+// of each mean and log sd in θ. The coordinates of the mixture have the order of [Model.mixture]:
+// the stick-breaking coordinates of the weights, then means and log sds, variable by variable.
 func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
 	model := &m.Study.Model
 	k, known := model.Components, model.ClusterSD > 0

@@ -9,9 +9,9 @@ type Estimate struct {
 	Ratio   string  `json:"ratio_unit,omitempty"` // see [Row.Ratio]
 }
 
-// Estimates returns the point estimates at θ. If the coordinate is the logarithm of the parameter,
-// the estimate is the exponential of the coordinate, so it does not depend on the sd of the
-// coordinate.
+// Estimates converts θ to point estimates of the parameters. If a coordinate is the logarithm of a
+// parameter, the estimate is the exponential of the coordinate, so it does not depend on the sd of
+// the coordinate.
 func (m *Model) Estimates(theta []float64) []Estimate {
 	units := m.Units()
 	natural := make([]float64, len(units))

@@ -102,8 +102,8 @@ func TestCentredModelsHaveNoFurtherEffects(t *testing.T) {
 	}
 }
 
-// A regression and its record program describe the same model. The test compares their log
-// likelihoods, gradients and Hessians.
+// The test checks that a regression and its record program describe the same model. Their log
+// likelihoods, gradients and Hessians must be equal.
 func TestRegressionsAreTheirPrograms(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -198,8 +198,8 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// The parameters of a regression and of its record program have the same order. They also have
-// the same names, except for text that the program adds to a name.
+// The test checks that the parameters of a regression and of its record program have the same
+// order. They must also have the same names, except for text that the program adds to a name.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -213,8 +213,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The expected log likelihood that a program computes agrees with the one that the regression
-// computes, up to the error of the program's quasi-random points.
+// The test checks that a program and a regression compute the same expected log likelihood, up to
+// the error of the quasi-random points over which the program averages.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -310,7 +310,8 @@ func TestPriorIsShared(t *testing.T) {
 	}
 }
 
-// For each coordinate, NaturalPrior and CheckPrior return the same numbers and errors as Prior.
+// The test checks that NaturalPrior and CheckPrior, which look at one coordinate at a time, return
+// the same numbers and errors as Prior.
 func TestPriorsByThemselves(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -348,9 +349,10 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// The digest of a study's program must not change between versions of this package. The test
-// compares the first bytes of some digests with constants for version 1 of the canonical form. Its
-// programs contain no logarithms, because the last bit of a logarithm differs between machines.
+// The test checks that the digest of a study's program does not change between versions of this
+// package. It compares the first bytes of some digests with constants for version 1 of the
+// canonical form. The programs contain no logarithms, because the last bit of a logarithm differs
+// between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{
 		"logistic": "b5255abf3f4c5d96",

@@ -17,9 +17,9 @@ import (
 // distribution that serves as the prior of q.
 const stickSD = 1.5
 
-// takeParameters makes each coordinate of the program a parameter of m. It is for models that are
-// not regressions. The base of a coordinate is the normal distribution that serves as the prior of
-// q. The base equals the prior if the prior is normal with constant arguments.
+// takeParameters makes each coordinate of the program a parameter of m, for a model that is not a
+// regression. The base of a coordinate is the normal distribution that serves as the prior of q.
+// The base equals the prior if the prior is normal with constant arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	m.beyond = len(p.Factors) > 0
@@ -69,7 +69,7 @@ func (m *Model) Program() *model.Model {
 	return program
 }
 
-// Load returns a shard as the table of columns that the record program reads.
+// Load converts the records of a shard to the table of columns that the record program reads.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	n := s.Len()
 	var columns [][]float64

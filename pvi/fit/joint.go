@@ -124,7 +124,7 @@ func (m *Model) Multiplies() bool {
 			used[a] = used[a] || used[i]
 		}
 	}
-	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 for every record if certain parameters are 0
+	vanishes := make([]bool, len(p.Nodes)) // vanishes[i] is true if the value of node i is 0 for every record when certain parameters are 0
 	for i, n := range p.Nodes {
 		of := func(k int) bool { return vanishes[n.Args[k]] }
 		switch n.Op {
@@ -196,7 +196,8 @@ func (j *joint) assign() {
 			}
 		}
 	}
-	// All parameters on which the density of a hyperparameter depends must be hyperparameters.
+	// A hyperparameter's density must depend on hyperparameters only, so the parameters that it
+	// reads become hyperparameters too.
 	for changed := true; changed; {
 		changed = false
 		for _, p := range j.program.Priors {
@@ -285,7 +286,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	for i, k := range place {
 		at[k] = i
 	}
-	row := make([]int, d) // index of each coordinate of θ among the coordinates that are not hyperparameters, or −1
+	row := make([]int, d) // for each coordinate of θ, its index among the coordinates that are not hyperparameters; −1 for a hyperparameter
 	for i := range row {
 		row[i] = place[i]
 		for _, h := range hyper {

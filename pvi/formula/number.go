@@ -91,8 +91,8 @@ func (w *writer) expression(n *node) expression {
 	return expression{}
 }
 
-// above returns the text of e as an argument of an operator with precedence binds. The text gets
-// brackets unless its own operator has a higher precedence.
+// above returns the text of e for use as an argument of an operator whose precedence is binds. It
+// puts the text in brackets unless the operator in e has a higher precedence.
 func (e expression) above(binds int) string {
 	if e.binds > binds {
 		return e.text

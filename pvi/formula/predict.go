@@ -206,8 +206,8 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 // mostLevelsOfGroups is the largest number of levels that a group may have.
 const mostLevelsOfGroups = 100_000
 
-// effects declares the coefficients of a group for all levels. It returns the terms that they add
-// to the predictor, as text.
+// effects declares the coefficients that each level of a group has for itself. It returns the terms
+// that these coefficients add to the predictor, as text.
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {
@@ -264,8 +264,10 @@ func (w *writer) centred(name, sd string, length int, from string) {
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
 }
 
-// correlated declares the correlated effects of a group and returns their names. Each correlated
-// effect is a linear combination of independent standard normal effects.
+// correlated declares the effects of a group whose effects are correlated, and returns the names of
+// these effects. Each correlated effect is the sd of the effect times a linear combination of
+// independent standard normal effects, whose weights are a row of the Cholesky factor of the
+// correlations.
 func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
 	if len(designs) > 20 {
 		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))

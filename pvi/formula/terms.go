@@ -15,8 +15,7 @@ type term []int
 // such as a:b and b:a, have the same key.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
-// with returns the product of two terms. A variable that both terms have occurs once in the
-// product.
+// with multiplies two terms. A variable that both terms have occurs only once in the product.
 func (t term) with(u term) term {
 	out := slices.Clone(t)
 	for _, v := range u {
@@ -67,9 +66,8 @@ func (s *sum) remove(t term) {
 	s.terms = slices.DeleteFunc(s.terms, func(u term) bool { return u.key() == t.key() })
 }
 
-// sumOf returns the right side of a formula, which is the node n, as a list of terms. It replaces
-// products and powers by the terms that they abbreviate. As in R, terms with fewer variables come
-// first.
+// sumOf reads n, the right side of a formula, as a list of terms. It replaces products and powers
+// by the terms that they abbreviate. As in R, terms with fewer variables come first.
 func (w *writer) sumOf(n *node) *sum {
 	s := &sum{intercept: true}
 	w.collect(s, n)

@@ -109,8 +109,8 @@ var refusedTerms = map[string]string{
 	"Surv": "write an outcome with censoring as time | cens(censored).",
 }
 
-// factor sets the pieces of v to the indicators of levels: v.full to the indicators of all levels,
-// and v.pieces to the contrasts, which are the indicators of all levels except the first.
+// factor makes v a variable with levels. v.full gets an indicator for each level, and v.pieces gets
+// the contrasts, which are the indicators of all levels except the first.
 func (w *writer) factor(v *variable, column int, levels []string) {
 	for k, level := range levels {
 		is := expression{value: zero, levels: true, binds: atom}
@@ -148,8 +148,8 @@ func (w *writer) asFactor(v *variable, n *node) {
 // orthogonal on (−1, 1).
 var legendre = []string{"t", "(1.5 * t^2 - 0.5)", "(2.5 * t^3 - 1.5 * t)", "(4.375 * t^4 - 3.75 * t^2 + 0.375)", "(7.875 * t^5 - 8.75 * t^3 + 1.875 * t)"}
 
-// polynomial sets the pieces of a variable to orthogonal polynomials of a column. If the column is
-// uniform around its public centre, each polynomial has sd 1.
+// polynomial makes v a variable whose pieces are polynomials of a column. They are orthogonal, and
+// each has sd 1, if the column is uniform around its public centre.
 func (w *writer) polynomial(v *variable, n *node) {
 	degree := 1
 	switch {
@@ -238,7 +238,8 @@ func newNamer() *namer {
 	return m
 }
 
-// unique returns an unused name that is derived from the text base, and marks the name as used.
+// unique derives a name from the text base that no variable of the program has, and marks the name
+// as used.
 func (m *namer) unique(base string) string {
 	var b strings.Builder
 	for _, r := range base {

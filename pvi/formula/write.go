@@ -50,7 +50,8 @@ type Prior struct {
 	From      string // source of the density, in words
 }
 
-// A PriorError is an error in a prior that the study gives under Key.
+// A PriorError is an error in the text of a prior. Key is the key under which the study gives the
+// prior.
 type PriorError struct{ Key, Text string }
 
 func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
@@ -206,8 +207,9 @@ func (w *writer) local(base, value string) string {
 	return name
 }
 
-// parameter declares a parameter with its default prior p. The study can replace the prior under
-// the name of the parameter or under its class. The name takes precedence.
+// parameter declares a parameter in the program, with its default prior p. The study can give
+// another prior under the name of the parameter or under its class. If it gives both, the prior
+// under the name is used.
 func (w *writer) parameter(p Prior, typ string, class string) {
 	w.parameters = append(w.parameters, typ+" "+p.Parameter+";")
 	for _, key := range []string{p.Parameter, class} {
@@ -224,8 +226,9 @@ func (w *writer) parameter(p Prior, typ string, class string) {
 	w.priors = append(w.priors, p)
 }
 
-// priorText returns the text of a prior that the study gives under key. It panics with a
-// [*PriorError] if the text is not a density with numbers.
+// priorText checks the text of a prior that the study gives under key, and returns it as the
+// program needs it. It panics with a [*PriorError] if the text is not a density with numbers as
+// arguments.
 func priorText(key, text string) string {
 	call, err := syntax.ParseCall(text)
 	if err == nil {
@@ -338,8 +341,8 @@ func (w *writer) cutPoints(i int) {
 	}
 }
 
-// categorical writes a linear predictor for each class except the first, and the density of the
-// class.
+// categorical writes a linear predictor for each class except the first, whose predictor is 0. It
+// then writes the density of the outcome's class.
 func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side) {
 	for _, of := range sides[1:] {
 		fail("E602", of.left.at, "the family categorical has no further parameters.")
@@ -353,8 +356,9 @@ func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side)
 	w.density = []string{fmt.Sprintf("%s ~ categorical_logit([%s]');", y, strings.Join(args, ", "))}
 }
 
-// piecewise writes the density of a time whose hazard is constant between the family's times. The
-// density is a function in the program, so that a reader of the program recognises the density.
+// piecewise writes the density of a survival time. The hazard is constant between the times that
+// the family lists. The density is a function in the program, so that a reader of the program
+// recognises the density.
 func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	cuts := w.family.cuts
 	k := len(cuts) + 1

@@ -46,9 +46,9 @@ type Program struct {
 	After func(t *testing.T, m Mistake)
 }
 
-// Check runs the command for each mistake, and checks the exit code and the message. It also checks
-// that the table with the given name on the page has these messages. With the flag -update, Check
-// writes the table instead. root is the path of the repository.
+// Check makes each mistake: it runs the mistake's command, and checks the exit code and the
+// message. It also checks that the table with the given name on the page has these messages. With
+// the flag -update, Check writes the table instead. root is the path of the repository.
 func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 	t.Helper()
 	var b strings.Builder

@@ -170,8 +170,9 @@ func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*mode
 	}
 }
 
-// Softmax returns a multinomial logistic regression on r's features. Class k has log odds η_k =
-// x·β_k + α_k, and every class has its own coefficients.
+// Softmax returns a multinomial logistic regression on the features of r. The probability of class
+// k is proportional to exp(η_k), where η_k = x·β_k + α_k. Every class has its own coefficients β_k
+// and, unless r.Intercept is nil, its own intercept α_k.
 func (r Regression) Softmax(classes []string) (*model.Model, error) {
 	b := model.NewBuilder("softmax regression")
 	y := b.Integer("y", 0, float64(len(classes)-1))
