@@ -29,8 +29,8 @@ type Evaluator interface {
 	HessianDiagonal(dst, theta []float64) error
 }
 
-// A Query states at which points θ and for which records an [Evaluator] computes, and how it clips
-// the contribution of a record.
+// A Query states at which points θ and for which records an [Evaluator] computes gradients, and how
+// it clips the contribution of a record.
 type Query struct {
 	// Draws holds the points θ, at least one. If there are K draws, a record's contribution is the
 	// concatenation of its gradients at the K points, clipped as one vector.

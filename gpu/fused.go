@@ -25,8 +25,8 @@ type glm struct {
 	eta     int   // index of the linear predictor among the density's arguments
 }
 
-// recognise returns the description of a generalised linear model, or nil if the program is not
-// one.
+// recognise finds out whether a program is a generalised linear model. It returns the parts of the
+// model, or nil if the program is of another kind.
 func recognise(v *ir.Verified) *glm {
 	p := v.Program()
 	top := &p.Nodes[p.Likelihood]

@@ -188,8 +188,8 @@ func (r *MeanField) divergence(dst []float64, scale float64) {
 	}
 }
 
-// Update changes q. sum is the noisy sum of the contributions to the last query. Update panics if
-// sum has the wrong length.
+// Update ends a step: it moves q along the gradient. sum is the noisy sum of the contributions to
+// the last query. Update panics if sum has the wrong length.
 func (r *MeanField) Update(sum []float64) {
 	if len(sum) != r.query.Size(r.d) {
 		panic("mean field: the length of the sum differs from that of a contribution")
@@ -244,9 +244,9 @@ func (r *MeanField) Step() int { return r.step }
 // Last writes the current mean and standard deviations of q.
 func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
 
-// Averaged writes the mean and standard deviations of q at the average of (m, ρ) over the last
-// steps. If no step has entered the average yet, Averaged writes the current mean and standard
-// deviations.
+// Averaged writes the mean and the standard deviations of q for the average of the points (m, ρ)
+// over the last steps (see [MeanFieldOptions.Average]). Before the first of these steps, it writes
+// the current mean and standard deviations.
 func (r *MeanField) Averaged(mean, sd []float64) {
 	if r.averaged == 0 {
 		r.Last(mean, sd)

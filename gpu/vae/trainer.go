@@ -171,8 +171,8 @@ func (t *Trainer) takeChunk(worker, task int) {
 	}
 }
 
-// compute computes the gradients of the records at the given positions of the batch, in the first
-// rows of p.
+// compute computes the gradients of a few records together. places has the positions of the records
+// in the batch. The gradient of the record at places[i] is in row i of the matrices of p.
 func (t *Trainer) compute(p *pass, places []int) {
 	for i, place := range places {
 		record, src := t.batch[place], t.streams[place/math32.TileRows]
@@ -188,7 +188,8 @@ func (t *Trainer) compute(p *pass, places []int) {
 	p.reverse(len(places))
 }
 
-// draw draws the latent vectors of the records at the given positions of the batch.
+// draw draws a latent vector for each record, which is in row i of p for the record at position
+// places[i] of the batch.
 func (t *Trainer) draw(p *pass, places []int) {
 	latent := t.network.Latent
 	for from, to := 0, 0; from < len(places); from = to {

@@ -22,10 +22,11 @@ const (
 
 var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 
-// Try computes the same private steps of a small network on a device and on the CPU. The two
-// programs share no code, and the images are generated. Try returns an error if the results differ
-// by more than rounding explains. The results can agree only if the device used the same batches,
-// random numbers and noise.
+// Try tests whether a device computes private steps of a network correctly. It computes the same
+// steps of a small network on the device and on the CPU, with generated images and with programs
+// that share no code. Try returns an error if a computation fails or if the results differ by more
+// than rounding explains. They can agree only if the device used the same batches, random numbers
+// and noise.
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {
