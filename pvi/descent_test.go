@@ -146,16 +146,17 @@ func TestDescentDefaults(t *testing.T) {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
 	}
-	// The expected values are for two clients and a model with an intercept and a slope. The
-	// signal is then μ times the number of records, where μ is 0.268051 at ε = 1.
+	// With few records, the clip and the step size depend on the ratio of signal to noise. For two
+	// clients and a model with an intercept and a slope, the ratio is proportional to the number of
+	// records. The variable want is the factor by which both settings are then multiplied.
 	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
 		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
 		d = stepsOf(descentProtocol(t, few...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-5 || math.Abs(d.Clip/0.5/math.Sqrt(4./3)-want) > 1e-5 {
 			t.Errorf("two clients of %s records: %+v, want a pace of %g", records, *d, want)
 		}
-		// The study now gives the noise multiplier σ = √200/μ instead of a target ε. The noise
-		// is the same.
+		// The study now gives a noise multiplier instead of a target ε. It is the multiplier that
+		// the target needs, so the noise is the same.
 		d = stepsOf(descentProtocol(t, append(few, study.Override{Key: "privacy", Value: `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`})...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
 			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)

@@ -18,10 +18,11 @@ const (
 	lifetime  = 12 * time.Hour // duration of a session
 )
 
-// An entry is the part of a site that decides which browsers are signed in.
+// An entry decides which browsers are signed in to a site. It keeps the login link and the
+// sessions.
 type entry struct {
 	// name of the cookie; it contains the port of the site, because browsers send a cookie to all
-	// ports of a host
+	// ports of a host, and two sites on one host must not share a cookie
 	cookie string
 	secure bool // whether the cookie is sent only over TLS
 
@@ -151,8 +152,8 @@ func (s *Site) logout(w http.ResponseWriter, _ *http.Request, browser *session) 
 	s.render(w, http.StatusOK, nil, &frame{Title: "Signed out", Problem: "This browser is signed out"})
 }
 
-// signedIn returns a handler that calls f for signed-in browsers. It refuses a form without the
-// token of the session.
+// signedIn returns a handler that calls f only for browsers that are signed in. It refuses a form
+// that lacks the token of the session, because another site may have sent it.
 func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		browser := s.session(r)

@@ -224,9 +224,9 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// In about 90 % of draws of the noise, 90 % intervals of every kind contain the true statistics of
-// the records. The test covers little noise, much noise, and noise that hides the groups. Intervals
-// of quartiles contain the true quartiles more often.
+// The test checks intervals with little noise, with much noise, and with noise that hides the
+// groups. In about 90 % of draws of the noise, 90 % intervals of every kind must contain the true
+// statistics of the records. Intervals of quartiles contain the true quartiles more often.
 func TestIntervalsHold(t *testing.T) {
 	const draws = 150
 	l, sums, all := draw(t, 3000, 12)
@@ -270,9 +270,9 @@ func TestIntervalsHold(t *testing.T) {
 	}
 }
 
-// For a column of equal values, the noise makes the estimated variance negative in about half of
-// the draws. The table then shows the interval of the sd and no estimate. The interval contains 0
-// or a number near 0.
+// The test checks the sd of a column whose values are all equal. The noise makes the estimated
+// variance negative in about half of the draws. The table must then have no estimate of the sd, and
+// the interval of the sd must begin at 0.
 func TestSDOfEqualValues(t *testing.T) {
 	l := describe.New(parse(t))
 	sums, v := make([]float64, l.Size()), make([]float64, l.Size())
@@ -301,8 +301,8 @@ func TestSDOfEqualValues(t *testing.T) {
 	}
 }
 
-// FuzzVector checks the norm of a record's vector for any values, and checks that the vector of one
-// record does not depend on other records.
+// FuzzVector checks that a record's vector has a norm of at most Norm for any values, and that
+// Vector overwrites all elements of dst, so that nothing of an earlier record remains.
 func FuzzVector(f *testing.F) {
 	f.Add(20.0, 0.0, 1.0, 0.0)
 	f.Add(math.NaN(), math.NaN(), math.NaN(), math.NaN())

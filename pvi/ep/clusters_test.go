@@ -55,8 +55,9 @@ func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
 	return (f(up) - f(down)) / (2 * h)
 }
 
-// tiltedByBruteForce returns the mean and variance of every coordinate under the product of a
-// diagonal cavity and a likelihood. It uses a product rule with n points for each coordinate.
+// tiltedByBruteForce multiplies a diagonal cavity by the likelihood exp(log) and returns the mean
+// and variance of every coordinate under the product. It sums over a grid with n points for each
+// coordinate.
 func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64) float64) (mean, variance []float64) {
 	const reach = 4.5
 	d := len(q.Mean)
@@ -149,9 +150,9 @@ func TestClusterSitesAreGradients(t *testing.T) {
 	}
 }
 
-// SEP finds the weights, means and sds of overlapping clusters. The test compares the mean of q
-// with the mode of the posterior, and the precisions of q with the curvatures of the posterior's
-// log density in each coordinate.
+// The test checks that SEP finds the weights, means and sds of overlapping clusters. It compares
+// the mean of q with the mode of the posterior, and the precisions of q with the curvatures of the
+// posterior's log density in each coordinate.
 func TestClustersAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 3000

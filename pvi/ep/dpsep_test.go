@@ -50,7 +50,8 @@ func asked(s *DPSEP) solver.Problem {
 }
 
 // probitSite returns the site of a probit record, in coordinates around the cavity's mean. It
-// takes the derivatives from finite differences of log Φ.
+// computes derivatives as finite differences of log Φ, so it does not share their formulas with the
+// package.
 func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	d := len(x)
 	logZ := func(mean []float64) float64 {
@@ -214,7 +215,8 @@ func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// With little noise the factor is close to the factor of SEP, for full and random batches.
+// The test checks that, with little noise, the factor is close to the factor of SEP. It uses
+// batches of all records and random batches.
 func TestDPSEPNearsSEP(t *testing.T) {
 	const n, d, passes = 1500, 3, 20
 	r := outcomes(t, study.Probit, n, d, 4)
@@ -371,8 +373,8 @@ func TestDPSEPOfFewRecords(t *testing.T) {
 	}
 }
 
-// The factor from which SEP starts affects only the sites of the first steps. The final factor
-// does not depend on it.
+// The test checks that the final factor does not depend on the factor from which the steps start,
+// which may affect only the sites of the first steps.
 func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -436,8 +438,8 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkExpectationStep measures one step: sampling, sites, clipping, noise and update of the
-// factor.
+// BenchmarkExpectationStep measures the time of one whole step, from the sampling of a batch to the
+// update of the factor.
 func BenchmarkExpectationStep(b *testing.B) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {

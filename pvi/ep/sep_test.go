@@ -54,7 +54,8 @@ func unit(family gaussian.Family) []float64 {
 	return natural
 }
 
-// ways maps the name of each algorithm without noise to a function that writes a factor to dst.
+// ways lists the algorithms without noise. Each is a function that fits a factor to the records of
+// tilted and writes it to dst.
 var ways = map[string]func(dst, prior []float64, tilted Tilted) error{
 	"ep": func(dst, prior []float64, tilted Tilted) error {
 		if _, settled := EP(dst, prior, tilted, Options{Power: 1, Damping: 1, Passes: 200, Tolerance: 1e-10}); !settled {
@@ -86,7 +87,8 @@ func posteriorOf(t *testing.T, way string, family gaussian.Family, r *solver.Reg
 	return q
 }
 
-// If the likelihood is normal, every algorithm without noise finds the exact posterior.
+// The test checks that every algorithm without noise finds the exact posterior if the outcomes are
+// normal.
 func TestPropagationIsExactForNormalOutcomes(t *testing.T) {
 	const n, d = 60, 4
 	r := outcomes(t, study.Linear, n, d, 1)

@@ -30,8 +30,7 @@ type Moment struct {
 	SD   float64 `json:"sd"`
 }
 
-// Shift returns the signed difference between the mean of other and the mean of the posterior in a,
-// in sds of the posterior in a.
+// Shift returns the mean of other minus the mean of a.Posterior, in sds of a.Posterior.
 func (a *AgainstPrior) Shift(other *Moment) float64 {
 	return (other.Mean - a.Posterior.Mean) / a.Posterior.SD
 }

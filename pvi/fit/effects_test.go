@@ -38,8 +38,8 @@ func find[T any](t *testing.T, all []T, name func(T) string, want string) (int, 
 	panic("unreachable")
 }
 
-// At a point estimate, an effect in natural units is the estimate of the sd times the estimate of
-// z.
+// The test checks effects of groups at a point estimate. An effect in natural units must be the
+// estimate of the sd times the estimate of z.
 func TestEffectsOfGroupsAtAPoint(t *testing.T) {
 	for name, c := range groupModels {
 		m := parsed(t, programColumns+"[model]\n"+c.text+"\n")

@@ -51,8 +51,8 @@ type Natural struct {
 // Normal95 is the 97.5 % point of the standard normal distribution.
 const Normal95 = 1.959963984540054
 
-// Units returns the map from θ to natural units. Weights of a neural network remain on the
-// model's scale.
+// Units returns the linear map from θ to coordinates in natural units. The weights of a neural
+// network keep the model's scale.
 func (m *Model) Units() Units {
 	rows := make(Units, m.Dim())
 	for i, p := range m.Parameters.All() {

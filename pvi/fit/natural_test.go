@@ -272,8 +272,8 @@ column = [
 	}
 }
 
-// In natural units, the effects of groups change the predictor in the same way as on the model's
-// scale, where a slope multiplies the distance from the middle of its column.
+// The test checks that effects of groups in natural units change the predictor as they do on the
+// model's scale, where a slope multiplies the distance from the middle of its column.
 func TestEffectsInNaturalUnits(t *testing.T) {
 	for _, name := range []string{"centred counts", "centred"} {
 		m := newModel(t, name)

@@ -28,7 +28,8 @@ const someRecords = `x,s,g,y,k
 // predicted holds the predicted quantities of one record, keyed by name.
 type predicted map[string]fit.Quantity
 
-// predictNew returns the predictions for a file of records, and the log predictive densities.
+// predictNew predicts the quantities of the records in text, which has the form of a CSV file. It
+// returns them with the log predictive densities and the numbers of the rows.
 func predictNew(t *testing.T, m *fit.Model, text string, q fit.Posterior) (p *fit.Predicted, each []predicted, densities []float64, rows []int) {
 	t.Helper()
 	rowsOf := newTable(t, m, text)
@@ -70,8 +71,9 @@ type law interface {
 	Quantile(p float64) float64
 }
 
-// If all draws of θ are equal, the predicted quantities are the log density of the record, the mean
-// of the outcome, and draws of the outcome from the program's density.
+// The test checks predictions if all draws of θ are equal. The predicted quantities must then be
+// the log density of the record, the mean of the outcome, and draws of the outcome from the
+// program's density.
 func TestPredictionsAtAPoint(t *testing.T) {
 	theta := []float64{.3, -.2}
 	for density, of := range map[string]func(eta float64) law{
@@ -102,8 +104,8 @@ func TestPredictionsAtAPoint(t *testing.T) {
 	}
 }
 
-// The log predictive density of a record averages over the posterior. It has a closed form if the
-// outcome is normal.
+// The test checks log predictive densities, which average over the posterior, against their closed
+// form for a normal outcome.
 func TestLogPredictiveDensity(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "y[n] ~ normal(eta, 0.8);", ""))
 	mean, cov := []float64{.3, -.2}, mat.NewSymDense(2, []float64{.09, .02, .02, .16})
@@ -126,8 +128,9 @@ func TestLogPredictiveDensity(t *testing.T) {
 	}
 }
 
-// Quantities that a program generates replace the default quantities. For a file without the
-// outcome, only quantities that do not need the outcome are computed.
+// The test checks a program that generates quantities of its own. They must replace the default
+// quantities. For a file without the outcome, only quantities that do not need the outcome must be
+// computed.
 func TestPredictionsWithoutOutcome(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "k[n] ~ poisson_log(eta);", `
 generated quantities {

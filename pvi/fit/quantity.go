@@ -86,8 +86,8 @@ func (g generated) quantity(i int) Quantity {
 	return q
 }
 
-// QuantitiesAt returns the quantities at the point estimate θ. It leaves out quantities that depend
-// on random numbers.
+// QuantitiesAt computes the quantities of parameters at the point estimate θ. It leaves out
+// quantities that depend on random numbers.
 func (m *Model) QuantitiesAt(theta []float64) ([]Quantity, error) {
 	all, err := m.allGenerated()
 	if err != nil {

@@ -88,8 +88,8 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	}
 }
 
-// At a point estimate, each quantity has the value of its formula, and random quantities are left
-// out.
+// The test checks that each quantity at a point estimate has the value of its formula, and that
+// quantities with random numbers are left out.
 func TestQuantitiesAtAPoint(t *testing.T) {
 	all, err := parsed(t, quantityModel).QuantitiesAt([]float64{-.4, -.2, .1})
 	if err != nil {

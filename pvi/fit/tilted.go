@@ -33,7 +33,8 @@ func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.T
 	}
 }
 
-// SiteSize returns the number of elements of a record's site in the given family.
+// SiteSize returns the number of elements in the site of a record in the given family (see
+// [ep.Tilted]).
 func (m *Model) SiteSize(family gaussian.Family) int {
 	if m.Study.Model.Family == study.Mixture && m.Study.Inference.Propagation.Sites == study.TiedSites {
 		return m.Dim() + m.Study.Model.Components
@@ -41,8 +42,8 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 	return family.Size()
 }
 
-// Start returns the θ at which each parameter in the map has its given value and the other
-// parameters have their prior means.
+// Start returns a point θ at which fits can begin. Each parameter in the map has the value given
+// there, and every other parameter has its prior mean.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
 	for _, p := range m.Parameters.All() {

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fitted returns the mean and sds of the Gaussian fitted to a shard, as if one client had all
-// records.
+// fitted fits a Gaussian to the records of a shard, as if one client had all records, and returns
+// its mean and sds.
 func fitted(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, point bool) (mean []float64, sd []float64) {
 	t.Helper()
 	natural := fitNatural(t, m, s, family, point)
@@ -144,8 +144,8 @@ func metropolis(log func([]float64) float64, start []float64, draw gaussian.Samp
 	return mean, sd
 }
 
-// Laplace's approximation is centred at the mode, where the gradient of the log posterior is
-// zero.
+// The test checks that Laplace's approximation is centred at the mode of the posterior. The
+// gradient of the log posterior must be zero there.
 func TestLaplaceIsAtTheMode(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax"} {
 		m := newModel(t, name)
@@ -164,8 +164,8 @@ func TestLaplaceIsAtTheMode(t *testing.T) {
 	}
 }
 
-// The q of stochastic variational inference comes close to the q that maximises the free energy,
-// which the test finds without sampling.
+// The test checks that stochastic variational inference finds a q close to the q that maximises the
+// free energy. It finds the latter without sampling.
 func TestSVINearsTheFit(t *testing.T) {
 	for _, of := range []string{"full", "diagonal"} {
 		m := newModel(t, "logistic")

@@ -108,10 +108,10 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 }
 
 // predict declares the parameters of a linear predictor and writes the statement that computes it.
-// mu is the name of the predictor, and the names of its parameters begin with prefix. s is the
-// right side of the formula, and sc is the scale of the predictor. If noIntercept is true, the
-// predictor has no intercept, because the cut points or the baseline hazard of the family contain
-// it.
+// The argument mu is the name of the predictor. The names of its parameters contain prefix, so that
+// they differ from the names of other predictors' parameters. s is the right side of the formula,
+// and sc is the scale of the predictor. If noIntercept is true, the predictor has no intercept,
+// because the cut points or the baseline hazard of the family contain it.
 func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.source)}
@@ -289,9 +289,9 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 	return effects
 }
 
-// levelsOfGroup returns the name of a group, an expression for the number of the record's level,
-// and the number of levels. If several columns form the group, the levels of the group are all
-// combinations of the levels of these columns.
+// levelsOfGroup translates the columns of a group. It returns the name of the group, an expression
+// for the number of the level to which a record belongs, and the number of levels. If several
+// columns form the group, its levels are all combinations of the levels of these columns.
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {

@@ -258,8 +258,8 @@ func (w *writer) checkPriors() {
 	}
 }
 
-// model translates the formula of the outcome, which is sides[0], and the formulas of further
-// parameters, which are the other sides.
+// model translates the formulas of a model. sides[0] is the formula of the outcome, and the other
+// sides are formulas of further parameters of the family.
 func (w *writer) model(sides []side) {
 	left := sides[0].left
 	outcome, adds := left, []*node(nil)
@@ -314,7 +314,8 @@ func (w *writer) outcomeColumn(n *node) int {
 	return 0
 }
 
-// outcomeVariable declares the outcome and returns the text of its value for a record.
+// outcomeVariable declares column i as the outcome of the program. It returns the text of the
+// outcome's value for a record.
 func (w *writer) outcomeVariable(i int) string {
 	c := &w.columns[i]
 	switch w.family.outcome {

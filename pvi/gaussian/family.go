@@ -23,8 +23,9 @@ type Family interface {
 	// Size returns the length of a vector of natural parameters.
 	Size() int
 
-	// Precision returns the row and the column of each element of the precision, in the order of a
-	// vector of natural parameters. The row is never less than the column.
+	// Precision tells where each element of the precision matrix stands in a vector of natural
+	// parameters: element k of the result is the row and the column of the k-th precision. The row
+	// is never less than the column.
 	Precision() [][2]int
 
 	// Check returns nil if nat are the natural parameters of a proper Gaussian. Otherwise it
@@ -39,8 +40,8 @@ type Family interface {
 	// dst must be d.
 	Mean(dst, nat []float64) error
 
-	// Means returns a function that does the same as Mean but reuses its workspace. The function is
-	// not safe for concurrent use.
+	// Means returns a function that computes the same as Mean but reuses its memory from call to
+	// call. The function is not safe for concurrent use.
 	Means() func(dst, nat []float64) error
 
 	// Marginals returns the mean and variance of every coordinate.

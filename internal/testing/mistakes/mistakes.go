@@ -1,6 +1,6 @@
-// Package mistakes tests the messages that the commands print when users make mistakes, and writes
-// the messages to docs/use/mistakes.md. The tests of the commands list the mistakes. To write the
-// page:
+// Package mistakes tests the messages that the commands print when users make mistakes. It also
+// writes the messages to the page docs/use/mistakes.md. The mistakes are listed in the tests of the
+// commands. To write the page:
 //
 //	go test -p 1 ./cmd/... -run TestMistakes -args -update
 package mistakes
