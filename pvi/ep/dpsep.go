@@ -14,7 +14,7 @@ import (
 
 // DPSEP is private stochastic expectation propagation. It follows Vinaroz and Park, "Differentially
 // Private Stochastic Expectation Propagation", 2022. The privacy proof of that paper's algorithm is
-// not valid, and DPSEP differs from the algorithm so that its own proof is valid. One call of
+// not valid, and DPSEP differs from the algorithm so that its own proof is valid. One call to
 // Propose takes a fixed number of steps. Each step computes the sites of a random batch of records
 // and releases the noisy sum of the clipped sites through a [dpmech.SampledSum]. The client's
 // factor is an average of those sums (see [SEPOptions]).
@@ -27,7 +27,7 @@ import (
 type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
-	steps     int                 // number of steps in a call of Propose
+	steps     int                 // number of steps in a call to Propose
 	cost      accountant.Event    // privacy cost of one epoch; an epoch is the smallest number of steps whose batches are drawn together
 	free      accountant.Composed // event without cost, for the second and later steps of an epoch
 	epoch     int
@@ -44,7 +44,7 @@ type DPSEP struct {
 	query dpmech.SampledQuery // the method value s.sum, which is stored so that a step allocates no memory
 }
 
-// NewDPSEP returns a solver for the records of t. Each call of Propose takes the given number of
+// NewDPSEP returns a solver for the records of t. Each call to Propose takes the given number of
 // steps, which must be a multiple of m.Epoch() and divide m.Steps(). The mechanism m must be for
 // t.Records() records and for vectors of t.Size() numbers.
 func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, error) {

@@ -12,10 +12,10 @@ import (
 // density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule averages over u, the log sd of a normal outcome, by a quadrature rule. The
-// distribution of u is normal. The outcome is N(centre, e^2u), where the centre is also normal and
-// independent of u. The density of the outcome is raised to the exponent power. A spreadRule keeps
-// its workspace and is not safe for concurrent use.
+// A spreadRule computes moments for a normal outcome whose log sd u is unknown, by a quadrature
+// rule over u. The distribution of u is normal. The outcome is N(centre, e^2u), where the centre is
+// also normal and independent of u. The density of the outcome is raised to the exponent power. A
+// spreadRule keeps its workspace and is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
 	moves     []float64 // distance of each node of the rule from the mean of u

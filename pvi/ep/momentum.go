@@ -13,7 +13,7 @@ type glide struct {
 
 func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)} }
 
-// step adds momentum to the factor f.sum and updates the average of the means. Before the call,
+// step adds momentum to the factor f.sum and updates the average of q's means. Before the call,
 // f.sum is the factor after a step without momentum, in coordinates around the cavity's mean. If
 // moves is false, the factor stays as it was before the step without momentum, and the velocity
 // becomes zero.

@@ -37,7 +37,7 @@ type Network struct {
 // A networkOutcome computes the likelihood of an outcome given η. Z is the expected likelihood, as
 // in [Network].
 type networkOutcome interface {
-	// set sets the cavity for later calls of slopes.
+	// set sets the cavity for later calls to slopes.
 	set(cavity *solver.Approximation)
 
 	// slopes returns the derivatives of log Z with respect to the mean and variance of η. y is the
@@ -47,7 +47,7 @@ type networkOutcome interface {
 	// beside returns the index i of a coordinate of θ on which the outcome depends directly and not
 	// only through η, such as the log sd of the noise. If there is none, i is −1. first and second
 	// are the moments of the tilted distribution of this coordinate, about the mean of the cavity,
-	// for the outcome of the last call of slopes.
+	// for the outcome in the last call to slopes.
 	beside() (i int, first, second float64)
 }
 

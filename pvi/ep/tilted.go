@@ -24,7 +24,7 @@ type Tilted interface {
 	// Size returns the length of a site.
 	Size() int
 
-	// Set sets the cavity for later calls of Site. The Tilted keeps the pointer.
+	// Set sets the cavity for later calls to Site. The Tilted keeps the pointer.
 	Set(cavity *solver.Approximation)
 
 	// Site writes the site of a record to dst. If no Gaussian factor has the required moments,
@@ -43,7 +43,7 @@ type Fetcher interface {
 	Fetch(records []uint32)
 }
 
-// A Batcher computes the sites of many records faster than repeated calls of Site, with the same
+// A Batcher computes the sites of many records faster than repeated calls to Site, with the same
 // results.
 type Batcher interface {
 	// Sites writes the sites of the records to dst, one after another.

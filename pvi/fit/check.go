@@ -30,11 +30,11 @@ const (
 	mostChecked  = 5000 // largest number of records in a check
 )
 
-// Check draws the outcomes of the records of s from the posterior with the given natural
-// parameters, and compares statistics of these outcomes with the same statistics of the records. If
-// there are more than 5,000 records, Check uses only every second record, or every third, and so
-// on. Outcomes are in the units of their column. Check returns nil without records, and for
-// mixtures and networks.
+// Check compares statistics of the outcomes in s with statistics of outcomes that the model draws
+// for the same records. For each draw it takes θ from the Gaussian posterior with the given natural
+// parameters. If there are more than 5,000 records, Check uses only every second record, or every
+// third, and so on. Outcomes are in the units of their column. Check returns nil if there are no
+// records, or if the model is not a regression (see [Model.General]).
 func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64, r solver.Source) ([]Check, error) {
 	if s.Len() == 0 || m.General() {
 		return nil, nil

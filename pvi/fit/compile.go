@@ -20,7 +20,8 @@ func (m *Model) compile() (*model.Model, error) {
 	return compiled.Model, nil
 }
 
-// compiled compiles the program of the study. The argument predict is a field of [program.Data].
+// compiled compiles the program of the study. If predict is true, quantities of records are added to
+// a program that generates none (see [program.Data]).
 func (m *Model) compiled(predict bool) (*program.Compiled, error) {
 	return m.compiledProgram(m.Study.Model.Program.Tree, predict)
 }

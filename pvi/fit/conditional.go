@@ -21,7 +21,8 @@ type Conditional struct {
 // A Held names a column and its value in a made-up record of a [Conditional], in words.
 type Held struct{ Column, Value, Unit string }
 
-// An Expected holds the posterior of the expected outcome of one made-up record.
+// An Expected is a row of a [Conditional]: a made-up record with the posterior of its expected
+// outcome.
 type Expected struct {
 	Held            // column in which the record differs from the reference
 	Of   []Quantity // posteriors of the expected values, in the order of Names; a posterior without a spread has no finite mean

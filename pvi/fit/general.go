@@ -116,8 +116,8 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	return table, nil
 }
 
-// Records returns the likelihood of the records in s under the record program. clients is the
-// number of clients of the study. If the prior is not Gaussian, the likelihood of each client
+// Records returns the likelihood of the records in s, computed by the record program. clients is
+// the number of clients of the study. If the prior is not Gaussian, the likelihood of each client
 // includes an equal share of the log ratio of the prior to the Gaussian distribution that serves as
 // the prior of q.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
