@@ -151,6 +151,8 @@ func TestClientsStayAway(t *testing.T) {
 
 // The test revokes the keys of a connected client. The coordinator must close the connection. It
 // must also refuse every new connection of the client, with its certificate or as a guest.
+//
+//abuse:case P10 the connections of a client whose keys were revoked are closed, and it does not come back
 func TestRevokedClientIsShutOut(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 3", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", "min_clients = 2"))
 	n := newRealNetwork(t, st, records)

@@ -12,7 +12,7 @@ import (
 // recognise. The study then begins with two strangers. North must stop, show them in the review,
 // and take part after the higher charge is approved.
 //
-// abuse:case A05 more strangers than were expected need another approval, which shows them
+//abuse:case A05 more strangers than were expected need another approval, which shows them
 func TestMoreStrangersThanExpected(t *testing.T) {
 	h, all := federation(t, secureStudy("3\ncolluders = 1"), "north", "south")
 	north := all[0]

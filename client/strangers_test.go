@@ -17,7 +17,7 @@ import (
 // Otherwise it must be a coordinator that opens every message. North is the data holder in every
 // case. The expected numbers of clients that are not recognised were counted by hand.
 //
-// abuse:case A05 clients that the policy does not recognise count as the coordinator's own
+//abuse:case A05 clients that the policy does not recognise count as the coordinator's own
 func TestStrangersAndTheCharge(t *testing.T) {
 	keys := map[identity.Name]identity.PublicKey{"north": {1}, "south": {2}, "east": {3}, "west": {4}}
 	members := &roster.Roster{Entries: []roster.Entry{{Name: "coordinator", Role: identity.Coordinator, Key: identity.PublicKey{9}}}}

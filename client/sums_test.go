@@ -181,6 +181,8 @@ func TestAnswerAfterTheCut(t *testing.T) {
 // In this test the part of a deal for one client is changed. This client must complain and must not
 // confirm the cut. The other clients must open the sum. The client with the changed part must go
 // on, although its complaint arrives too late, after the certificate.
+//
+//abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
 func TestSpoiledColumns(t *testing.T) {
 	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
 	h.begin()

@@ -296,7 +296,7 @@ func TestSettledAnswersAreRemoved(t *testing.T) {
 // The state of a study may contain numbers that were computed from records without noise. The test
 // checks that the state is not in the file in unencrypted form.
 //
-// abuse:case A17 numbers computed from records are encrypted at rest
+//abuse:case A17 numbers computed from records are encrypted at rest
 func TestStateIsEncrypted(t *testing.T) {
 	s := newStore(t)
 	canary := bytes.Repeat([]byte("canary"), 100)
