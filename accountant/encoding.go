@@ -45,8 +45,8 @@ var kinds = [...]Event{
 // ErrEventForm is returned for bytes that are not the encoding of an event.
 var ErrEventForm = errors.New("not the encoding of an event: the bytes were changed, cut short, or written by another program")
 
-// MarshalEvent returns the encoding of e. It returns an error for an event that cannot be
-// accounted, is too large, or is nested too deeply.
+// MarshalEvent returns the encoding of e. It returns an error if the accountant does not support e,
+// or if e is too large or nested too deeply.
 func MarshalEvent(e Event) ([]byte, error) {
 	if _, err := tallyOf(e); err != nil {
 		return nil, fmt.Errorf("write event: %w", err)

@@ -53,8 +53,8 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// The test removes the state of a study that has begun, or a part of a long state. The
-// coordinator must return an error and must not begin the study again.
+// The test deletes the saved state of a study that has begun. Opening the coordinator must return an
+// error, and must not begin the study again.
 func TestMissingStateIsRefused(t *testing.T) {
 	s := newStand(t)
 	check(t, s.hub.Close())

@@ -90,8 +90,8 @@ func TestSampledStep(t *testing.T) {
 	}
 }
 
-// The test checks that the batch and the noise are drawn before the query is called. The query
-// exchanges the streams, which must have no effect.
+// The test checks that the batch and the noise are drawn before the query is called. The query wipes
+// the streams, and the step must still succeed.
 func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 	run := newSampledSum(t, sampled).Begin()
 	streams := dpmech.NewStreams()

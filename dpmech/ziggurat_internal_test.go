@@ -178,8 +178,8 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns |x| for three positions of a layer at which the sampler must draw a height: the
-// first such position, the middle one, and the last.
+// besides considers the positions of a layer at which the sampler must draw a height. It returns |x|
+// for the first of them, the middle one and the last, without duplicates, or nil if there are none.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {

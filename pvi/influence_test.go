@@ -61,8 +61,8 @@ func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	}
 }
 
-// without returns the mean of q after the outcomes in past and a copy of o from which the answer
-// of client m has been removed.
+// without replays the outcomes in past, and then o without the answer of client m. It returns the
+// resulting mean of q.
 func (h *house) without(past []*Outcome, o *Outcome, m int) []float64 {
 	h.t.Helper()
 	again := NewServer(h.protocol)

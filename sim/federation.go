@@ -38,7 +38,7 @@ type Federation struct {
 
 	adder *Adder // adds up releases with secure sums; nil if the server adds up the releases
 
-	gathering *cuda.Gathering // combines the steps of several sites into one launch of a device; nil on the CPU
+	gathering *cuda.Gathering // combines the steps of several sites into one launch of a kernel; nil on the CPU
 	tables    cuda.Tables     // copies of the sites' records on devices
 	failed    func(error) error
 }

@@ -129,8 +129,8 @@ func TestCallsThroughProxies(t *testing.T) {
 	}
 }
 
-// The test checks that the message of a refused connection names the proxy and the reason, and
-// does not repeat the password.
+// The test checks that the error for a refused connection names the proxy and the reason, and does
+// not reveal the password.
 func TestProxyRefuses(t *testing.T) {
 	m := newMiddleman(t, nil, serveConnect("Basic of somebody else"))
 	u, err := ParseProxy("http://alice:secret@" + m.address)

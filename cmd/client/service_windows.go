@@ -104,7 +104,7 @@ type serviceRun struct {
 	Args    []string `arg:"" passthrough:"" help:"Command line of the service."`
 }
 
-// Run runs the command line as a service until the command line ends.
+// Run runs the given command as a Windows service and returns when the command ends.
 func (s *serviceRun) Run() error {
 	log, err := os.OpenFile(filepath.Clean(s.LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -11,7 +11,7 @@ type Work struct {
 	Visits  int     // number of visits that are computed at the same time
 	Rounds  int     // number of rounds for which the device keeps the records
 	Steps   int     // number of steps of a visit
-	Records int     // mean number of records of a visit
+	Records int     // mean number of records in a visit, which is the work of one site in one round
 	Batch   float64 // mean number of records in a batch
 	Dim     int     // number of coordinates of θ
 }

@@ -164,8 +164,8 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				// The sum covers only the first of these 208 records. The others must have no
-				// effect.
+				// Of these 208 records the sum covers only the first ones, as many as the
+				// variable records says. The others must have no effect.
 				for i := range 208 {
 					a, b := random(rng, inputs), random(rng, outputs)
 					if form != "random" {

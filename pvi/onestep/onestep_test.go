@@ -194,7 +194,8 @@ func naiveCurvature(e *Evidence, r *rand.Rand) [][]float64 {
 	return h
 }
 
-// naiveStep returns the Newton step and the inverse of the curvature plus the prior's precision.
+// naiveStep returns the Newton step and the inverse of the posterior's precision, which is the sum of
+// the curvature and the prior's precision.
 // It does not raise eigenvalues, because the test's eigenvalues are large enough.
 func naiveStep(e *Evidence, h [][]float64) (step []float64, inv [][]float64) {
 	d := len(h)

@@ -344,7 +344,7 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	return out
 }
 
-// totals returns the result of the operator op for a and b. At least one operand is a sum over the
+// totals applies the operator op to a and b. At least one operand is a sum over the
 // records (the role total).
 func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	other := a

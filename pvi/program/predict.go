@@ -16,8 +16,8 @@ type outcome struct {
 	masked  bool // whether the density is added only if a condition on the record is true
 }
 
-// predictions returns the quantities of a record that [Data.Predict] adds to a program without
-// generated quantities of records.
+// predictions returns the quantities that [Data.Predict] computes for each record if the program
+// does not generate any for records itself.
 func (s *stager) predictions() []model.Quantity {
 	likelihood := s.likelihood
 	all := []model.Quantity{{Name: "log_lik", Value: s.nodeOf(likelihood)}}

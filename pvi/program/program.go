@@ -133,8 +133,8 @@ func (s *stager) attempt(do func()) (ok bool) {
 	return true
 }
 
-// A stager evaluates a program symbolically. It builds the expressions of the model for one record,
-// whose numbers stay variables.
+// A stager evaluates a program symbolically. It builds the expressions of the model for a single
+// record, and treats the values in that record as variables.
 type stager struct {
 	text      string
 	data      Data

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// usual returns the data for the names in the data blocks of the refused programs.
+// usual returns data with every column and constant that the refused programs declare.
 func usual() program.Data {
 	column := func(name string, low, high float64, whole bool, entries ...string) ir.Column {
 		return ir.Column{Name: name, Lower: low, Upper: high, Integer: whole, Entries: ir.NamesOf(entries...)}

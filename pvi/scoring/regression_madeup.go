@@ -332,8 +332,9 @@ func (m *margins) product(c, e column, mean, square []float64) float64 {
 	return of(c) * of(e)
 }
 
-// tilted returns the shares of levels after each level is weighted by its information in weights,
-// as if records were drawn with probabilities proportional to these weights.
+// tilted multiplies the share of each level by the level's entry in weights and makes the shares of
+// each factor add up to 1. The result is the distribution of levels among records that are drawn with
+// probabilities proportional to these weights.
 func (m *margins) tilted(weights *weights, share []float64) []float64 {
 	out := slices.Clone(share)
 	for i, levels := range weights.levels {

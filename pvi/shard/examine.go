@@ -65,7 +65,7 @@ type Persons struct {
 	Column  string `json:"column"`
 	Number  int    `json:"persons"`
 	Several int    `json:"with_several_rows"` // number of persons with at least two rows
-	Most    int    `json:"most_rows"`         // largest number of rows of a person
+	Most    int    `json:"most_rows"`         // largest number of rows that belong to one person
 }
 
 // Examine reads records as [ReadTable] does, and lists for the data holder all values of the table

@@ -20,7 +20,7 @@ const (
 	// largest number of further steps with average Hessians, after steps with Hessians at the mean
 	// of q have not settled
 	mostAgain = 100
-	mostRough = 100   // largest number of steps with quadrature rules of few points
+	mostRough = 100   // maximum number of steps that use quadrature rules of few points
 	sharpest  = 1e-6  // after a change this small, steps use quadrature rules of many points
 	coarsest  = 1e-3  // used in place of sharpest if coarse is the best error bound of the clients' own quadrature rules
 	local     = 0.01  // largest change of a step after which the next q is extrapolated

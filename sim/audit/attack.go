@@ -173,7 +173,7 @@ func descending(scores []float64, sign float64) []float64 {
 	return out
 }
 
-// recognises returns the number of runs for which the rule decides for its world.
+// recognises returns the number of runs that the rule assigns to its world.
 func (r rule) recognises(runs [][]float64) int {
 	sign := 1.0
 	if r.world == 0 {

@@ -74,7 +74,7 @@ func hostileVector(r *rand.Rand) []float64 {
 		for i := block * gateDim / 2; i < (block+1)*gateDim/2; i++ {
 			v[i] = scale * r.NormFloat64()
 		}
-	case 2: // both blocks are equal
+	case 2: // all elements are equal, so the two blocks are, too
 		for i := range v {
 			v[i] = scale
 		}

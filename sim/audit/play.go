@@ -122,8 +122,8 @@ func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Rec
 
 // playAttack returns an attack whose runs are whole simulated studies. begin returns the study
 // before its first round, and see returns the numbers that the observer takes from the outcome of a
-// round. The claim is the cost of the event. If the study has a last round, the observer also sees
-// the sums of the last round.
+// round. The attack tests the cost that the accountant states for the event. If the study has a
+// last round (package lastround), the observer also sees the sums of that round.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),

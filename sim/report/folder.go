@@ -68,7 +68,7 @@ type entry struct {
 	Participants []pvi.ClientID `json:"participants"`
 	Sum          []int64        `json:"sum"`               // opened sum in lattice steps
 	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
-	Epsilon      *float64       `json:"epsilon,omitempty"` // upper bound on each client's ε that is proven up to this outcome
+	Epsilon      *float64       `json:"epsilon,omitempty"` // proven upper bound on the ε that each client has spent, including this outcome
 }
 
 // Record adds an outcome to the transcript.

@@ -46,7 +46,7 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 // of elements. fewest is the number of clients that must answer.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
-	// a word of a column packs as many elements as clients may be missing, plus one
+	// each word packs one element more than the number of clients that may be missing
 	words := (s.Numbers + s.Missing) / (s.Missing + 1)
 	sent := 2 * s.Missing // number of columns that a deal contains in full, because no shared key determines them; the dealer keeps its own column
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)

@@ -64,8 +64,8 @@ func licensed(folder string) (module, error) {
 	return module{strings.Join(found, " AND "), texts}, nil
 }
 
-// licenceTexts returns the contents of two kinds of files: the files in folder whose names match
-// name, and all files in the subfolders whose names match name.
+// licenceTexts returns the contents of every file in folder whose name matches name. If the name of
+// a subfolder matches, the contents of all files below the subfolder are included.
 func licenceTexts(folder string, name *regexp.Regexp) (string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {

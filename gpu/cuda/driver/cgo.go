@@ -49,8 +49,8 @@ func initialise() (string, code) {
 	return C.GoString(why), code(c)
 }
 
-// function converts a handle of a kernel from the type in package cu to the type in C. stream and
-// module do the same for handles of streams and modules.
+// function converts a kernel handle from its type in package cu to the C type. stream and module do
+// the same for stream handles and module handles.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }

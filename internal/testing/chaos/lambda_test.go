@@ -32,9 +32,9 @@ func (l *lambda) add(change []int64) {
 	}
 }
 
-// is reports whether the published λ − λ_prior, which is said, equals α times the sum of the
-// accepted changes, where α is the damping. The first call with a sum that is not zero determines
-// α, which must be positive.
+// is reports whether said, which is the published value of λ − λ_prior, equals the damping α times
+// the sum of the accepted changes. The first call with a sum that is not zero determines α, which
+// must be positive.
 func (l *lambda) is(said []pvi.Wide) bool {
 	if len(said) != len(l.sum) {
 		return false

@@ -18,8 +18,8 @@ var Family = dpmech.Family{Name: "geometric", New: func(sd int64, _ float64) (dp
 
 type law struct{ t int64 }
 
-// most is the largest absolute value of a sample, in units of t. Under the law without this limit,
-// a sample would exceed most with probability e^(−2^20), which is zero as a float64.
+// The largest absolute value of a sample is the constant most times t. Without this limit a sample
+// would be larger with probability e^(−2^20), which is zero as a float64.
 const most = 1 << 20
 
 func (l law) Bound() int64 { return l.t * most }

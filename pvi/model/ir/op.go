@@ -66,7 +66,7 @@ const (
 	// The next operations were added for programs in the Stan language. The result of Less and
 	// Equal is 0 or 1. If Less, Equal or the condition of a Select depends on parameters, only
 	// quantities that a program generates may depend on the result.
-	Lgamma // log of the gamma function of one argument
+	Lgamma // logarithm of the gamma function; it takes one argument
 	Less
 	Equal
 	Select // element of Args[1] where Args[0] is not 0, otherwise element of Args[2]
