@@ -30,7 +30,7 @@ func (w *walk) Remarks() *method.Remarks {
 		out = append(out, dispersion(median, low, high))
 	}
 	if len(w.method.Model.Effects()) > 0 {
-		out = append(out, "Where 20 groups or more differ and have few records, of which some are clipped, the spread of effects is too small. Do not rely on its interval there: intervals of 90 % hold some 79 % (docs/prove/bank.md).")
+		out = append(out, "Where 20 groups or more differ and have few records, of which some are clipped, the spread of effects is too small. Do not rely on its interval there: intervals of 90 % hold some 84 % of spreads (docs/prove/bank.md).")
 	}
 	if w.method.Model.Multiplies() {
 		out = append(out, "The program multiplies parameters, and intervals of such factors can be too narrow. This is so for effects of groups that are written as tau * z[site[n]]: give them a prior of their own, alpha ~ normal(mu, tau), and use alpha[site[n]].")
