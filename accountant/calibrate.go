@@ -274,11 +274,7 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 			break
 		}
 		low, high = high, min(2*high, most+1)
-		if low == most {
-			break
-		}
 	}
-	high = min(high, most+1)
 	// narrow halves the interval [low, high) until its length is at most width. It keeps the cost at
 	// low within the target. The certified cost decides this if certify is true, and otherwise the
 	// estimated cost does.
@@ -315,16 +311,15 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 		low, high = next, most+1
 	}
-	if _, ok, err := try(low, true); err != nil {
-		return Calibration{}, err
-	} else if !ok {
-		for step := 1; !ok && low > 0; step *= 2 {
-			high = low
-			low = max(0, low-step)
-			if _, ok, err = try(low, true); err != nil {
-				return Calibration{}, err
-			}
+	for step := 1; low > 0; step *= 2 {
+		_, ok, err := try(low, true)
+		if err != nil {
+			return Calibration{}, err
 		}
+		if ok {
+			break
+		}
+		low, high = max(0, low-step), low
 	}
 	if err := narrow(max(1, low/10_000), true); err != nil {
 		return Calibration{}, err

@@ -10,10 +10,7 @@ import (
 
 func TestCalibrateNoiseOfGaussians(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		target := Target{
-			Epsilon: math.Exp(rapid.Float64Range(-5, 5).Draw(t, "log epsilon")),
-			Delta:   math.Exp(rapid.Float64Range(-30, -1).Draw(t, "log delta")),
-		}
+		target := drawTarget(t, -5, 5, -30)
 		releases := rapid.IntRange(1, 1000).Draw(t, "releases")
 		event := func(sigma float64) (Event, error) {
 			return Repeated{Gaussian{1, sigma, AddRemove}, releases}, nil
@@ -24,15 +21,7 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 		}
 		at := func(sigma float64) float64 {
 			e, _ := event(sigma)
-			p, err := Account(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := p.Epsilon(target.Delta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return b.Upper
+			return epsilonOf(t, e, target.Delta).Upper
 		}
 		if got := at(c.Value); got > target.Epsilon || got != c.Cost.Upper {
 			t.Fatalf("σ = %g costs ε = %g, but the calibration has %+v for a target of %g", c.Value, got, c.Cost, target.Epsilon)

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -64,15 +65,7 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	for i := range by {
 		by[i] = i
 	}
-	slices.SortFunc(by, func(i, j int) int {
-		switch {
-		case m.loss[i] < m.loss[j]:
-			return -1
-		case m.loss[i] > m.loss[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(by, func(i, j int) int { return cmp.Compare(m.loss[i], m.loss[j]) })
 	tilted := func(i int) float64 { return math.Exp(m.logWeight[i] + order*m.loss[i] - k) }
 	if aligned {
 		g.offset = heaviest(l, m.loss, tilted, by, width)
@@ -321,31 +314,9 @@ func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass 
 	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
 	// e^l·q) from begin to a variable upper limit. The integral falls while the loss at the upper
 	// limit is below l. Afterwards the integral rises.
-	low, high := max(begin, p.at(target)), hi
-	if low >= high {
-		return 0, 0, false
-	}
-	end = p.at(guess)
-	for range 60 {
-		if !(end > low && end < high) {
-			if end = low + (high-low)/2; end == low || end == high {
-				break
-			}
-		}
-		var excess float64
-		mass, excess = p.integrate(begin, end, factor)
-		if math.Abs(excess) <= tolerance*mass {
-			return end, mass, true
-		}
-		if excess < 0 {
-			low = end
-		} else {
-			high = end
-		}
-		a, b := p.densities(end)
-		end -= excess / (a - factor*b)
-	}
-	return 0, 0, false
+	return p.balance(max(begin, p.at(target)), hi, p.at(guess), factor, tolerance, 1, func(end float64) (mass, excess float64) {
+		return p.integrate(begin, end, factor)
+	})
 }
 
 // mergeCellDown computes the cell that ends at the output end, and returns its beginning and its
@@ -356,29 +327,38 @@ func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass flo
 	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
 	// e^l·q) from a variable lower limit to end. As the lower limit decreases, the integral rises
 	// until the loss at the lower limit is l. Afterwards the integral falls.
-	low, high := lo, min(end, p.at(target))
+	high := min(end, p.at(target))
+	return p.balance(lo, high, high, factor, tolerance, -1, func(begin float64) (mass, excess float64) {
+		return p.integrate(begin, end, factor)
+	})
+}
+
+// balance searches between low and high for the limit x at which the integral excess of p −
+// factor·q is zero, up to tolerance times the integral mass of p. The search begins at guess. side
+// is 1 if x is the upper limit of the integrals, and −1 if it is the lower limit. If there is no
+// such x, ok is false.
+func (p part) balance(low, high, guess, factor, tolerance, side float64, integrals func(x float64) (mass, excess float64)) (x, mass float64, ok bool) {
 	if low >= high {
 		return 0, 0, false
 	}
-	begin = high
+	x = guess
 	for range 60 {
-		if !(begin > low && begin < high) {
-			if begin = low + (high-low)/2; begin == low || begin == high {
+		if !(x > low && x < high) {
+			if x = low + (high-low)/2; x == low || x == high {
 				break
 			}
 		}
-		var excess float64
-		mass, excess = p.integrate(begin, end, factor)
+		mass, excess := integrals(x)
 		if math.Abs(excess) <= tolerance*mass {
-			return begin, mass, true
+			return x, mass, true
 		}
 		if excess < 0 {
-			low = begin
+			low = x
 		} else {
-			high = begin
+			high = x
 		}
-		a, b := p.densities(begin)
-		begin += excess / (a - factor*b)
+		a, b := p.densities(x)
+		x -= side * (excess / (a - factor*b))
 	}
 	return 0, 0, false
 }

@@ -120,7 +120,7 @@ func (w *eventWriter) fields(event reflect.Value) {
 		case int:
 			w.count(x)
 		case Adjacency:
-			w.b = append(w.b, adjacencyCode(x))
+			w.b = append(w.b, byte(slices.Index(adjacencies[:], x)))
 		}
 	}
 }
@@ -162,29 +162,16 @@ func (r *eventReader) count() int {
 	return int(n)
 }
 
-func (r *eventReader) adjacency() Adjacency {
-	switch r.take(1)[0] {
-	case 1:
-		return AddRemove
-	case 2:
-		return ReplaceOne
-	case 3:
-		return ZeroOut
-	}
-	r.failed = true
-	return ""
-}
+// adjacencies lists the adjacencies. In the encoding, an adjacency is its index in this list.
+var adjacencies = [...]Adjacency{1: AddRemove, 2: ReplaceOne, 3: ZeroOut}
 
-func adjacencyCode(a Adjacency) byte {
-	switch a {
-	case AddRemove:
-		return 1
-	case ReplaceOne:
-		return 2
-	case ZeroOut:
-		return 3
+func (r *eventReader) adjacency() Adjacency {
+	code := int(r.take(1)[0])
+	if code == 0 || code >= len(adjacencies) {
+		r.failed = true
+		return ""
 	}
-	return 0 // unreachable: every event that can be accounted has one of the three adjacencies
+	return adjacencies[code]
 }
 
 func (r *eventReader) event(depth int) Event {

@@ -188,16 +188,10 @@ func addUp(a, b float64) float64 {
 	return sum
 }
 
-// Unit returns the unit of [Filter.Spent], [Filter.Left] and [Filter.Budget].
-func (f *Filter) Unit() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.unit()
-}
-
 const divergenceUnit = "max divergence to the exact Gaussian"
 
-func (s *filterState) unit() string {
+// Unit returns the unit of [Filter.Spent], [Filter.Left] and [Filter.Budget].
+func (s *filterState) Unit() string {
 	if s.kind == renyiFilter {
 		return fmt.Sprintf("Rényi divergence at order %g", s.order)
 	}
@@ -205,11 +199,7 @@ func (s *filterState) unit() string {
 }
 
 // Budget returns the whole budget, in [Filter.Unit].
-func (f *Filter) Budget() float64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.budget.main
-}
+func (f *Filter) Budget() float64 { return f.budget.main }
 
 // Spent returns the sum of the costs so far, rounded up, in [Filter.Unit].
 func (f *Filter) Spent() float64 {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,12 +27,17 @@ func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []
 	return []*Filter{g, r}
 }
 
+// drawTarget draws a target. log ε is between low and high, and log δ between least and −1.
+func drawTarget(t *rapid.T, low, high, least float64) Target {
+	return Target{
+		Epsilon: math.Exp(rapid.Float64Range(low, high).Draw(t, "log epsilon")),
+		Delta:   math.Exp(rapid.Float64Range(least, -1).Draw(t, "log delta")),
+	}
+}
+
 // drawFilter draws a new Gaussian or Rényi filter, under ZeroOut.
 func drawFilter(t *rapid.T) *Filter {
-	target := Target{
-		Epsilon: math.Exp(rapid.Float64Range(-3, 4).Draw(t, "log epsilon")),
-		Delta:   math.Exp(rapid.Float64Range(-40, -1).Draw(t, "log delta")),
-	}
+	target := drawTarget(t, -3, 4, -40)
 	var f *Filter
 	var err error
 	if rapid.Bool().Draw(t, "gaussian") {
@@ -63,10 +69,7 @@ func drawEvent(t *rapid.T) Event {
 // target, and must come close to it.
 func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		target := Target{
-			Epsilon: math.Exp(rapid.Float64Range(-5, 4).Draw(t, "log epsilon")),
-			Delta:   math.Exp(rapid.Float64Range(-40, -1).Draw(t, "log delta")),
-		}
+		target := drawTarget(t, -5, 4, -40)
 		f, err := NewGaussianFilter(target, ZeroOut)
 		if err != nil {
 			t.Fatal(err)
@@ -88,15 +91,7 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 			}
 			admitted = append(admitted, fill)
 		}
-		p, err := Account(admitted)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := p.Epsilon(target.Delta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := b.Upper
+		got := epsilonOf(t, admitted, target.Delta).Upper
 		if got > target.Epsilon {
 			t.Fatalf("the admitted releases cost ε = %.17g, above the target %.17g", got, target.Epsilon)
 		}
@@ -125,10 +120,8 @@ func TestRenyiFilterMeetsTarget(t *testing.T) {
 		if got := f.Epsilon(); got > testTarget.Epsilon {
 			t.Errorf("order %g: ε = %g, above the target", order, got)
 		}
-		if p, err := Account(Repeated{e, n}); err != nil {
-			t.Error(err)
-		} else if got, _ := p.Epsilon(testTarget.Delta); got.Upper > testTarget.Epsilon {
-			t.Errorf("order %g: %d releases cost ε = %g, above the target", order, n, got.Upper)
+		if got := epsilonOf(t, Repeated{e, n}, testTarget.Delta).Upper; got > testTarget.Epsilon {
+			t.Errorf("order %g: %d releases cost ε = %g, above the target", order, n, got)
 		}
 		// At the best order, a Rényi filter admits at least 70 % of the releases that the target
 		// allows.
@@ -319,25 +312,20 @@ func TestFilterRace(t *testing.T) {
 		}
 		f.spent.main = f.budget.main - 1.5*cost.main
 		var wait sync.WaitGroup
-		won := make(chan bool, 64)
-		for range cap(won) {
+		var winners atomic.Int64
+		for range 64 {
 			wait.Go(func() {
-				won <- f.Charge(e) == nil
+				if f.Charge(e) == nil {
+					winners.Add(1)
+				}
 				if f.Spent()+f.Left() > f.Budget()*(1+0x1p-50) || f.Epsilon() < 0 {
 					t.Error("inconsistent state seen")
 				}
 			})
 		}
 		wait.Wait()
-		close(won)
-		winners := 0
-		for w := range won {
-			if w {
-				winners++
-			}
-		}
-		if winners != 1 {
-			t.Errorf("%d charges of %g were admitted to %g", winners, cost.main, 1.5*cost.main)
+		if n := winners.Load(); n != 1 {
+			t.Errorf("%d charges of %g were admitted to %g", n, cost.main, 1.5*cost.main)
 		}
 	}
 }

@@ -55,15 +55,7 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 // GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, for ε ≥ 0 and 0
 // < δ < 1. It rounds down, so that [GaussianDelta] of the result does not exceed δ.
 func GaussianMu(epsilon, delta float64) float64 {
-	low, high := 0.0, 1.0
-	for GaussianDelta(high, epsilon) <= delta {
-		low, high = high, 2*high
-		if math.IsInf(high, 0) {
-			return low
-		}
-	}
-	low, _ = bisect(low, high, func(mu float64) bool { return GaussianDelta(mu, epsilon) > delta })
-	return low
+	return largest(func(mu float64) bool { return !(GaussianDelta(mu, epsilon) <= delta) })
 }
 
 // bisect narrows [low, high] to two neighbouring float64 numbers, such that holds is false at the

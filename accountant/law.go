@@ -85,18 +85,18 @@ func (l law) single(epsilon float64) float64 {
 		}
 	}
 	for _, p := range l.parts {
+		smooth, _ := p.scale(0)
 		lo, hi := max(p.lo, p.at(epsilon)), p.hi
 		if math.IsInf(lo, -1) {
 			lo, _ = p.reach(0)
 		}
 		if math.IsInf(hi, 1) {
 			_, end := p.reach(0)
-			hi = max(end, lo) + 2*span*first(p.scale(0))
+			hi = max(end, lo) + 2*span*smooth
 		}
 		if lo >= hi {
 			continue
 		}
-		smooth, _ := p.scale(0)
 		panels := math.Ceil((hi - lo) / (smooth / 2))
 		width := (hi - lo) / panels
 		for k := range int(panels) {
@@ -112,8 +112,6 @@ func (l law) single(epsilon float64) float64 {
 	}
 	return sum
 }
-
-func first(a, _ float64) float64 { return a }
 
 // singleError bounds the relative error of [law.single]. The error is this large because p and
 // e^ε·q nearly cancel where the loss is near ε.

@@ -224,9 +224,9 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns the arguments of the classical theorems: μ of one step without sampling, the
-// sampling rate, and the number of steps. It returns an error if there are different kinds of
-// steps, or if the theorems do not apply to the steps.
+// sampledAlike returns the parameters of a composition of equal steps: μ of one step without
+// sampling, the sampling rate, and the number of steps. It returns an error if there are different
+// kinds of steps, or if the classical theorems do not apply to the steps.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing
@@ -251,32 +251,37 @@ func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	return 0, 0, 0, errNothing
 }
 
+// amplified returns the arguments of the classical theorems: the ε of one sampled step, and the
+// number of steps. delta is the sum of the δ of all steps.
+func (p Profile) amplified(delta float64) (epsilon, times float64, err error) {
+	mu, rate, times, err := p.sampledAlike()
+	if err != nil {
+		return 0, 0, err
+	}
+	inner := delta / (times * rate)
+	if inner >= 1 {
+		return 0, 0, errNothing
+	}
+	epsilon, _ = Amplify(GaussianEpsilon(mu, inner), inner, rate)
+	return epsilon, times, nil
+}
+
 // advancedEpsilon returns ε(δ) computed by advanced composition (see [AdvancedComposition]). Half
 // of δ goes to the δ of the steps, and half to the δ′ of the composition.
 func (p Profile) advancedEpsilon(delta float64) (float64, error) {
-	mu, rate, times, err := p.sampledAlike()
+	epsilon, times, err := p.amplified(delta / 2)
 	if err != nil {
 		return 0, err
 	}
-	inner := delta / (2 * times * rate)
-	if inner >= 1 {
-		return 0, errNothing
-	}
-	epsilon, _ := Amplify(GaussianEpsilon(mu, inner), inner, rate)
 	total, _ := AdvancedComposition(epsilon, delta/(2*times), int(times), delta/2)
 	return total, nil
 }
 
 func (p Profile) basicEpsilon(delta float64) (float64, error) {
-	mu, rate, times, err := p.sampledAlike()
+	epsilon, times, err := p.amplified(delta)
 	if err != nil {
 		return 0, err
 	}
-	inner := delta / (times * rate)
-	if inner >= 1 {
-		return 0, errNothing
-	}
-	epsilon, _ := Amplify(GaussianEpsilon(mu, inner), inner, rate)
 	total, _ := BasicComposition(epsilon, delta/times, int(times))
 	return total, nil
 }

@@ -18,18 +18,10 @@ func TestOutcomesOfRandomisedResponse(t *testing.T) {
 		compose := func(e Event) Event {
 			return Composed{Repeated{e, times}, Gaussian{Sigma: 4, Sensitivity: 1, Adjacency: AddRemove}}
 		}
-		a, err := Account(compose(own))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := Account(compose(Approximate{Epsilon: epsilon, Adjacency: AddRemove}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, errA := a.Epsilon(1e-5)
-		want, errB := b.Epsilon(1e-5)
-		if errA != nil || errB != nil || math.Abs(got.Upper-want.Upper) > 1e-4 {
-			t.Errorf("%d times: ε = %v, %v, not %v, %v", times, got, errA, want, errB)
+		got := epsilonOf(t, compose(own), 1e-5)
+		want := epsilonOf(t, compose(Approximate{Epsilon: epsilon, Adjacency: AddRemove}), 1e-5)
+		if math.Abs(got.Upper-want.Upper) > 1e-4 {
+			t.Errorf("%d times: ε = %v, not %v", times, got, want)
 		}
 	}
 	if _, err := MarshalEvent(own); err == nil {
@@ -45,10 +37,6 @@ func TestOutcomesOfBothOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Account(Repeated{own, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
 	const epsilon = .4
 	exact := func(p, q []float64) (delta float64) {
 		for k := range 8 {
@@ -61,7 +49,7 @@ func TestOutcomesOfBothOrders(t *testing.T) {
 		return delta
 	}
 	want := max(exact(p, q), exact(q, p))
-	if got, err := a.Delta(epsilon); err != nil || got.Upper < want || got.Upper > want*(1+1e-3) {
+	if got, err := account(t, Repeated{own, 3}).Delta(epsilon); err != nil || got.Upper < want || got.Upper > want*(1+1e-3) {
 		t.Errorf("δ = %v, %v, exact is %g", got, err, want)
 	}
 }

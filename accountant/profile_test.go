@@ -6,15 +6,6 @@ import (
 	"testing"
 )
 
-func account(t *testing.T, e Event) Profile {
-	t.Helper()
-	p, err := Account(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // The test checks that Gaussian releases compose to one Gaussian release with μ² = Σμ²
 // (corollary 3.3 of Dong, Roth, Su 2022).
 func TestComposition(t *testing.T) {

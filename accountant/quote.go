@@ -23,7 +23,7 @@ func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 		divergence: addUp(s.spent.divergence, cost.divergence),
 	}
 	if spent.main > s.budget.main {
-		return spent, cost, newBudgetError(s.unit(), cost.main, s.spent.main, s.budget.main)
+		return spent, cost, newBudgetError(s.Unit(), cost.main, s.spent.main, s.budget.main)
 	}
 	if spent.divergence > s.budget.divergence {
 		return spent, cost, newBudgetError(divergenceUnit, cost.divergence, s.spent.divergence, s.budget.divergence)

@@ -80,24 +80,12 @@ func TestPermutationOfDPSEP(t *testing.T) {
 // method, 89 with Rényi divergences of any order, 77 with the moments accountant, which uses orders
 // up to 33, and 25 under replace-one.
 func TestRoundsOfTheReport(t *testing.T) {
-	target := Target{10, 1e-5}
-	rounds := func(epsilon func(Profile) float64, a Adjacency) int {
-		n := 0
-		for {
-			p := account(t, Repeated{Gaussian{a.Factor(), 5, a}, n + 1})
-			if epsilon(p) > target.Epsilon {
-				return n
+	ok := must(t)
+	rounds := func(m Method, a Adjacency) int {
+		for n := 1; ; n++ {
+			if ok(account(t, Repeated{Gaussian{a.Factor(), 5, a}, n}).EpsilonBy(m, 1e-5)).Upper > 10 {
+				return n - 1
 			}
-			n++
-		}
-	}
-	by := func(m Method) func(Profile) float64 {
-		return func(p Profile) float64 {
-			b, err := p.EpsilonBy(m, target.Delta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return b.Upper
 		}
 	}
 	for _, c := range []struct {
@@ -105,7 +93,7 @@ func TestRoundsOfTheReport(t *testing.T) {
 		adjacency Adjacency
 		want      int
 	}{{Exact, ZeroOut, 100}, {RenyiDP, ZeroOut, 89}, {Moments, ZeroOut, 77}, {Exact, ReplaceOne, 25}} {
-		if got := rounds(by(c.method), c.adjacency); got != c.want {
+		if got := rounds(c.method, c.adjacency); got != c.want {
 			t.Errorf("%s, %s: %d rounds, want %d", c.method, c.adjacency, got, c.want)
 		}
 	}

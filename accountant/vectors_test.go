@@ -100,14 +100,7 @@ func TestComposedGaussianVectors(t *testing.T) {
 	}
 	readVectors(t, "gaussian_composed_small_delta", &cases)
 	for _, c := range cases {
-		p, err := Account(Repeated{Gaussian{1, c.Sigma, AddRemove}, c.T})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := p.Epsilon(c.Delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := epsilonOf(t, Repeated{Gaussian{1, c.Sigma, AddRemove}, c.T}, c.Delta)
 		got := b.Upper
 		if r := relative(got, c.Epsilon); got < c.Epsilon || r > 1e-9 || b.Lower > c.Epsilon || b.Lower < c.Epsilon*(1-1e-9) {
 			t.Errorf("%s: epsilon = %.17g, want at least %.17g and no more than 1e-9 above (%.1e)", c.ID, got, c.Epsilon, r)
