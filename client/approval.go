@@ -82,15 +82,11 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Roster: seen, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// seenRoster returns the hash of the roster that the client has saved, or nil if it has not
-// received one. It returns an error if the roster contains a client that the policy does not allow.
+// seenRoster returns the hash of the roster that the client has received, or nil if there is none. It
+// returns an error if the roster contains a client that the policy does not allow.
 func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
-	known, err := c.has(m.Hash, rosterPart)
-	if err != nil || !known {
-		return nil, err
-	}
 	members, err := c.roster(m)
-	if err != nil {
+	if err != nil || members == nil {
 		return nil, err
 	}
 	hash := ledger.Hash(members.Hash())
@@ -103,9 +99,7 @@ func (c *Client) begun(m *Member, dataset string) bool {
 	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
-// approved returns the terms of the approval of this study. It returns a [*Refusal] if the client
-// has left the study, if there is no approval under the present policy, or if the policy does not
-// allow the coordinator.
+// approved returns the approved terms of this study, or a [*Refusal].
 func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err := c.leftAlready(m); err != nil {
 		return Terms{}, err
@@ -163,7 +157,6 @@ const (
 	Left      = "left"
 )
 
-// leftAlready returns an error if this client has left the study.
 func (c *Client) leftAlready(m *Member) error {
 	left, err := c.has(m.Hash, leftPart)
 	if err == nil && left {
@@ -183,11 +176,4 @@ func (c *Client) consent(m *Member) ([]byte, error) {
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil
-}
-
-// sorted returns a sorted copy of names.
-func sorted[S ~string](names []S) []S {
-	out := slices.Clone(names)
-	slices.Sort(out)
-	return out
 }

@@ -18,14 +18,12 @@ func (c *Client) note(m *Member, event string, level slog.Level, attrs ...slog.A
 	c.audit.Write(event, level, append([]slog.Attr{slog.String("study", m.Study.Name), slog.String("digest", m.Hash.String())}, attrs...)...)
 }
 
-// noteKeys writes the new keys of a party to the audit log.
 func (c *Client) noteKeys(m *Member, e roster.Entry) {
 	c.note(m, audit.Keys, slog.LevelWarn, slog.String("party", string(e.Name)), slog.String("fingerprint", e.Key.Fingerprint().String()))
 }
 
-// handshakes returns a function that records in the audit log an attempt to connect to an address,
-// and its outcome. It returns nil if there is no audit log. coordinator is the fingerprint of the
-// coordinator that is expected at the address.
+// handshakes returns a function that records attempts to connect in the audit log, or nil if there is
+// no audit log. coordinator is the fingerprint that is expected at the addresses.
 func (c *Client) handshakes(coordinator string) func(address string, err error) {
 	if c.audit == nil {
 		return nil
@@ -47,8 +45,7 @@ func (c *Client) handshakes(coordinator string) func(address string, err error) 
 	}
 }
 
-// noteEntry writes an entry of the transcript to the audit log if the entry begins, ends or aborts
-// the study, changes the roster, or states the verdict on a plan.
+// noteEntry writes an entry that changes the state of the study or the roster to the audit log.
 func (a *participant) noteEntry(e transcript.Entry, before session.History) {
 	c, m, now := a.client, a.member, a.history()
 	switch {

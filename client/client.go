@@ -77,8 +77,7 @@ func (c *Client) Close() error { return c.store.Close() }
 // Store returns the ledger.
 func (c *Client) Store() *ledger.Store { return c.store }
 
-// These are the names under which the store keeps the state of a study. Each name stands for one
-// value.
+// Names of the values in the state of a study.
 const (
 	documentPart   = "document"   // the study document, byte for byte
 	membershipPart = "membership" // client name, certificate and roster entry that the client received when it joined
@@ -88,12 +87,10 @@ const (
 	positionPart   = "position"   // position of the client in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
 	sumsPart       = "sums"       // state of the secure sums, including the keys that this client shares with each other client
-	// message with this client's keys for the secure sums, which the other clients receive
-	keysPart = "keys"
-	wordPart = "word" // this client's confirmation or share for the open plan of a study with secure sums
-	leftPart = "left" // reason why the client left the study
-	// reason why this copy of the state must not be used any more; all studies share this value
-	haltPart = "halt"
+	keysPart       = "keys"       // message with this client's keys for the secure sums
+	wordPart       = "word"       // this client's confirmation or share for the open plan of a study with secure sums
+	leftPart       = "left"       // reason why the client left the study
+	haltPart       = "halt"       // reason why this copy of the state must not be used any more; all studies share this value
 )
 
 // membership is the saved result of joining a study.
@@ -189,8 +186,7 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, c.loadMember(m)
 }
 
-// loadMember prepares m for use after its embedded membership was read: it parses the roster
-// entries and loads the keys of the study. It destroys keys that are no longer used.
+// loadMember parses the roster entries of m, loads its keys, and destroys keys no longer used.
 func (c *Client) loadMember(m *Member) error {
 	first, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err == nil {
@@ -248,8 +244,7 @@ func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
 	return b, err
 }
 
-// get reads one JSON value of a study's state into v. It returns an error if the value is
-// missing.
+// get reads one JSON value of a study's state into v. It is an error if the value is missing.
 func (c *Client) get(of ledger.Hash, part string, v any) error {
 	b, err := c.part(of, part)
 	if err != nil {
@@ -265,13 +260,11 @@ func (c *Client) damaged(problem string) error {
 	return &ledger.Damaged{Path: filepath.Join(c.dir, ledger.File), Problem: problem}
 }
 
-// has reports whether a study's state contains the named value.
 func (c *Client) has(of ledger.Hash, part string) (bool, error) {
 	_, ok, err := c.store.Part(of, part)
 	return ok, err
 }
 
-// put saves one value of a study's state as JSON.
 func (c *Client) put(of ledger.Hash, part string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -13,14 +13,9 @@ import (
 	"fedpvi/transport"
 )
 
-// checkAnswers removes the clients' signatures from the body of an outcome and checks them. It
-// returns the remaining part, which the state machine of the study processes. If the study has no
-// commitments, or if the entry is a plan, it returns the body unchanged. Releases that are too long
-// for the outcome are fetched one by one and added up.
-//
-// checkAnswers also looks up the ledger entry that this client named when it signed its own
-// release. If the ledger lacks this entry, the state directory was restored from an earlier copy,
-// and checkAnswers returns an error.
+// checkAnswers checks the clients' signatures in the body of an outcome, and returns the rest of the
+// body, which the state machine of the study processes. It returns all other bodies unchanged.
+// Releases that are too long for the outcome are fetched one by one and added up.
 func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil
@@ -69,9 +64,7 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 	return answered.Outcome, nil
 }
 
-// fetch returns a function that fetches the releases of a plan from the coordinator. If the
-// coordinator does not deliver a release, the outcome cannot be checked, and the function returns a
-// Refusal.
+// fetch returns a function that fetches the releases of a plan from the coordinator.
 func (a *participant) fetch(ctx context.Context, link Link, plan uint64) pvi.Fetch {
 	return func(of pvi.ClientID, hash pvi.Digest, size int64, w io.Writer) error {
 		err := link.Release(ctx, plan, hash, size, w)

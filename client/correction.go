@@ -103,9 +103,7 @@ func (c *Client) undercharged(dataset string, of ledger.Hash, charged accountant
 	}
 	unknown := 1
 	for _, of := range whole {
-		// An outsider knows no noise share, so the number of unknown shares is largest for an
-		// outsider.
-		unknown = max(unknown, of.View.Shares)
+		unknown = max(unknown, of.View.Shares) // largest for an outsider, who knows no noise share
 	}
 	missing := float64(unknown)/float64(strongest.View.Shares) - 1
 	const roundOff = 1 + 0x1p-40

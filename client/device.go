@@ -6,12 +6,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// useDevice selects a device that computes the private gradient steps of the site, if the run
-// allows a device and the device can compute these steps. If the user has not chosen a device,
-// useDevice selects one only if it is likely to be faster than the CPU. Without a device, the CPU
-// computes the steps, or useDevice returns an error if the user requires a device. In both cases
-// the CPU draws the batches, with the selection Exact of package dpmech. Before the site exists,
-// useDevice does nothing. The log contains no values that depend on records.
+// useDevice selects a device for the private gradient steps of the site. If the user has not chosen
+// one, it selects a device only if it is likely to be faster than the CPU. The CPU draws the batches
+// in any case, with the selection Exact of package dpmech. Before the site exists, useDevice does
+// nothing. The log contains no values that depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
@@ -30,16 +28,14 @@ func (a *participant) useDevice() error {
 		return a.withoutDevice(why)
 	}
 	d := a.devices[0]
-	err := a.site.OnDevice(solver.Accelerator{Device: d, Failed: a.withoutDevice})
-	if err != nil {
+	if err := a.site.OnDevice(solver.Accelerator{Device: d, Failed: a.withoutDevice}); err != nil {
 		return a.withoutDevice(err)
 	}
 	a.client.log.Info("a device computes", "device", d.Name())
 	return nil
 }
 
-// withoutDevice logs the reason why the CPU computes the steps. If the user requires a device,
-// withoutDevice returns an error.
+// withoutDevice logs why the CPU computes the steps. It is an error if the user requires a device.
 func (a *participant) withoutDevice(why error) error {
 	if a.wanted.Demanded() {
 		return &UsageError{why}

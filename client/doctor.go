@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"fedpvi/crypto/keyfile"
@@ -78,7 +79,6 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	return all
 }
 
-// examineIdentity checks the files of all identities of this client.
 func (c *Client) examineIdentity() Finding {
 	f, err := c.Fingerprint()
 	if err != nil {
@@ -87,9 +87,7 @@ func (c *Client) examineIdentity() Finding {
 	return passed("identity", "fingerprint %s", f)
 }
 
-// examineKeys reports whether the key files are protected. Unprotected key files pass the check,
-// because the disk may be encrypted. The check fails if the files cannot be listed, or if some are
-// protected and others are not.
+// examineKeys lets unprotected key files pass, because the disk may be encrypted.
 func (c *Client) examineKeys() Finding {
 	const check = "keys"
 	l, err := keyfile.List(c.dir)
@@ -103,7 +101,6 @@ func (c *Client) examineKeys() Finding {
 	return passed(check, "%s", found)
 }
 
-// examineDisk checks that a file can be written to the state directory and synced to disk.
 func (c *Client) examineDisk() Finding {
 	const check = "disk"
 	fix := "free space on the disk of " + c.dir + ", or check its file system"
@@ -120,7 +117,6 @@ func (c *Client) examineDisk() Finding {
 	return passed(check, "64 KiB written and synced in %s", time.Since(began).Round(100*time.Microsecond))
 }
 
-// examineStudy checks the approval of a study, the budget of its data set, and the certificate.
 func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	var all []Finding
 	if t, err := c.approved(m, p); err != nil {
@@ -139,8 +135,7 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	return all
 }
 
-// examineHours compares the time for which the study occupies this machine with the limit in the
-// policy. The check reads no records.
+// examineHours reads no records.
 func (c *Client) examineHours(m *Member, p *Policy) Finding {
 	const check = "computing time"
 	r, err := c.Review(m, p, "")
@@ -153,9 +148,7 @@ func (c *Client) examineHours(m *Member, p *Policy) Finding {
 	return passed(check, "%s", r.Takes.InWords())
 }
 
-// examineLink connects to the coordinator. The connection fails if the name of the coordinator
-// cannot be resolved, the network or TLS fails, or the coordinator's key is not the pinned key.
-// examineLink then compares the coordinator's record of this client with the ledger.
+// examineLink also compares the coordinator's record of this client with the ledger.
 func (c *Client) examineLink(ctx context.Context, m *Member, connect func(context.Context, *Member) (Link, func() error, error)) []Finding {
 	link, closed, err := connect(ctx, m)
 	if err != nil {
@@ -168,11 +161,8 @@ func (c *Client) examineLink(ctx context.Context, m *Member, connect func(contex
 		return append(all, failed("standing", err, "ask the coordinator's people"))
 	}
 	a := &participant{client: c, member: m}
-	if ok, err := c.has(m.Hash, positionPart); err == nil && ok {
-		err = c.get(m.Hash, positionPart, &a.at)
-		if err != nil {
-			return append(all, failed("standing", err, "restore the newest state directory"))
-		}
+	if a.at, _, err = c.position(m.Hash); err != nil {
+		return append(all, failed("standing", err, "restore the newest state directory"))
 	}
 	if err := a.witness(standing); err != nil {
 		return append(all, failed("standing", err, "replace this state directory by the newest one"))
@@ -186,10 +176,5 @@ func (c *Client) examineLink(ctx context.Context, m *Member, connect func(contex
 
 // Healthy reports whether every check passed.
 func Healthy(all []Finding) bool {
-	for _, f := range all {
-		if !f.OK {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(f Finding) bool { return !f.OK })
 }

@@ -20,9 +20,8 @@ type Ending struct {
 	Result  []byte `json:"result,omitempty"` // the posterior as JSON
 }
 
-// end checks the last entry of the transcript and returns the client's own result. The
-// coordinator's result must have the same λ as this result, and the ledger must contain the entries
-// that the receipts of this client name.
+// end checks the last entry of the transcript and returns the client's own result. The coordinator's
+// λ must be the same, and the ledger must contain the entries in the receipts of this client.
 func (a *participant) end(body []byte) (*Ending, error) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -52,10 +51,9 @@ func (a *participant) end(body []byte) (*Ending, error) {
 	return &Ending{Result: own}, nil
 }
 
-// sameNumbers returns an error unless the stated result has the same protocol and λ as the client's
-// own result. λ is the same on every machine. Standard deviations and other numbers computed from λ
-// can be rounded differently on another machine, so sameNumbers does not compare them. The data
-// holder receives the numbers that this client computed.
+// sameNumbers returns an error unless the stated result has the protocol and λ of the client's own
+// result. λ is the same on every machine. Numbers computed from λ can be rounded differently, so
+// sameNumbers does not compare them. The data holder receives the numbers that this client computed.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`
@@ -75,8 +73,7 @@ func aborted(body []byte) (*Ending, error) {
 	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
 }
 
-// excluded processes an entry by which the coordinator excludes a client from the rest of the
-// study. If the entry excludes this client, excluded returns an error that stops the client.
+// excluded processes an entry that excludes a client. If it is this client, it stops.
 func (a *participant) excluded(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	switch {

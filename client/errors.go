@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
@@ -120,15 +121,10 @@ func as[E error](err error) bool {
 
 // isForged reports whether err means that an entry of the transcript or its signature is invalid.
 func isForged(err error) bool {
-	for _, e := range []error{
+	return slices.ContainsFunc([]error{
 		roster.ErrForm, roster.ErrConsent, roster.ErrParty, roster.ErrChange,
 		transcript.ErrOrder, transcript.ErrKind, transcript.ErrOver, transcript.ErrBody, transcript.ErrRoster, transcript.ErrForm,
 		signed.ErrForm, signed.ErrVersion, signed.ErrDomain, signed.ErrSender, signed.ErrSignature,
 		signed.ErrStudy, signed.ErrProtocol, signed.ErrRound, signed.ErrModel, signed.ErrRoster,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	}, func(e error) bool { return errors.Is(err, e) })
 }

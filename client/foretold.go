@@ -31,9 +31,7 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 	return a.follow(ctx, link, item)
 }
 
-// foretell computes the body of the next entry from earlier entries. The entry is a plan, or the
-// outcome of a plan whose sum the clients have opened. If foretell cannot compute the body, it
-// returns nil.
+// foretell computes the body of the next entry from earlier entries, or returns nil if it cannot.
 func (a *participant) foretell(envelope []byte) []byte {
 	e, err := transcript.Claims(envelope)
 	if err != nil || !e.Kind.Outcome() {

@@ -56,8 +56,7 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet limits the displayed daemons to the members of the roster, except this client. If the client
-// does not know the roster yet, meet does nothing.
+// meet limits the displayed daemons to the other members of the roster, if it is known.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -70,9 +69,8 @@ func (g *gossip) meet(a *participant) {
 	g.parties.Store(&names)
 }
 
-// join starts the gossip of this daemon and contacts the coordinator, if the coordinator takes part
-// in gossip. join does not wait for an answer. If the coordinator cannot be reached, the study
-// continues without gossip.
+// join contacts the coordinator, if the coordinator takes part in gossip. It does not wait for an
+// answer. If the coordinator cannot be reached, the study continues without gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {
 		return

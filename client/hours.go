@@ -62,8 +62,7 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	return d
 }
 
-// allowsHours returns a Refusal if the estimate exceeds the computing time that the policy allows.
-// It also returns a Refusal if the policy has a limit and there is no estimate.
+// allowsHours returns a Refusal if the policy has a limit and the estimate exceeds it or is missing.
 func (p *Policy) allowsHours(d Duration) error {
 	switch {
 	case p.MaxHours == 0:
@@ -76,8 +75,7 @@ func (p *Policy) allowsHours(d Duration) error {
 	return nil
 }
 
-// mayTake returns an error if a study takes longer than the policy allows (see allowsHours). It
-// estimates the computing time only if the policy has a limit.
+// mayTake estimates the computing time only if the policy has a limit. See allowsHours.
 func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) error {
 	if p.MaxHours == 0 {
 		return nil
@@ -101,8 +99,7 @@ type rehearsal struct {
 	clock   func() time.Time
 }
 
-// A task is a kind of computation: answering an entry of the given kind, or processing such an
-// entry.
+// A task is to answer or to process an entry of the given kind.
 type task struct {
 	kind   session.Kind
 	answer bool
@@ -159,8 +156,7 @@ func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	return p[1].total.Hours()/float64(p[1].count) + each*float64(records-r.records[1])
 }
 
-// phase returns the computing time of a phase in hours, for a client with the given number of
-// records.
+// phase returns the computing time of a phase in hours.
 func (r *rehearsal) phase(plan, outcome session.Kind, plans, answers, records int) float64 {
 	return float64(answers)*r.hours(plan, true, records) + float64(plans)*(r.hours(plan, false, records)+r.hours(outcome, false, records))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -81,8 +80,7 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	return m, wrotePolicy, nil
 }
 
-// keysToJoin returns the keys with which the client joins a study. If the client has already joined
-// the study, keysToJoin returns the client's existing keys and roster entry.
+// keysToJoin returns new keys, or the keys and the roster entry of a study that the client has joined.
 func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
 	joined, err := c.has(of, membershipPart)
 	if err != nil || !joined {
@@ -96,7 +94,6 @@ func (c *Client) keysToJoin(of ledger.Hash) (keys, *roster.Entry, error) {
 	return m.keys, &m.own, nil
 }
 
-// admitted checks the coordinator's answer to a join, and saves the answer.
 func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, own roster.Entry, party channel.Party) error {
 	if sha256.Sum256(a.Study) != i.Study {
 		return &Refusal{"the coordinator sent a different study from the one in the invitation: ask the sender of the invitation"}
@@ -116,8 +113,10 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 	if _, err := study.Parse("study.toml", a.Study); err != nil {
 		return &Refusal{"the study cannot be read: " + err.Error()}
 	}
-	if before, ok, err := c.store.Part(i.Study, membershipPart); err != nil || ok {
-		return errors.Join(err, c.joinedAgain(i.Study, before, a))
+	if joined, err := c.has(i.Study, membershipPart); err != nil {
+		return err
+	} else if joined {
+		return c.joinedAgain(i.Study, a)
 	}
 	joined := membership{
 		Name: i.Name, Coordinator: i.Coordinator, Entry: a.Coordinator, Addresses: i.Addresses,
@@ -130,13 +129,9 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 	return c.store.Save(ledger.Change{Study: i.Study, Parts: map[string][]byte{documentPart: a.Study, membershipPart: b}})
 }
 
-// joinedAgain saves the new certificate of a study that the client had already joined. before is
-// the client's saved membership, or nil if the client had not joined. A client is allowed to redeem
-// the same invitation again, or another invitation from the same coordinator.
-func (c *Client) joinedAgain(of ledger.Hash, before []byte, a transport.Admission) error {
-	if before == nil {
-		return nil
-	}
+// joinedAgain saves the new certificate of a study that the client had already joined. A client is
+// allowed to redeem the same invitation again, or another invitation from the same coordinator.
+func (c *Client) joinedAgain(of ledger.Hash, a transport.Admission) error {
 	var m membership
 	if err := c.get(of, membershipPart, &m); err != nil {
 		return err

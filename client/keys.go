@@ -32,7 +32,6 @@ const (
 	sealingKeyFile = "sealing.key"
 )
 
-// keyFolder returns the folder with the keys of a study.
 func (c *Client) keyFolder(of ledger.Hash) string {
 	return filepath.Join(c.dir, "studies", of.String()[:16])
 }
@@ -122,9 +121,8 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find reads the versions of a key file, oldest first, until it finds a key for which has returns
-// true. It returns the path of this version and the key. If there is no such version, find returns
-// zero values.
+// find returns the oldest version of a key file for whose key has returns true. If there is none, it
+// returns zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
@@ -190,8 +188,7 @@ func (c *Client) destroyAll(path string, except ...string) error {
 	return durable.Layer{}.SyncDir(filepath.Dir(path))
 }
 
-// makeKeys makes new keys for a study. It returns the renewal, a signed message that replaces this
-// client's roster entry with one that contains the new keys.
+// makeKeys makes new keys for a study, and the renewal that puts them into the roster.
 func (c *Client) makeKeys(m *Member) (roster.Renewal, error) {
 	var k keys
 	var err error
@@ -220,8 +217,7 @@ func newVersion[K any](l *keyfile.Lock, path string, create func(*keyfile.Lock, 
 	return create(l, path)
 }
 
-// entries returns the present roster entry of this client. If the client has made new keys that are
-// not valid yet, the result also contains the roster entry with these keys.
+// entries returns the roster entries of this client, present and next.
 func (m *Member) entries() []roster.Entry {
 	if m.next == nil {
 		return []roster.Entry{m.own}
@@ -238,8 +234,7 @@ func (m *Member) newest() keys {
 	return m.keys
 }
 
-// promote makes the new keys valid if the roster entry e contains them. e is the present entry of
-// this client in the roster. If this client has not made this entry, promote returns a Refusal.
+// promote makes the new keys valid if e, the present entry of this client in the roster, has them.
 func (m *Member) promote(e roster.Entry) error {
 	switch {
 	case bytes.Equal(e.Bytes(), m.own.Bytes()):

@@ -52,7 +52,6 @@ func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string,
 	return nil, errors.Join(errs...)
 }
 
-// dialOne connects to one address, through its proxy if there is one.
 func (n Network) dialOne(ctx context.Context, address string, config transport.Config) (*transport.Client, error) {
 	config.Address = address
 	if n.Proxy != nil {
@@ -85,8 +84,7 @@ func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Cli
 	return c.dial(ctx, m, n)
 }
 
-// errStale means that the certificate of this client cannot be used, usually because it has
-// expired.
+// errStale is usually the error for a certificate that has expired.
 var errStale = errors.New("the certificate of this client cannot be used")
 
 func (c *Client) dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
@@ -106,19 +104,15 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.newest().tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the pinned TLS key of the coordinator, and true, if p is the coordinator of the
-// study. For any other party the second result is false, because a client connects only to the
-// coordinator.
+// pins returns the pinned TLS key of the coordinator. A client connects to no other party.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	hub := m.coordinator()
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == hub.Name
 	return hub.Pin, ok
 }
 
-// maxEntry returns an upper bound on the size of an entry's body in bytes. The body is one of
-// these: a roster; the numbers of a plan or an outcome, with the releases and signatures of an
-// outcome; the shares of an opening; or the posterior in JSON, with two covariances and the
-// receipts.
+// maxEntry returns an upper bound on the size in bytes of an entry's body: a roster, a plan, an
+// outcome, an opening, or the posterior in JSON, with two covariances and the receipts.
 func (m *Member) maxEntry() int64 {
 	const perNumber, perWord, perReceipt, room = 32, 8, 256, 1 << 20
 	size := int64(roster.MaxSize) + room
@@ -138,9 +132,8 @@ func (m *Member) maxEntry() int64 {
 	return min(size, transcript.MaxBody)
 }
 
-// pretended returns made-up client names for a study whose roster is not known yet. The number of
-// names is the smallest number of clients with which the study can begin, or fewest if fewest is
-// larger.
+// pretended returns made-up client names for a study whose roster is not known yet: the fewest with
+// which the study can begin, or fewest if that is larger.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fedpvi/client/ledger"
@@ -51,20 +52,18 @@ type participant struct {
 // position is the saved progress of a participant in the transcript.
 type position struct {
 	transcript.Position
-	Records ledger.Hash `json:"records"` // hash of the file of records at the start of the study
-	Plan    uint64      `json:"plan"`    // number of the last plan for this client
-	Model   [32]byte    `json:"model"`   // model hash of plan number Plan
-	Asks    [2]int      `json:"asks"`    // number of plans published so far, and number of plans in the whole study
-	Ended   *Ending     `json:"ended,omitempty"`
-	// reasons why charged answers were not accepted, keyed by plan number
-	Missed map[uint64]string `json:"missed,omitempty"`
-	Failed int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
+	Records ledger.Hash       `json:"records"` // hash of the file of records at the start of the study
+	Plan    uint64            `json:"plan"`    // number of the last plan for this client
+	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
+	Asks    [2]int            `json:"asks"`    // number of plans published so far, and number of plans in the whole study
+	Ended   *Ending           `json:"ended,omitempty"`
+	Missed  map[uint64]string `json:"missed,omitempty"` // reasons why charged answers were not accepted, keyed by plan number
+	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
 	// Open maps the number of each open plan to the model hash in the plan's entry. It is used only
 	// if clients commit to their answers.
 	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 
-// miss records the reason why a charged answer was not accepted.
 func (p *position) miss(ask uint64, why string) {
 	if p.Missed == nil {
 		p.Missed = map[uint64]string{}
@@ -72,16 +71,13 @@ func (p *position) miss(ask uint64, why string) {
 	p.Missed[ask] = why
 }
 
-// A saved is an envelope with its body, as stored on disk. The envelope contains either the first
-// entry of the transcript, which is the roster, or a message of this client.
+// A saved is the first entry of the transcript, or a message of this client, as stored on disk.
 type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
 }
 
-// newParticipant returns a participant that continues a study from its saved state. It returns a
-// [*Refusal] if the study is not approved, or if the file of records was charged to another data
-// set. It also returns an error if the study began with another file of records.
+// newParticipant returns a participant that continues a study from its saved state.
 func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
 	t, err := c.approved(m, p)
 	if err != nil {
@@ -103,7 +99,6 @@ func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, na
 	return a, a.restore()
 }
 
-// restore loads the saved state.
 func (a *participant) restore() error {
 	c, of := a.client, a.member.Hash
 	if err := c.get(of, positionPart, &a.at); err != nil {
@@ -120,11 +115,11 @@ func (a *participant) restore() error {
 	if err != nil {
 		return c.damaged("the roster: " + err.Error())
 	}
-	members, changed, err := c.version(a.member)
+	members, err := c.version(a.member)
 	if err != nil {
 		return err
 	}
-	if changed {
+	if members != nil {
 		chain = chain.With(members)
 	}
 	a.chain = chain.At(a.at.Position)
@@ -141,7 +136,6 @@ func (a *participant) restore() error {
 
 func (a *participant) id() pvi.ClientID { return pvi.ClientID(a.member.Name) }
 
-// clientsOf returns the clients of a roster.
 func clientsOf(r *roster.Roster) []pvi.ClientID {
 	var all []pvi.ClientID
 	for _, e := range r.Entries {
@@ -149,16 +143,14 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 			all = append(all, pvi.ClientID(e.Name))
 		}
 	}
-	return sorted(all)
+	slices.Sort(all)
+	return all
 }
 
-// next returns the number of the next entry.
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
-// witness compares the saved state with the coordinator's record of this client. It returns an error
-// if the coordinator has fewer entries than this client has processed. It also returns an error if
-// the coordinator's copy of this client's last message is from another client, or names a ledger
-// entry that this ledger lacks.
+// witness compares the saved state with the coordinator's record of this client: the number of
+// entries, and the ledger entry that the last message of this client named.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, but this client has followed %d: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -177,8 +169,7 @@ func (a *participant) witness(s transport.Standing) error {
 }
 
 // owns checks that the ledger contains the entry that an earlier message of this client named. If
-// the entry is missing, owns marks this copy of the state as unusable and returns a RolledBack.
-// message describes the earlier message in the text of the error.
+// not, owns marks this copy of the state as unusable and returns a RolledBack.
 func (c *Client) owns(sequence uint64, head ledger.Hash, message string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
@@ -249,7 +240,7 @@ func (a *participant) follow(ctx context.Context, link Link, item transport.Item
 	return e, a.client.destroyOld(a.member)
 }
 
-// keep adds to a change the values that must be saved or removed when the entry is processed.
+// keep adds to a change the values that an entry sets or removes.
 func (a *participant) keep(change *ledger.Change, e transcript.Entry, item transport.Item) (err error) {
 	switch {
 	case e.Kind == transcript.Roster:
@@ -273,9 +264,7 @@ func (a *participant) keep(change *ledger.Change, e transcript.Entry, item trans
 	return err
 }
 
-// begin processes the first entry of the transcript and creates the site. It checks that the
-// roster contains the keys of this client and of the coordinator, and that the rules match the
-// study. It also checks the terms and the budget for the clients in the roster.
+// begin checks the first entry of the transcript, which contains the roster, and creates the site.
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
@@ -325,9 +314,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 	return a.useDevice()
 }
 
-// otherTerms refuses a roster for which the terms of the study differ from the approved terms. It
-// saves the roster, so that a review shows the roster and an approval uses the terms for this
-// roster.
+// otherTerms refuses a roster for which the terms of the study differ from the approved terms.
 func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	why := fmt.Sprintf("with the clients of the roster, the study is charged against %q, but it was approved for %q: run client review, then client approve", t.View, a.terms.View)
 	if t.View == a.terms.View {
@@ -336,8 +323,7 @@ func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	return a.refuseRoster(why, members)
 }
 
-// fits returns an error if the whole study with these clients costs more than the remaining
-// budget of the data set.
+// fits returns an error if the whole study costs more than the remaining budget of the data set.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	whole, err := a.terms.whole(a.member.Study, clients)
 	if err != nil {
@@ -349,8 +335,7 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	return nil
 }
 
-// step processes a plan, an outcome, or one of the entries of the secure sum that come between the
-// two.
+// step processes a plan, an outcome, or an entry of the secure sum between the two.
 func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) error {
 	if a.site == nil {
 		return transcript.ErrKind
@@ -377,7 +362,6 @@ func (a *participant) step(ctx context.Context, link Link, e transcript.Entry, b
 	return nil
 }
 
-// change returns a ledger.Change with the current state of the participant.
 func (a *participant) change(settled uint64) (ledger.Change, error) {
 	at, err := json.Marshal(a.at)
 	if err != nil {
@@ -397,8 +381,7 @@ func (a *participant) change(settled uint64) (ledger.Change, error) {
 	return ledger.Change{Study: a.member.Hash, Parts: parts, Settled: settled}, nil
 }
 
-// pending returns the number of the plan that this client must answer next. ok is false if there is
-// no such plan.
+// pending returns the number of the plan that this client must answer next, if there is one.
 func (a *participant) pending() (ask uint64, ok bool) {
 	if a.site == nil {
 		return 0, false

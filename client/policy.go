@@ -98,7 +98,9 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 		root.Errorf("version", "version %d is not supported, only %d", v, policyVersion)
 	}
 	p := &Policy{Hash: sha256.Sum256(source), MinParticipants: defaultParticipants, Datasets: map[string]Dataset{}}
-	p.readCoordinators(root.Table("coordinators"))
+	coordinators := root.Table("coordinators")
+	p.TrustCoordinator, _ = coordinators.Bool("trust")
+	p.Coordinators = readFingerprints(coordinators, "allowed")
 	if programs, ok := root.Choice("programs", "allow", "refuse"); ok {
 		p.RefusePrograms = programs == "refuse"
 	}
@@ -137,16 +139,8 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	return p, nil
 }
 
-// defaultParticipants is the default minimum number of clients. With a single client there is no
-// federation.
+// defaultParticipants is the default minimum number of clients.
 const defaultParticipants = 2
-
-func (p *Policy) readCoordinators(t *document.Table) {
-	if trust, ok := t.Bool("trust"); ok {
-		p.TrustCoordinator = trust
-	}
-	p.Coordinators = readFingerprints(t, "allowed")
-}
 
 func readFingerprints(t *document.Table, key string) (all []identity.Fingerprint) {
 	texts, _ := t.Strings(key)
@@ -194,8 +188,7 @@ func readDataset(t *document.Table) Dataset {
 // Allows reports whether the policy lists the coordinator with the given fingerprint.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
 
-// strangers returns the clients of a roster that the policy does not recognise. The result does not
-// contain this client, whose name is own.
+// strangers returns the clients of a roster, other than own, that the policy does not recognise.
 func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []roster.Entry) {
 	for _, e := range members.Entries {
 		if e.Role == identity.Client && e.Name != own && !slices.Contains(p.Recognised, e.Key.Fingerprint()) {
@@ -205,12 +198,10 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 	return all
 }
 
-// fewestStrangers returns a lower bound on the number of strangers (see [Policy.strangers]) in a
-// roster with the given number of clients. It is reached if all recognised clients take part.
+// fewestStrangers returns the number of strangers if all recognised clients take part.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
-// dataset returns the data set with the given name. If the policy has only one data set, an empty
-// name selects it.
+// dataset returns a data set of the policy. An empty name selects the only one.
 func (p *Policy) dataset(name string) (string, Dataset, error) {
 	names := slices.Sorted(maps.Keys(p.Datasets))
 	if name == "" && len(names) == 1 {

@@ -66,8 +66,7 @@ func ReadNew(ctx context.Context, m *Member, data origin.Source) (records *shard
 	return records, report, err
 }
 
-// byColumn describes counts by column in words, such as " (x 3, y 1)". If there are no counts, it
-// returns "".
+// byColumn describes counts by column, such as " (x 3, y 1)". Without counts it returns "".
 func byColumn(counts map[string]int) string {
 	var parts []string
 	for _, column := range slices.Sorted(maps.Keys(counts)) {
@@ -79,9 +78,6 @@ func byColumn(counts map[string]int) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// examineData reads the file of records and reports how many records the study uses and leaves out.
-// The check fails if the file cannot be read, if no record is used, if the study has no rule for a
-// record, or if there are more records than federation.max_records.
 func (c *Client) examineData(ctx context.Context, m *Member, data origin.Source) Finding {
 	const check = "records"
 	_, report, _, err := c.Read(ctx, m, data)

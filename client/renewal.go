@@ -72,9 +72,8 @@ func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 	return nil
 }
 
-// comeBackTo renews the certificate over a connection that authenticates neither end. A client
-// needs this connection if its certificate has expired. It also needs this connection if the
-// coordinator's keys have changed while the client was not connected.
+// comeBackTo renews the certificate over a connection that authenticates neither end, because the
+// certificate has expired or the coordinator's keys have changed.
 func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err error) {
 	config := transport.Config{TLS: channel.Return(m.Hash, c.now), MaxEntry: maxStudy, Handshake: c.handshakes("not checked yet")}
 	line, err := n.dial(ctx, c.log, m.Addresses, config)
@@ -138,9 +137,8 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 	return send()
 }
 
-// learn checks all renewals of the coordinator's roster entry since the study was created, and
-// adds the renewals that are new to this client. If a renewal in all contradicts one that this
-// client knows, learn returns a Refusal.
+// learn checks all renewals of the coordinator's roster entry since the study was created, and adds
+// the new ones. A renewal that contradicts a known one is refused.
 func (m *Member) learn(all [][]byte) error {
 	for i, b := range all { // m.Entry already includes the renewals from the time before this client joined, so skip them
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
@@ -183,24 +181,19 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 // coordinator returns the newest roster entry of the coordinator that this client knows.
 func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
 
-// coordinatorOf searches the coordinator's roster entries for the one whose identity has the
-// fingerprint f. It returns this entry and the renewals after it. If this client knows no such
-// entry, coordinatorOf returns a Refusal.
+// coordinatorOf returns the roster entry of the coordinator whose identity has the fingerprint f, and
+// the renewals after it. If this client knows no such entry, it returns a Refusal.
 func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
 	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
 		return e, nil, err
 	}
-	for i := 0; e.Key.Fingerprint() != f; i++ {
-		if i == len(m.Renewals) {
+	for later = m.Renewals; e.Key.Fingerprint() != f; later = later[1:] {
+		if len(later) == 0 {
 			return e, nil, &Refusal{fmt.Sprintf("the identity %s is not one of the coordinator", f)}
 		}
-		if e, err = roster.Latest(m.Hash, e, m.Renewals[i:i+1]); err != nil {
+		if e, err = roster.Latest(m.Hash, e, later[:1]); err != nil {
 			return e, nil, err
 		}
-		later = m.Renewals[i+1:]
-	}
-	if later == nil {
-		later = m.Renewals
 	}
 	return e, later, nil
 }

@@ -89,7 +89,7 @@ func (c *Client) checked(m *Member) ([]string, error) {
 }
 
 // entries verifies the saved envelopes of the transcript. It returns their entries, and the
-// fingerprint of the coordinator in the first version of the roster.
+// coordinator's fingerprint in the first roster.
 func (c *Client) entries(m *Member) ([]transcript.Entry, identity.Fingerprint, error) {
 	x, err := c.Export(m)
 	if err != nil {

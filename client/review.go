@@ -147,22 +147,16 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	return r, c.judge(r, m, p, dataset, clients)
 }
 
-// clients returns the clients in the roster. If the client has not received the roster, known is
-// false and there are no clients.
+// clients returns the clients in the roster. known is false before the client receives the roster.
 func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
-	known, err = c.has(m.Hash, rosterPart)
-	if err != nil || !known {
-		return nil, false, err
-	}
 	members, err := c.roster(m)
-	if err != nil {
+	if err != nil || members == nil {
 		return nil, false, err
 	}
 	return clientsOf(members), true, nil
 }
 
-// findStrangers sets the field Strangers of the review if the study has secure aggregation. The
-// roster must be known.
+// findStrangers sets the field Strangers of the review. The roster must be known.
 func (c *Client) findStrangers(r *Review, m *Member, p *Policy) error {
 	if p == nil || m.Study.Federation.Aggregation != study.Secure {
 		return nil
@@ -233,9 +227,8 @@ func unitInWords(u study.Unit) string {
 	return string(u)
 }
 
-// judge sets the terms and the quote of the review. If the study cannot be approved, for example
-// because the policy or the budget forbids it, judge adds the first reason that it finds to the
-// field Problems.
+// judge sets the terms and the quote of the review, and the first reason that it finds why the study
+// cannot be approved.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {
@@ -286,8 +279,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	return nil
 }
 
-// judgeBegun sets the quote of a study that has already been charged. The quote contains the cost
-// so far and the remaining budget.
+// judgeBegun sets the quote of a study that has already been charged.
 func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
 	for _, s := range a.Studies {
@@ -297,9 +289,12 @@ func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	}
 }
 
-// roster returns the saved roster of a study. It returns an error if the study has not begun.
+// roster returns the saved roster of a study, or nil before the client has received it.
 func (c *Client) roster(m *Member) (*roster.Roster, error) {
 	var first saved
+	if known, err := c.has(m.Hash, rosterPart); err != nil || !known {
+		return nil, err
+	}
 	if err := c.get(m.Hash, rosterPart, &first); err != nil {
 		return nil, err
 	}

@@ -158,7 +158,6 @@ func (r *Review) given() []string {
 	return out
 }
 
-// table returns the cost of the study for each observer.
 func (r *Review) table() [][]string {
 	rows := [][]string{{"this study alone, against", "under", fmt.Sprintf("ε at δ = %g", r.Privacy.Delta)}}
 	for _, c := range r.Privacy.Observers {
@@ -175,8 +174,6 @@ func (r *Review) meaning() string {
 	return words.Meaning(r.Privacy.Protects, r.Privacy.Observers)
 }
 
-// precise describes in words the clip, the standard deviation of the client's noise, and the
-// effect of the noise on credible intervals.
 func (r *Review) precise() string {
 	n := r.Noise
 	return strings.TrimSpace(fmt.Sprintf("One %s can change a message by at most %s (the clip), and this client's noise has standard deviation %s in a message. %s %s",

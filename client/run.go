@@ -158,8 +158,8 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver takes part in a study until its end. When a connection fails, it opens a new one. It
-// gives up if the coordinator could not be reached for the time r.Patience.
+// untilOver takes part in a study until its end. It gives up if no connection succeeds for the time
+// r.Patience.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
 	var failing time.Time // time when the last connection failed; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
@@ -186,9 +186,8 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 	return a.at.Ended, c.destroyKey(r.Member)
 }
 
-// session connects to the coordinator and takes part in a study over this connection, until the
-// study ends or an error occurs. It calls reached when the coordinator has answered for the first
-// time.
+// session takes part in a study over one connection. It calls reached when the coordinator has
+// answered for the first time.
 func (c *Client) session(ctx context.Context, r *Run, a *participant, reached func()) error {
 	link, closer, err := r.Connect(ctx)
 	if err != nil {
@@ -289,8 +288,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// history counts the accepted, the rejected and the void rounds that this client has followed.
-// Before the roster is known, all counts are zero.
+// history counts the rounds that this client has followed.
 func (a *participant) history() session.History {
 	if a.site == nil {
 		return session.History{}
@@ -298,8 +296,7 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on a round. It compares the counts of history with before, an earlier
-// result. If no round has ended since then, logVerdict logs nothing.
+// logVerdict logs the verdict on the round that has ended since before, an earlier history.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -342,8 +339,7 @@ type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
 
-// resend sends the stored answers to all plans whose outcome is unknown. It skips answers that
-// this process has already sent.
+// resend sends the stored answers that this process has not sent and whose outcome is unknown.
 func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	asks, err := a.client.store.Outbox(a.member.Hash)
 	if err != nil {
@@ -392,10 +388,9 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 	return nil
 }
 
-// untilPace finds the smallest multiple of the study's pace that is longer than the time that has
-// passed since the given time. after is this multiple, and rest is the time that remains until it.
-// late is true if the multiple is more than one pace. All results are zero if the study has no
-// pace.
+// untilPace finds the smallest multiple of the study's pace that is longer than the time since the
+// given time. after is this multiple, rest is the remaining time, and late is true after more than
+// one pace. All results are zero if the study has no pace.
 func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {
@@ -434,7 +429,6 @@ func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64,
 	return err
 }
 
-// awaits describes in words the event for which the participant waits.
 func (a *participant) awaits() string {
 	switch {
 	case a.at.Number == 0:
@@ -453,13 +447,16 @@ func (a *participant) awaits() string {
 
 // Ending returns the result of a study, or nil if the study has not ended.
 func (c *Client) Ending(m *Member) (*Ending, error) {
-	begun, err := c.has(m.Hash, positionPart)
-	if err != nil || !begun {
-		return nil, err
-	}
-	var at position
-	err = c.get(m.Hash, positionPart, &at)
+	at, _, err := c.position(m.Hash)
 	return at.Ended, err
+}
+
+// position reads the progress of a study. begun is false if the client has followed no entry.
+func (c *Client) position(of ledger.Hash) (at position, begun bool, err error) {
+	if begun, err = c.has(of, positionPart); err == nil && begun {
+		err = c.get(of, positionPart, &at)
+	}
+	return at, begun, err
 }
 
 // Leave ends this client's participation in a study for good, and informs the coordinator. The

@@ -15,8 +15,7 @@ type showing struct {
 	status Status
 }
 
-// show updates the status with the progress of the participant a. waiting describes the event that
-// the participant waits for.
+// show updates the progress in the status. waiting describes the event that a waits for.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }

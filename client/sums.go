@@ -21,9 +21,7 @@ import (
 // the list of the deals that are added up, and sends its share of the sum (see package sums). Each
 // of these messages is written to disk before it is sent. Until the next step of the plan, a
 // message can be sent again.
-
-// newFederation prepares the secure sums of a study whose roster is known: it derives their rules
-// from the roster and the study.
+// newFederation derives the rules of the secure sums from the roster and the study.
 func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, error) {
 	members, err := phase.NewRoster(a.member.Study, clientsOf(chain.Members()))
 	if err != nil {
@@ -32,8 +30,7 @@ func (a *participant) newFederation(chain transcript.Chain) (*sums.Federation, e
 	return sums.New(chain, members.Fewest, a.site.VectorSize())
 }
 
-// beginSums creates the state of the secure sums for the roster of chain. If the study has no
-// secure sums, beginSums does nothing.
+// beginSums creates the state of the secure sums, if the study has them.
 func (a *participant) beginSums(chain transcript.Chain) error {
 	if a.member.Study.Federation.Aggregation != study.Secure {
 		return nil
@@ -83,15 +80,12 @@ func (a *participant) drawKeys(change *ledger.Change) ([]byte, error) {
 // aggregation this is so until the cut, the list of the deals that are added up, is published.
 func (a *participant) mayDeal() bool { return a.sums == nil || a.sums.Step() == sums.Dealing }
 
-// adds reports whether the client has work left for the sum of the open plan: to fetch its columns,
-// to confirm the cut, or to send its share.
+// adds reports whether the client has work left for the sum of the open plan.
 func (a *participant) adds() bool {
 	return a.sums != nil && (a.sums.Wants() || a.sums.CanConfirm() || a.sums.CanShare())
 }
 
-// followSums applies an entry to the state of the secure sums. It refuses an outcome whose sum is
-// not the one that the clients have opened. The entry contains a plan, an outcome, or a step of
-// secure aggregation between the two.
+// followSums applies a plan, an outcome, or a step between the two to the state of the secure sums.
 func (a *participant) followSums(e transcript.Entry, body []byte, next *position) error {
 	if a.sums == nil {
 		if e.Kind.Step() {
@@ -114,9 +108,8 @@ func (a *participant) followSums(e transcript.Entry, body []byte, next *position
 	return nil
 }
 
-// checkSum compares the sum in an outcome with the sum that this client has computed from the
-// clients' shares. If the two sums differ, or if the clients have opened no sum, checkSum returns a
-// refusal. A void outcome has no sum and passes.
+// checkSum refuses an outcome whose sum is not the one that this client has computed from the
+// clients' shares. A void outcome has no sum and passes.
 func (a *participant) checkSum(e session.Entry) error {
 	stated, err := a.site.SumOf(e)
 	if err != nil || stated.Elements == nil {
@@ -143,8 +136,7 @@ func (a *participant) sendKeys(ctx context.Context, link Link) error {
 	return err
 }
 
-// addUp does this client's part of the sum of the open plan. It fetches and checks the client's
-// columns if they are missing, and sends the confirmation or the share if it is due.
+// addUp does this client's part of the sum of the open plan.
 func (a *participant) addUp(ctx context.Context, link Link) error {
 	if a.sums == nil {
 		return nil
@@ -251,8 +243,7 @@ func (a *participant) writeWord() error {
 	return a.client.store.Save(change)
 }
 
-// sendSaved sends a saved message. If the coordinator no longer needs the message, sendSaved logs
-// this fact and returns nil.
+// sendSaved sends a saved message, unless the coordinator no longer needs it.
 func (a *participant) sendSaved(ctx context.Context, part string, send func(context.Context, transport.Item) error) error {
 	var word saved
 	if err := a.client.get(a.member.Hash, part, &word); err != nil {
@@ -267,7 +258,6 @@ func (a *participant) sendSaved(ctx context.Context, part string, send func(cont
 	return err
 }
 
-// clientIDs converts names to client IDs of package pvi.
 func clientIDs(names []identity.Name) []pvi.ClientID {
 	ids := make([]pvi.ClientID, len(names))
 	for i, name := range names {

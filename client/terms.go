@@ -21,8 +21,7 @@ type Terms struct {
 }
 
 // terms returns the terms on which the policy allows a study with the given clients. strangers is
-// the number of these clients that the policy does not recognise. If the policy refuses the study,
-// terms returns an error.
+// the number of these clients that the policy does not recognise.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -83,13 +82,9 @@ func unitOf(st *study.Study) study.Unit {
 // the actual roster has more unrecognised clients, the terms can differ, and the data holder must
 // approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
-	known, err := c.has(m.Hash, rosterPart)
-	if err != nil || !known {
-		return p.fewestStrangers(assumed), err
-	}
 	members, err := c.roster(m)
-	if err != nil {
-		return 0, err
+	if err != nil || members == nil {
+		return p.fewestStrangers(assumed), err
 	}
 	return len(p.strangers(members, m.Name)), nil
 }
@@ -130,8 +125,7 @@ func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	return session.Charge{}, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, which the budget of the data set %s needs", t.View, t.Adjacency, t.Dataset)}
 }
 
-// whole returns the accounting event of a whole study for the observer and adjacency of these
-// terms.
+// whole returns the accounting event of a whole study under these terms.
 func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event, error) {
 	spent, err := session.Whole(st, clients)
 	if err != nil {
@@ -141,9 +135,8 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return c.Event, err
 }
 
-// budget returns the budget of the data set that the terms name. If the ledger already has this
-// budget, made is true. Otherwise the result is the budget that a first charge would create: it
-// follows from the policy and from whole, the accounting event of the whole study.
+// budget returns the budget of the data set, and made if the ledger has it. Otherwise it is the budget
+// that a first charge would create. whole is the accounting event of the whole study.
 func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil

@@ -8,8 +8,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entryPart returns the name under which the state contains the envelope of an entry of the
-// transcript.
+// entryPart returns the name under which the state contains the envelope of an entry.
 func entryPart(number uint64) string { return fmt.Sprintf("entry %d", number) }
 
 // A Head identifies the last entry of the transcript that a client has followed. Two clients with
@@ -24,12 +23,10 @@ type Head struct {
 // followed.
 func (c *Client) Head(m *Member) (Head, error) {
 	h := Head{Study: m.Study.Name}
-	begun, err := c.has(m.Hash, positionPart)
+	at, begun, err := c.position(m.Hash)
 	if err != nil || !begun {
 		return h, err
 	}
-	var at position
-	err = c.get(m.Hash, positionPart, &at)
 	h.Entry, h.Head = at.Number, fmt.Sprintf("%x", at.Head)
 	return h, err
 }
@@ -47,6 +44,9 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 		first, err := c.roster(m)
 		if err != nil {
 			return nil, err
+		}
+		if first == nil {
+			return nil, c.damaged("the part " + rosterPart + " of a study is missing")
 		}
 		hub := first.Coordinator()
 		x.Coordinator = hub.Bytes()

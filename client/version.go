@@ -15,8 +15,7 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// first returns an empty chain, which is ready to verify the first entry of the transcript. The
-// chain refuses an entry that the coordinator has not signed.
+// first returns an empty chain, which is ready to verify the first entry of the transcript.
 func (a *participant) first(envelope []byte) transcript.Chain {
 	hub := a.member.coordinator()
 	if claims, err := signed.Claims(envelope); err == nil {
@@ -27,21 +26,20 @@ func (a *participant) first(envelope []byte) transcript.Chain {
 	return transcript.Begin(a.member.Hash, hub.Key)
 }
 
-// version returns the present version of the roster. The result changed reports whether the roster
-// has changed since the study began.
-func (c *Client) version(m *Member) (members *roster.Roster, changed bool, err error) {
+// version returns the present version of the roster, or nil if it is the first.
+func (c *Client) version(m *Member) (*roster.Roster, error) {
 	b, changed, err := c.store.Part(m.Hash, versionPart)
 	if err != nil || !changed {
-		return nil, false, err
+		return nil, err
 	}
-	if members, err = roster.Parse(b, m.Hash); err != nil {
-		return nil, false, c.damaged("the version of the roster: " + err.Error())
+	members, err := roster.Parse(b, m.Hash)
+	if err != nil {
+		return nil, c.damaged("the version of the roster: " + err.Error())
 	}
-	return members, true, nil
+	return members, nil
 }
 
-// signedBy reports whether this client has signed an envelope. It tries the present identity of the
-// client and all earlier ones.
+// signedBy reports whether an identity of this client, present or earlier, has signed an envelope.
 func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 	all, err := c.identities()
 	for _, i := range all {
@@ -53,8 +51,6 @@ func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 }
 
 // newVersion applies an entry that changes the roster. The chain has already verified the entry.
-// newVersion refuses the entry while a plan is open, if the entry revokes the keys of this client,
-// or if the entry gives this client keys that it has not made.
 func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	m := a.member
 	if a.site == nil || a.site.Open() || a.sums != nil && a.sums.Step() != sums.Idle {
@@ -91,9 +87,7 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	return a.beginSums(chain)
 }
 
-// learnNext adds a renewal of the coordinator's roster entry, which the client has read in a
-// version of the roster. If this client already knows the renewal, learnNext does nothing. A
-// renewal that contradicts a known one is refused.
+// learnNext adds a renewal that the client has read in a version of the roster, as learn does.
 func (m *Member) learnNext(r roster.Renewal) error {
 	e, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err != nil {
@@ -116,8 +110,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 	return m.learn(append(slices.Clone(m.Renewals), r.Bytes()))
 }
 
-// consents returns an error unless the data holder has consented to the clients of a roster, either
-// by the policy or by an approval of this roster. The check is made before the first answer.
+// consents returns an error unless the data holder has consented to the clients of a roster, by the
+// policy or by an approval of this roster.
 func (a *participant) consents(members *roster.Roster) error {
 	if err := a.policy.knows(members, a.member.Name); err != nil {
 		return a.refuseRoster(err.Error(), members)
@@ -141,9 +135,8 @@ func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
 
-// knows checks a roster against the list of known clients in the policy. It returns an error if the
-// policy has such a list, and the roster contains a client that is neither on this list nor this
-// client. own is the name of this client.
+// knows returns an error if the policy has a list of known clients, and the roster contains a client
+// that is neither on this list nor own, this client.
 func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	if p.Known == nil {
 		return nil
@@ -193,23 +186,19 @@ func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
 	case m.next != nil:
 		out.NewKeys = "made, but not sent yet: run client rotate"
 	}
-	known, err := c.has(m.Hash, rosterPart)
-	if err != nil {
-		return nil, err
-	}
-	if !known {
-		out.Parties = []Party{c.partyOf(m, p, m.coordinator(), m.Coordinator), c.partyOf(m, p, m.own, m.own.Key.Fingerprint())}
-		return out, nil
-	}
 	first, err := c.roster(m)
 	if err != nil {
 		return nil, err
 	}
-	members, changed, err := c.version(m)
+	if first == nil {
+		out.Parties = []Party{c.partyOf(m, p, m.coordinator(), m.Coordinator), c.partyOf(m, p, m.own, m.own.Key.Fingerprint())}
+		return out, nil
+	}
+	members, err := c.version(m)
 	if err != nil {
 		return nil, err
 	}
-	if !changed {
+	if members == nil {
 		members = first
 	}
 	out.Version = members.Version

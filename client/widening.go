@@ -33,7 +33,6 @@ func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	return math.Sqrt(1 + tau*tau/information)
 }
 
-// widened describes in words the factor by which noise widens an interval.
 func (r *Review) widened() string {
 	if r.Study.Parameters == nil {
 		return ""
