@@ -29,8 +29,8 @@ func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
 		}
 	}
 	s.mustStatus() // wait until the study's goroutine has written to the log
-	if lines := strings.Count(log.String(), "two answers"); lines != 1 || evidence(t, s.house) != 1 {
-		t.Errorf("%d lines of the log and %d envelopes", lines, evidence(t, s.house))
+	if lines := strings.Count(log.String(), "two answers"); lines != 1 || len(evidence(t, s.house)) != 1 {
+		t.Errorf("%d lines of the log and the envelopes %x", lines, evidence(t, s.house))
 	}
 }
 

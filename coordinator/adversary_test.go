@@ -56,23 +56,23 @@ func TestForeignMessageIsNoEvidence(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if n := evidence(t, s.house); n != 0 {
+	if n := len(evidence(t, s.house)); n != 0 {
 		t.Errorf("%d envelopes are kept as evidence", n)
 	}
 	again := s.with(func(h *signed.Header) { h.LedgerSeq++ })
-	if got := reasonOf(t, s.north.submit(t.Context(), again, 1<<20)); got != transport.OutOfPlace || evidence(t, s.house) != 1 {
-		t.Errorf("a second answer: %q, evidence %d", got, evidence(t, s.house))
+	if got := reasonOf(t, s.north.submit(t.Context(), again, 1<<20)); got != transport.OutOfPlace || len(evidence(t, s.house)) != 1 {
+		t.Errorf("a second answer: %q, evidence %x", got, evidence(t, s.house))
 	}
 }
 
-func evidence(t *testing.T, h *house) (n int) {
+// evidence returns the envelopes that the coordinator keeps as evidence against clients.
+func evidence(t *testing.T, h *house) map[store.ReleaseKey][]byte {
 	t.Helper()
-	check(t, h.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(h.study.hash)
-		check(t, err)
-		return kept.Evidence(func(store.ReleaseKey, []byte) error { n++; return nil })
+	all := map[store.ReleaseKey][]byte{}
+	check(t, h.study.look(func(kept store.Study) error {
+		return kept.Evidence(func(k store.ReleaseKey, envelope []byte) error { all[k] = bytes.Clone(envelope); return nil })
 	}))
-	return n
+	return all
 }
 
 // The test checks that a client that left cannot consent again.
@@ -80,20 +80,12 @@ func evidence(t *testing.T, h *house) (n int) {
 //abuse:case P13 a client that left stays out
 func TestClientThatLeftStaysOut(t *testing.T) {
 	s := newStand(t)
-	_, err := s.study.Offer(t.Context(), s.south.peer, s.answerOf(s.south).Envelope, nil)
+	_, err := s.study.Offer(t.Context(), s.south.peer, s.south.prepare(t).Envelope, nil)
 	check(t, err)
 	check(t, s.south.leave(t.Context(), "no time"))
 	if got := reasonOf(t, s.south.approve(t.Context())); got != transport.OutOfPlace {
 		t.Errorf("a consent after leaving: %q", got)
 	}
-}
-
-// answerOf returns the next answer of the party p without sending it.
-func (s *stand) answerOf(p *party) transport.Item {
-	s.t.Helper()
-	_, err := p.answer()
-	check(s.t, err)
-	return *p.outbox
 }
 
 // The test sends the body of an answer in tiny pieces. The coordinator must refuse them, because
@@ -186,9 +178,7 @@ func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, as
 	t.Helper()
 	var out bytes.Buffer
 	w := bundle.NewWriter(&out, h.study.fixed.Document)
-	check(t, h.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(h.study.hash)
-		check(t, err)
+	check(t, h.study.look(func(kept store.Study) error {
 		consents, err := kept.All(store.Approval)
 		check(t, err)
 		w.Consents(len(consents))

@@ -16,10 +16,7 @@ import (
 //abuse:case A17 the audit log of a study has its parties and verdicts alone
 func TestAuditLogOfAStudy(t *testing.T) {
 	log, lines := auditlog.New(t)
-	h := newHouse(t, Options{Audit: log})
-	h.found(planeText(clientPrivacy, "rounds = 3", ""))
-	parties := h.invite("north", "south")
-	admit(t, parties...)
+	_, parties := begun(t, Options{Audit: log}, planeText(clientPrivacy, "rounds = 3", ""), "north", "south")
 	play(t, parties...)
 	want := []string{"join north", "consent north", "join south", "consent south", "study began"}
 	for plan := range 3 {
@@ -47,14 +44,8 @@ func TestAuditLogOfAStudy(t *testing.T) {
 // roster, and the departure.
 func TestAuditLogOfMembers(t *testing.T) {
 	log, lines := auditlog.New(t)
-	h := newHouse(t, Options{Audit: log})
-	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 2"))
-	parties := h.invite(four...)
-	admit(t, parties...)
-	for _, p := range parties {
-		_, err := p.step(t.Context())
-		check(t, err)
-	}
+	h, parties := begun(t, Options{Audit: log}, planeText(clientPrivacy, "rounds = 3", "min_clients = 2"), four...)
+	once(t, parties...)
 	check(t, parties[0].rotate(t.Context()))
 	check(t, h.study.Rotate(t.Context()))
 	check(t, h.study.Revoke(t.Context(), parties[3].peer.Name, "a laptop"))

@@ -18,23 +18,18 @@ import (
 // have answered.
 func TestAnswerBeyondItsBoundIsNamed(t *testing.T) {
 	var log bytes.Buffer
-	h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	h.found(linestudy.Document(linestudy.Parts{
+	document := linestudy.Document(linestudy.Parts{
 		Version: 2, Privacy: "unit = \"client\"\nnoise_multiplier = 1.0\ndelta = 1e-5\nclip = 3.0", Federation: "min_clients = 2",
 		Inference: "solver = \"conjugate\"\nrounds = 2\nintervals = \"none\"",
-	}))
-	parties := h.invite("north", "south", "west")
-	admit(t, parties...)
-	for _, p := range parties {
-		check(t, p.follow(t.Context()))
-	}
+	})
+	h, parties := begun(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, document, "north", "south", "west")
+	follow(t, parties...)
 	west := parties[2]
 	ask, pending := west.site.Pending()
 	if !pending {
 		t.Fatal("there is no plan")
 	}
-	_, err := west.answer()
-	check(t, err)
+	west.prepare(t)
 	change := make([]int64, 5)
 	change[3] = 1 << 40
 	r := &pvi.Release{Protocol: pvi.Digest(west.site.Digest()), Number: ask, Client: "west", Change: change}
@@ -53,9 +48,7 @@ func TestAnswerBeyondItsBoundIsNamed(t *testing.T) {
 		t.Errorf("the log says %q", line)
 	}
 	for _, p := range parties[:2] {
-		_, err := p.answer()
-		check(t, err)
-		check(t, p.link.Submit(t.Context(), *p.outbox))
+		check(t, p.link.Submit(t.Context(), p.prepare(t)))
 	}
 	if s := h.mustStatus(); len(s.Open) != 1 || !slices.Equal(s.For, []string{"west"}) {
 		t.Errorf("%+v", s)

@@ -17,10 +17,7 @@ import (
 
 // played runs a study of two clients to its end, and returns the coordinator and the clients.
 func played(t *testing.T, document []byte) (*house, []*party) {
-	h := newHouse(t, Options{})
-	h.found(document)
-	parties := h.invite("north", "south")
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, document, two...)
 	play(t, parties...)
 	return h, parties
 }
@@ -32,6 +29,11 @@ func bundleOf(t *testing.T, h *house) []byte {
 	return b.Bytes()
 }
 
+func verified(t *testing.T, h *house) (*bundle.Report, error) {
+	t.Helper()
+	return bundle.Verify(bytes.NewReader(bundleOf(t, h)))
+}
+
 func TestBundlesAreVerified(t *testing.T) {
 	for name, document := range map[string][]byte{
 		"synchronous":  planeText(clientPrivacy, "rounds = 2", ""),
@@ -39,8 +41,7 @@ func TestBundlesAreVerified(t *testing.T) {
 		"asynchronous": planeText(noPrivacy, "rounds = 2\nschedule = \"asynchronous\"", ""),
 	} {
 		h, _ := played(t, document)
-		text := bundleOf(t, h)
-		r, err := bundle.Verify(bytes.NewReader(text))
+		r, err := verified(t, h)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -57,12 +58,12 @@ func TestBundlesAreVerified(t *testing.T) {
 func TestBundleBeforeTheEnd(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1000))
-	r, err := bundle.Verify(bytes.NewReader(bundleOf(t, s.house)))
+	r, err := verified(t, s.house)
 	if err != nil || r.Ending != "none" || r.Entries != 2 || r.Answers != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	check(t, s.study.Abort(t.Context(), "a drill"))
-	r, err = bundle.Verify(bytes.NewReader(bundleOf(t, s.house)))
+	r, err = verified(t, s.house)
 	if err != nil || r.Ending != "abort" {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -98,9 +99,7 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 	t.Helper()
 	var out bytes.Buffer
 	w := bundle.NewWriter(&out, h.study.fixed.Document)
-	check(t, h.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(h.study.hash)
-		check(t, err)
+	check(t, h.study.look(func(kept store.Study) error {
 		consents, err := kept.All(store.Approval)
 		check(t, err)
 		w.Consents(len(consents))

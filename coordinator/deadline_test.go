@@ -25,10 +25,7 @@ const twoAreEnough = "min_clients = 2"
 //abuse:case A25 at the deadline the round is closed without the late answers
 func TestDeadlineClosesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
-		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
-		parties := h.invite("north", "south", "west")
-		admit(t, parties...)
+		h, parties := begun(t, Options{RoundDeadline: 10 * time.Minute}, planeText(clientPrivacy, "rounds = 1", twoAreEnough), "north", "south", "west")
 		play(t, parties[0], parties[1])
 		status := h.mustStatus()
 		if status.Waits != "answers" || !slices.Equal(status.For, []string{"west"}) || status.Open[0].Answered != 2 {
@@ -70,9 +67,7 @@ func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 		parties := h.invite("north", "south", "west")
 		admit(t, parties...)
 		for _, p := range parties {
-			check(t, p.follow(t.Context()))
-			_, err := p.answer()
-			check(t, err)
+			p.prepare(t)
 		}
 		west := parties[2]
 		write := func() transport.Reason {
@@ -111,10 +106,7 @@ func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 //abuse:case A05 fewer answers than min_clients: the round is void, and no sum is published
 func TestTooFewAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
-		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
-		parties := h.invite("north", "south", "west")
-		admit(t, parties...)
+		h, parties := begun(t, Options{RoundDeadline: 10 * time.Minute}, planeText(clientPrivacy, "rounds = 1", twoAreEnough), "north", "south", "west")
 		play(t, parties[0])
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
@@ -192,14 +184,9 @@ func TestFollowersAreWoken(t *testing.T) {
 //
 //abuse:case P04 a client can leave; the study continues while enough clients stay
 func TestLeaving(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 3", twoAreEnough))
-	parties := h.invite("north", "south", "west")
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", twoAreEnough), "north", "south", "west")
 	north, south, west := parties[0], parties[1], parties[2]
-	for _, p := range parties {
-		check(t, p.follow(t.Context()))
-	}
+	follow(t, parties...)
 	check(t, west.leave(t.Context(), "the board said no"))
 	check(t, west.leave(t.Context(), "the board said no"))
 	if err := west.stepAll(t.Context()); reasonOf(t, err) != transport.Denied {

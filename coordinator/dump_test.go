@@ -104,9 +104,7 @@ func (v *vault) copy() {
 		}
 	}
 	before := len(v.rows)
-	v.must(v.h.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(v.h.study.hash)
-		v.must(err)
+	v.must(v.h.study.look(func(kept store.Study) error {
 		v.messages(kept)
 		return nil
 	}))
@@ -121,7 +119,9 @@ func (v *vault) copy() {
 		v.search(state)
 	}
 	if len(v.rows) > before {
-		v.judge()
+		if wrong := v.learned(); wrong != "" {
+			v.found = append(v.found, fmt.Sprintf("after transaction %d: %s", v.dumps, wrong))
+		}
 	}
 }
 
@@ -373,14 +373,6 @@ func (v *vault) vector(p *party, ask uint64) [][]uint64 {
 	return rows
 }
 
-// judge checks that the vault can compute only sums over all honest clients, and only for plans
-// that have a certificate.
-func (v *vault) judge() {
-	if wrong := v.learned(); wrong != "" {
-		v.found = append(v.found, fmt.Sprintf("after transaction %d: %s", v.dumps, wrong))
-	}
-}
-
 // A target is a row of the vector of an honest client.
 type target struct {
 	ask  uint64
@@ -388,8 +380,8 @@ type target struct {
 	part int // index of the row
 }
 
-// learned returns a description of a combination, other than the permitted sums, that the vault can
-// compute. It returns "" if there is none.
+// learned returns "" if the vault can compute only sums over all honest clients, and only for plans
+// that have a certificate. Otherwise it describes a combination that the vault can compute.
 func (v *vault) learned() string {
 	targets, functions := v.functions()
 	for _, f := range functions {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/coordinator/bundle"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
@@ -56,10 +55,7 @@ func (h *house) restart() {
 //abuse:case A20 a client that makes rounds fail: the coordinator stops after three, and goes on without it when it is excluded
 func TestExcludedClient(t *testing.T) {
 	var log bytes.Buffer
-	h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	h.found(planeText(clientPrivacy, "rounds = 5", "min_clients = 2\nmax_rejected = 3"))
-	parties := h.invite("north", "south", "west")
-	admit(t, parties...)
+	h, parties := begun(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, planeText(clientPrivacy, "rounds = 5", "min_clients = 2\nmax_rejected = 3"), "north", "south", "west")
 	exclude := func(name identity.Name, why string) error { return h.study.Exclude(t.Context(), name, why) }
 	for range 6 {
 		h.round("west", parties...)
@@ -104,9 +100,7 @@ func TestExcludedClient(t *testing.T) {
 	if s.Phase != Ended || s.Rounds.Accepted != 2 {
 		t.Errorf("the study does not end: %+v, %+v", s, s.Rounds)
 	}
-	var b bytes.Buffer
-	check(t, h.study.WriteBundle(&b))
-	r, err := bundle.Verify(&b)
+	r, err := verified(t, h)
 	if err != nil || r.Ending != "end" || r.Answers != 9+4 {
 		t.Errorf("the bundle: %+v, %v", r, err)
 	}
@@ -115,10 +109,7 @@ func TestExcludedClient(t *testing.T) {
 // The test checks that a study that needs all its clients is aborted after three consecutive
 // rejected rounds.
 func TestStalledStudyIsAborted(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 5", "max_rejected = 3"))
-	parties := h.invite("north", "south", "west")
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 5", "max_rejected = 3"), "north", "south", "west")
 	for range 6 {
 		h.round("west", parties...)
 	}
@@ -134,15 +125,9 @@ func TestStalledStudyIsAborted(t *testing.T) {
 //
 //abuse:case A20 with secure sums an excluded client counts as missing, and the sums of the others are opened
 func TestExcludedFromSecureSums(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(secureText(3))
-	parties := h.invite(four...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, secureText(3), four...)
 	others, west := parties[:3], parties[3]
-	for _, p := range parties {
-		_, err := p.step(t.Context())
-		check(t, err)
-	}
+	once(t, parties...)
 	west.secure.gone = func(_ sums.Step, ask uint64) bool { return ask == 2 }
 	play(t, parties...)
 	if s := h.mustStatus(); s.Asked != 2 || len(s.Open) != 1 || s.Open[0].Step != "deals" {
@@ -161,9 +146,7 @@ func TestExcludedFromSecureSums(t *testing.T) {
 		t.Errorf("a message of an excluded client: %v", err)
 	}
 	play(t, others...)
-	var b bytes.Buffer
-	check(t, h.study.WriteBundle(&b))
-	r, err := bundle.Verify(&b)
+	r, err := verified(t, h)
 	if err != nil || r.Ending != "end" || r.Answers != 4+3+3 || h.study.st.secure.federation.Clients() != 4 {
 		t.Errorf("the bundle: %+v, %v", r, err)
 	}

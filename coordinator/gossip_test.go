@@ -120,10 +120,7 @@ func bodiesOf(p *party) (all []string) {
 // names to the status.
 func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, Options{})
-	h.found(planeText(noPrivacy, "rounds = 1", ""))
-	parties := h.invite("north", "south")
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north", "south")
 	told := h.gossiping(t)
 	before := h.mustStatus()
 	came := h.study.view.Changed()

@@ -320,6 +320,15 @@ func (p *party) answer() (bool, error) {
 	return true, err
 }
 
+// prepare reads the new entries and returns the answer to the pending plan without sending it.
+func (p *party) prepare(t testing.TB) transport.Item {
+	t.Helper()
+	check(t, p.follow(t.Context()))
+	_, err := p.answer()
+	check(t, err)
+	return *p.outbox
+}
+
 // sealed signs and encrypts a release. The function change may change the header.
 func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signed.Header)) (transport.Item, error) {
 	h := p.chain.ReleaseHeader(uint64(ask), model, p.identity.Fingerprint(), p.ledger, Hash{byte(p.ledger)})
@@ -373,17 +382,22 @@ func (p *party) step(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if full {
-		err := p.link.Submit(ctx, *p.outbox)
-		var r *transport.Refusal
-		if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
-			err = nil // the round ended before this answer arrived
-		}
-		if err != nil {
+		if err := outOfPlace(p.link.Submit(ctx, *p.outbox)); err != nil {
 			return false, err
 		}
 		p.outbox = nil
 	}
 	return full || p.chain.Position().Number > before, nil
+}
+
+// begun starts a coordinator with a study. The named clients join and consent.
+func begun(t testing.TB, o Options, document []byte, names ...identity.Name) (*house, []*party) {
+	t.Helper()
+	h := newHouse(t, o)
+	h.found(document)
+	parties := h.invite(names...)
+	admit(t, parties...)
+	return h, parties
 }
 
 func admit(t testing.TB, parties ...*party) {
@@ -394,16 +408,28 @@ func admit(t testing.TB, parties ...*party) {
 	}
 }
 
+func follow(t testing.TB, parties ...*party) {
+	t.Helper()
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+	}
+}
+
+// once runs one step of each party.
+func once(t testing.TB, parties ...*party) (moved bool) {
+	t.Helper()
+	for _, p := range parties {
+		did, err := p.step(t.Context())
+		check(t, err)
+		moved = moved || did
+	}
+	return moved
+}
+
 // play runs the parties in turn until none of them has anything to do.
 func play(t testing.TB, parties ...*party) {
 	t.Helper()
-	for moved := true; moved; {
-		moved = false
-		for _, p := range parties {
-			did, err := p.step(t.Context())
-			check(t, err)
-			moved = moved || did
-		}
+	for once(t, parties...) {
 	}
 }
 

@@ -54,17 +54,9 @@ type stand struct {
 }
 
 func newStand(t *testing.T) *stand {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 2", ""))
-	parties := h.invite("north", "south")
-	admit(t, parties...)
-	for _, p := range parties {
-		check(t, p.follow(t.Context()))
-	}
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 2", ""), "north", "south")
+	follow(t, parties...)
 	s := &stand{house: h, north: parties[0], south: parties[1]}
-	if err := s.north.follow(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	ask, ok := s.north.site.Pending()
 	if !ok {
 		t.Fatal("north has no pending plan")
@@ -90,10 +82,20 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 // The function context computes the context of the encryption from the header.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
-	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
-	body, err := seal.Seal(to, context(h), payload, s.north.site.MaxRelease())
+	body, err := seal.Seal(to, context(s.header()), payload, s.north.site.MaxRelease())
 	check(s.t, err)
-	envelope, err := transcript.SignRelease(s.north.identity, h, body, Hash{})
+	return s.signed(body)
+}
+
+// header returns the header of an answer of north.
+func (s *stand) header() signed.Header {
+	return s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
+}
+
+// signed returns an answer of north with a valid header and the given body.
+func (s *stand) signed(body []byte) transport.Item {
+	s.t.Helper()
+	envelope, err := transcript.SignRelease(s.north.identity, s.header(), body, Hash{})
 	check(s.t, err)
 	return transport.Item{Envelope: envelope, Body: body}
 }
@@ -108,73 +110,59 @@ func here(h signed.Header) []byte { return h.Bytes() }
 //abuse:case P08 an answer that is not sealed is refused by the coordinator
 //abuse:case A25 an answer to a round that is not open is refused
 func TestHostileReleases(t *testing.T) {
+	with := func(change func(h *signed.Header)) func(*stand) transport.Item {
+		return func(s *stand) transport.Item { return s.with(change) }
+	}
 	for name, tc := range map[string]struct {
-		send   func(s *stand) (*party, transport.Item)
+		send   func(s *stand) transport.Item
 		reason transport.Reason
 	}{
-		"the good one":      {func(s *stand) (*party, transport.Item) { return s.north, s.good }, ""},
-		"of another client": {func(s *stand) (*party, transport.Item) { return s.south, s.good }, transport.Denied},
-		"bytes":             {func(s *stand) (*party, transport.Item) { return s.north, transport.Item{Envelope: []byte("hello")} }, transport.Malformed},
-		"nothing":           {func(s *stand) (*party, transport.Item) { return s.north, transport.Item{} }, transport.Malformed},
-		"an approval":       {approvalAsRelease, transport.OutOfPlace},
-		"a round to come":   {func(s *stand) (*party, transport.Item) { return s.north, s.with(func(h *signed.Header) { h.Round++ }) }, transport.OutOfPlace},
-		"round 0": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.Round = 0 })
-		}, transport.OutOfPlace},
-		"a round far away": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.Round = 1 << 63 })
-		}, transport.OutOfPlace},
-		"another model": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.Model[0]++ })
-		}, transport.Malformed},
-		"another study": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.Study[0]++ })
-		}, transport.Malformed},
-		"another protocol": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.Protocol[0]++ })
-		}, transport.Malformed},
-		"another roster": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.Roster[0]++ })
-		}, transport.Malformed},
-		"another domain": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.Domain = signed.Head })
-		}, transport.Malformed},
-		"an older ledger": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.with(func(h *signed.Header) { h.LedgerSeq = 0 })
-		}, transport.OutOfPlace},
-		"too small":          {func(s *stand) (*party, transport.Item) { return s.north, s.sized(-1) }, transport.TooLarge},
-		"too large":          {func(s *stand) (*party, transport.Item) { return s.north, s.sized(1) }, transport.TooLarge},
-		"not sealed":         {func(s *stand) (*party, transport.Item) { return s.north, s.plainly() }, transport.Malformed},
-		"sealed for another": {func(s *stand) (*party, transport.Item) { return s.north, s.resealed(recipient(s), here, s.release) }, transport.Malformed},
-		"sealed elsewhere": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.resealed(s.north.hub.Recipient, elsewhere, s.release)
-		}, transport.Malformed},
-		"garbage in the seal": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.resealed(s.north.hub.Recipient, here, []byte("garbage"))
-		}, transport.Malformed},
-		"nothing in the seal": {func(s *stand) (*party, transport.Item) { return s.north, s.resealed(s.north.hub.Recipient, here, nil) }, transport.Malformed},
-		"a byte more in it": {func(s *stand) (*party, transport.Item) {
-			return s.north, s.resealed(s.north.hub.Recipient, here, s.release[:len(s.release)-1])
+		"the good one":        {func(s *stand) transport.Item { return s.good }, ""},
+		"of another client":   {func(s *stand) transport.Item { return s.good }, transport.Denied},
+		"bytes":               {func(s *stand) transport.Item { return transport.Item{Envelope: []byte("hello")} }, transport.Malformed},
+		"nothing":             {func(s *stand) transport.Item { return transport.Item{} }, transport.Malformed},
+		"an approval":         {approvalAsRelease, transport.OutOfPlace},
+		"a round to come":     {with(func(h *signed.Header) { h.Round++ }), transport.OutOfPlace},
+		"round 0":             {with(func(h *signed.Header) { h.Round = 0 }), transport.OutOfPlace},
+		"a round far away":    {with(func(h *signed.Header) { h.Round = 1 << 63 }), transport.OutOfPlace},
+		"another model":       {with(func(h *signed.Header) { h.Model[0]++ }), transport.Malformed},
+		"another study":       {with(func(h *signed.Header) { h.Study[0]++ }), transport.Malformed},
+		"another protocol":    {with(func(h *signed.Header) { h.Protocol[0]++ }), transport.Malformed},
+		"another roster":      {with(func(h *signed.Header) { h.Roster[0]++ }), transport.Malformed},
+		"another domain":      {with(func(h *signed.Header) { h.Domain = signed.Head }), transport.Malformed},
+		"an older ledger":     {with(func(h *signed.Header) { h.LedgerSeq = 0 }), transport.OutOfPlace},
+		"too small":           {func(s *stand) transport.Item { return s.sized(-1) }, transport.TooLarge},
+		"too large":           {func(s *stand) transport.Item { return s.sized(1) }, transport.TooLarge},
+		"not sealed":          {(*stand).plainly, transport.Malformed},
+		"sealed for another":  {func(s *stand) transport.Item { return s.resealed(recipient(s), here, s.release) }, transport.Malformed},
+		"sealed elsewhere":    {func(s *stand) transport.Item { return s.resealed(s.north.hub.Recipient, elsewhere, s.release) }, transport.Malformed},
+		"garbage in the seal": {func(s *stand) transport.Item { return s.resealed(s.north.hub.Recipient, here, []byte("garbage")) }, transport.Malformed},
+		"nothing in the seal": {func(s *stand) transport.Item { return s.resealed(s.north.hub.Recipient, here, nil) }, transport.Malformed},
+		"a byte more in it": {func(s *stand) transport.Item {
+			return s.resealed(s.north.hub.Recipient, here, s.release[:len(s.release)-1])
 		}, transport.Malformed},
 		"another's answer": {foreignAnswer, transport.Malformed},
-		"a body of other bytes": {func(s *stand) (*party, transport.Item) {
+		"a body of other bytes": {func(s *stand) transport.Item {
 			body := bytes.Clone(s.good.Body)
 			body[len(body)-1] ^= 1
-			return s.north, transport.Item{Envelope: s.good.Envelope, Body: body}
+			return transport.Item{Envelope: s.good.Envelope, Body: body}
 		}, transport.Malformed},
-		"a body sealed again": {func(s *stand) (*party, transport.Item) {
+		"a body sealed again": {func(s *stand) transport.Item {
 			again := s.with(func(*signed.Header) {})
-			return s.north, transport.Item{Envelope: s.good.Envelope, Body: again.Body}
+			return transport.Item{Envelope: s.good.Envelope, Body: again.Body}
 		}, transport.Malformed},
-		"a signature that is wrong": {func(s *stand) (*party, transport.Item) {
+		"a signature that is wrong": {func(s *stand) transport.Item {
 			e := bytes.Clone(s.good.Envelope)
 			e[len(e)-1] ^= 1
-			return s.north, transport.Item{Envelope: e, Body: s.good.Body}
+			return transport.Item{Envelope: e, Body: s.good.Body}
 		}, transport.Malformed},
 	} {
 		for _, piece := range []int{1 << 20, 1000} {
 			s := newStand(t)
-			from, item := tc.send(s)
+			from, item := s.north, tc.send(s)
+			if name == "of another client" {
+				from = s.south
+			}
 			before, status := s.content(), s.mustStatus()
 			err := from.submit(t.Context(), item, piece)
 			if got := reasonOf(t, err); got != tc.reason {
@@ -208,15 +196,9 @@ func TestHostileReleases(t *testing.T) {
 //
 //abuse:case A20 a release that differs from the hash beside it is refused; the client may then send the right one
 func TestAnswerOfAnotherReleaseIsRefused(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(signedText(1))
-	parties := h.invite(two...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, signedText(1), two...)
 	north := parties[0]
-	check(t, north.follow(t.Context()))
-	_, err := north.answer()
-	check(t, err)
-	right := *north.outbox
+	right := north.prepare(t)
 	claims, err := signed.Claims(right.Envelope)
 	check(t, err)
 	for name, commitment := range map[string]Hash{"another hash": {1}, "no hash": {}} {
@@ -249,18 +231,18 @@ func (h *house) mustStatus() Status {
 	return s
 }
 
-func approvalAsRelease(s *stand) (*party, transport.Item) {
+func approvalAsRelease(s *stand) transport.Item {
 	e, err := transcript.SignApproval(s.north.identity, s.north.invited.Study, s.north.invited.Coordinator, 1, Hash{})
 	check(s.t, err)
-	return s.north, transport.Item{Envelope: e, Body: s.good.Body}
+	return transport.Item{Envelope: e, Body: s.good.Body}
 }
 
 // foreignAnswer returns an answer that client south has computed, but client north has encrypted
 // and signed.
-func foreignAnswer(s *stand) (*party, transport.Item) {
+func foreignAnswer(s *stand) transport.Item {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
-	return s.north, s.resealed(s.north.hub.Recipient, here, a.Release)
+	return s.resealed(s.north.hub.Recipient, here, a.Release)
 }
 
 func recipient(s *stand) seal.Recipient {
@@ -276,20 +258,12 @@ func elsewhere(h signed.Header) []byte {
 
 // sized returns an answer whose body is longer than the right size by the given number of bytes.
 func (s *stand) sized(more int) transport.Item {
-	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
-	body := make([]byte, len(s.good.Body)+more)
-	envelope, err := transcript.SignRelease(s.north.identity, h, body, Hash{})
-	check(s.t, err)
-	return transport.Item{Envelope: envelope, Body: body}
+	return s.signed(make([]byte, len(s.good.Body)+more))
 }
 
 // plainly returns an answer of the right size whose body is not encrypted.
 func (s *stand) plainly() transport.Item {
-	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
-	body := append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...)
-	envelope, err := transcript.SignRelease(s.north.identity, h, body, Hash{})
-	check(s.t, err)
-	return transport.Item{Envelope: envelope, Body: body}
+	return s.signed(append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...))
 }
 
 // The test sends the same answer twice, and then a different one. The same answer must get the
@@ -322,19 +296,8 @@ func TestSecondAnswerIsRefused(t *testing.T) {
 			t.Errorf("a second answer: %q", got)
 		}
 	}
-	kept := 0
-	check(t, s.hub.store.View(func(tx *store.Tx) error {
-		st, err := tx.Study(s.study.hash)
-		check(t, err)
-		return st.Evidence(func(k store.ReleaseKey, envelope []byte) error {
-			if kept++; k.Client != "north" || !bytes.Equal(envelope, first.Envelope) {
-				t.Errorf("%+v is kept", k)
-			}
-			return nil
-		})
-	}))
-	if kept != 1 {
-		t.Errorf("%d envelopes are kept as evidence", kept)
+	if kept := evidence(t, s.house); len(kept) != 1 || !bytes.Equal(kept[store.ReleaseKey{Ask: 1, Client: "north"}], first.Envelope) {
+		t.Errorf("%v is kept as evidence", kept)
 	}
 	// After the round, the same answer must get the same reply, and a different answer must be
 	// refused.

@@ -1,14 +1,12 @@
 package coordinator
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"testing"
 
-	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
@@ -121,6 +119,21 @@ func (h *house) survive(g *guillotine, do func() error) {
 	}
 }
 
+// playSurviving is play with simulated kills of the coordinator.
+func (h *house) playSurviving(g *guillotine, parties ...*party) {
+	h.t.Helper()
+	for moved := true; moved; {
+		moved = false
+		for _, p := range parties {
+			h.survive(g, func() error {
+				did, err := p.step(h.t.Context())
+				moved = moved || did
+				return err
+			})
+		}
+	}
+}
+
 // A playedStudy summarizes a run of a study.
 type playedStudy struct {
 	transcript [32]byte // SHA-256 of the bodies of plans, outcomes and the result
@@ -146,16 +159,7 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	for _, p := range parties {
 		h.survive(g, func() error { return p.approve(t.Context()) })
 	}
-	for moved := true; moved; {
-		moved = false
-		for _, p := range parties {
-			h.survive(g, func() error {
-				did, err := p.step(t.Context())
-				moved = moved || did
-				return err
-			})
-		}
-	}
+	h.playSurviving(g, parties...)
 	entries := parties[0].entries
 	sum := sha256.New()
 	for _, i := range entries[1 : len(entries)-1] { // without the roster, whose keys differ between runs
@@ -165,8 +169,7 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 			sum.Write(parties[0].unsigned(e, i.Body)) // the signatures of clients differ between runs
 		}
 	}
-	status, err := h.study.Status(t.Context())
-	check(t, err)
+	status := h.mustStatus()
 	if status.Phase != Ended {
 		t.Fatalf("the study is %s, waiting for %s %v", status.Phase, status.Waits, status.For)
 	}
@@ -174,7 +177,7 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	check(t, err)
 	sum.Write(closing.Result)
 	if h.study.st.chain.Fetches() {
-		_, err := bundle.Verify(bytes.NewReader(bundleOf(t, h)))
+		_, err := verified(t, h)
 		check(t, err)
 	}
 	out := playedStudy{transcript: [32]byte(sum.Sum(nil)), commits: g.seen}
@@ -215,36 +218,47 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 		// The store keeps bodies, states and answers in files.
 		"in files": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8, 1},
 	} {
-		t.Run(name, func(t *testing.T) { killedEverywhere(t, c.document, c.rounds, c.long, c.turn) })
+		t.Run(name, func(t *testing.T) { killedEverywhere(t, c.document, two, c.rounds, c.long, everyOther(c.turn)) })
 	}
 }
 
-// killedEverywhere kills the coordinator of a study at every commit and every change of a file.
-// The store keeps values of more than long bytes in files. A commit fails after it has reached the
-// disk if the sum of turn and the number of the commit is even, and before otherwise. With
-// FEDPVI_LONG or -short, both are tried.
-func killedEverywhere(t *testing.T, document []byte, rounds int, long int64, turn int) {
+// everyOther chooses the failures after the commit has reached the disk if the sum of turn and the
+// number of the commit is even, and those before otherwise. With FEDPVI_LONG or -short, it chooses
+// both, with -short only at every eighth commit.
+func everyOther(turn int) func(at int, after bool) bool {
+	return func(at int, after bool) bool {
+		switch {
+		case testing.Short():
+			return at%8 == 1
+		case os.Getenv("FEDPVI_LONG") != "":
+			return true
+		}
+		return after == ((at+turn)%2 == 0)
+	}
+}
+
+// killedEverywhere kills the coordinator of a study at the commits and changes of files that chosen
+// selects. The argument after of chosen states whether the commit reaches the disk. The store keeps
+// values of more than long bytes in files.
+func killedEverywhere(t *testing.T, document []byte, names []identity.Name, rounds int, long int64, chosen func(at int, after bool) bool) {
 	var undisturbed playedStudy
 	t.Run("undisturbed", func(t *testing.T) {
-		undisturbed = playKilled(t, document, two, rounds, long, &guillotine{})
+		undisturbed = playKilled(t, document, names, rounds, long, &guillotine{})
 	})
 	if undisturbed.commits < 15 {
 		t.Fatalf("only %d commits", undisturbed.commits)
 	}
 	for at := 1; at <= undisturbed.commits; at++ {
-		if testing.Short() && at%8 != 1 {
-			continue
-		}
 		for name, g := range map[string]guillotine{
 			"before it": {at: at}, "after it": {at: at, after: true},
 			"it fails": {at: at, once: true}, "it seems to fail": {at: at, once: true, after: true},
 		} {
-			if chosen := (at+turn)%2 == 0; g.after != chosen && os.Getenv("FEDPVI_LONG") == "" && !testing.Short() {
+			if !chosen(at, g.after) {
 				continue
 			}
 			t.Run(fmt.Sprintf("commit %d, %s", at, name), func(t *testing.T) {
 				t.Parallel()
-				got := playKilled(t, document, two, rounds, long, &g)
+				got := playKilled(t, document, names, rounds, long, &g)
 				if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
 					t.Errorf("the transcript differs, with %d answers, want %d", got.answers, undisturbed.answers)
 				}

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
@@ -106,10 +105,7 @@ func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte,
 	h.found(document)
 	parties = h.invite(four...)
 	admit(t, parties...)
-	for _, p := range parties {
-		_, err := p.step(t.Context())
-		check(t, err)
-	}
+	once(t, parties...)
 	g.at, g.seen = at, 0
 	for _, p := range parties[:2] {
 		h.survive(g, func() error { return p.rotate(t.Context()) })
@@ -129,16 +125,7 @@ func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte,
 		}
 		return err
 	})
-	for moved := true; moved; {
-		moved = false
-		for _, p := range parties[:3] {
-			h.survive(g, func() error {
-				did, err := p.step(t.Context())
-				moved = moved || did
-				return err
-			})
-		}
-	}
+	h.playSurviving(g, parties[:3]...)
 	if s := h.mustStatus(); s.Phase != Ended || s.Roster != 2 && s.Roster != 3 {
 		t.Fatalf("the study is %s, waiting for %s %v, with version %d of the roster", s.Phase, s.Waits, s.For, s.Roster)
 	}
@@ -230,9 +217,7 @@ func checkRotated(t *testing.T, h *house, parties []*party) {
 	if left, err := filepath.Glob(filepath.Join(h.hub.files.study(h.study.hash), "sealing*.key")); err != nil || len(left) != 0 {
 		t.Errorf("sealing keys are left: %v, %v", left, err)
 	}
-	var b bytes.Buffer
-	check(t, h.study.WriteBundle(&b))
-	if r, err := bundle.Verify(&b); err != nil || r.Ending != "end" {
+	if r, err := verified(t, h); err != nil || r.Ending != "end" {
 		t.Errorf("the bundle: %+v, %v", r, err)
 	}
 	if h.study.secure() {
@@ -316,10 +301,7 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 				check(t, p.approve(t.Context()))
 			}
 			north, south := parties[0], parties[1]
-			for _, p := range parties {
-				_, err := p.step(t.Context())
-				check(t, err)
-			}
+			once(t, parties...)
 			for range 2 {
 				later(400)
 				for _, p := range parties {
@@ -359,16 +341,10 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 //
 //abuse:case P10 an identity that was stolen before its rotation is worth nothing after it
 func TestStolenIdentityAfterRotation(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 3", ""))
-	parties := h.invite(two...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", ""), two...)
 	north := parties[0]
 	thief := *north // the thief has the keys that north has before the rotation
-	for _, p := range parties {
-		_, err := p.step(t.Context())
-		check(t, err)
-	}
+	once(t, parties...)
 	check(t, north.rotate(t.Context()))
 	check(t, north.rotate(t.Context())) // the same request may be sent again
 	refused := func(what string, r transport.RenewRequest) {
@@ -435,9 +411,7 @@ func TestMembersChangeBeforeTheBeginning(t *testing.T) {
 	if s := h.mustStatus(); s.Phase != Ended || s.Roster != 1 {
 		t.Errorf("%+v", s)
 	}
-	var b bytes.Buffer
-	check(t, h.study.WriteBundle(&b))
-	if _, err := bundle.Verify(&b); err != nil {
+	if _, err := verified(t, h); err != nil {
 		t.Errorf("the bundle: %v", err)
 	}
 }
@@ -448,14 +422,8 @@ func TestMembersChangeBeforeTheBeginning(t *testing.T) {
 //
 //abuse:case P10 a restarted coordinator remembers a revocation that is not in the roster yet
 func TestRevocationSurvivesARestart(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 3"))
-	parties := h.invite(four...)
-	admit(t, parties...)
-	for _, p := range parties[:2] {
-		_, err := p.step(t.Context())
-		check(t, err)
-	}
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", "min_clients = 3"), four...)
+	once(t, parties[:2]...)
 	west := parties[3]
 	check(t, h.study.Revoke(t.Context(), "west", "its laptop was stolen"))
 	h.restart()
@@ -475,22 +443,13 @@ func TestRevocationSurvivesARestart(t *testing.T) {
 // coordinator and this client have new keys. The answer must be acknowledged as before. The
 // coordinator's earlier sealing key must have been destroyed.
 func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 3", "min_clients = 3"))
-	parties := h.invite(four...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", "min_clients = 3"), four...)
 	north := parties[0]
-	check(t, north.follow(t.Context()))
-	_, err := north.answer()
-	check(t, err)
-	item := *north.outbox
+	item := north.prepare(t)
 	check(t, north.link.Submit(t.Context(), item))
 	check(t, north.rotate(t.Context()))
 	check(t, h.study.Rotate(t.Context()))
-	for _, p := range parties[1:] {
-		_, err := p.step(t.Context())
-		check(t, err)
-	}
+	once(t, parties[1:]...)
 	if s := h.mustStatus(); s.Roster != 2 {
 		t.Fatalf("the roster has version %d", s.Roster)
 	}
@@ -504,10 +463,7 @@ func TestAnswerIsRepeatedAfterNewKeys(t *testing.T) {
 }
 
 func TestRevokeIsRefused(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 2", ""))
-	parties := h.invite(two...)
-	admit(t, parties...)
+	h, _ := begun(t, Options{}, planeText(clientPrivacy, "rounds = 2", ""), two...)
 	revoke := func(name identity.Name, why string) error { return h.study.Revoke(t.Context(), name, why) }
 	for name, why := range map[identity.Name]string{"east": "unknown", "coordinator": "itself", "north": "two\nlines"} {
 		if err := revoke(name, why); err == nil {

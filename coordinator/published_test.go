@@ -32,7 +32,7 @@ func lowerPublished(t *testing.T) {
 //abuse:case A01 releases that clients fetch are kept before their answers are accepted
 func TestFetchedKilledAtEveryTransaction(t *testing.T) {
 	lowerPublished(t)
-	killedEverywhere(t, signedText(1), 1, 0, 1)
+	killedEverywhere(t, signedText(1), two, 1, 0, everyOther(1))
 }
 
 // releasesOf fetches all releases of the first plan as client p does. It returns them keyed by the
@@ -40,9 +40,7 @@ func TestFetchedKilledAtEveryTransaction(t *testing.T) {
 func releasesOf(t *testing.T, h *house, p *party) map[identity.Name][]byte {
 	t.Helper()
 	all := map[identity.Name][]byte{}
-	check(t, h.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(h.study.hash)
-		check(t, err)
+	check(t, h.study.look(func(kept store.Study) error {
 		return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 			member, _ := p.chain.Members().Named(identity.Name(k.Client))
 			r, err := p.chain.VerifyRelease(envelope, member.Key, 1, p.models[1])
@@ -99,8 +97,7 @@ func TestFetchedReleases(t *testing.T) {
 		"another plan": {south.peer, transport.Wanted{Ask: 2, Release: hash}, transport.Unknown},
 		"another hash": {south.peer, transport.Wanted{Ask: 1, Release: Hash{1}}, transport.Unknown},
 	} {
-		var r *transport.Refusal
-		if _, err := h.study.Pieces(t.Context(), c.peer, c.wanted); !errors.As(err, &r) || r.Reason != c.want {
+		if _, err := h.study.Pieces(t.Context(), c.peer, c.wanted); reasonOf(t, err) != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -159,7 +156,7 @@ func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 	admit(t, parties...) // the limit is not yet lowered, so the first entry is one that an earlier program would write
 	lowerPublished(t)
 	play(t, parties...)
-	report, err := bundle.Verify(bytes.NewReader(bundleOf(t, h)))
+	report, err := verified(t, h)
 	if err != nil || report.Ending != "end" || report.Answers != 2 || report.Signed != 0 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -169,15 +166,9 @@ func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
 // and the releases for a plan that is open when the study is aborted.
 func TestReleasesThatNobodyFetches(t *testing.T) {
 	lowerPublished(t)
-	h := newHouse(t, Options{})
-	h.found(signedText(2))
-	parties := h.invite(two...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, signedText(2), two...)
 	north := parties[0]
-	check(t, north.follow(t.Context()))
-	_, err := north.answer()
-	check(t, err)
-	check(t, north.link.Submit(t.Context(), *north.outbox))
+	check(t, north.link.Submit(t.Context(), north.prepare(t)))
 	files := func() int {
 		all, err := filepath.Glob(filepath.Join(h.dir, "bodies", "*", "*"))
 		check(t, err)
@@ -190,7 +181,7 @@ func TestReleasesThatNobodyFetches(t *testing.T) {
 	if n := files(); n != 0 {
 		t.Errorf("%d files, want none", n)
 	}
-	if _, err := bundle.Verify(bytes.NewReader(bundleOf(t, h))); err != nil {
+	if _, err := verified(t, h); err != nil {
 		t.Error(err)
 	}
 }

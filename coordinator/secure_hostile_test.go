@@ -2,13 +2,11 @@ package coordinator
 
 import (
 	"bytes"
-	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
@@ -21,21 +19,14 @@ import (
 //
 //abuse:case P16 a deal with a changed body is refused, and the right one is taken after it
 func TestDealWithAnotherBody(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(secureText(1))
-	parties := h.invite(four...)
-	admit(t, parties...)
-	for _, p := range parties {
-		_, err := p.step(t.Context()) // sends the client's keys
-		check(t, err)
-	}
+	h, parties := begun(t, Options{}, secureText(1), four...)
+	once(t, parties...) // sends the client's keys
 	p := parties[0]
 	check(t, p.follow(t.Context()))
 	check(t, p.message(t.Context()))
 	bad := transport.Item{Envelope: p.outbox.Envelope, Body: bytes.Clone(p.outbox.Body)}
 	bad.Body[0] ^= 1
-	var refused *transport.Refusal
-	if err := p.link.Submit(t.Context(), bad); !errors.As(err, &refused) || refused.Reason != transport.Malformed {
+	if err := p.link.Submit(t.Context(), bad); reasonOf(t, err) != transport.Malformed {
 		t.Fatalf("a changed body: %v", err)
 	}
 	check(t, p.link.Submit(t.Context(), *p.outbox))
@@ -52,21 +43,22 @@ func TestDealWithAnotherBody(t *testing.T) {
 //
 //abuse:case P16 if too few deals can be decrypted the study ends, and the clients pay for no further plan
 func TestTooFewDealersAreLeft(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 5", "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1"))
-	parties := h.invite("north", "south", "west")
-	admit(t, parties...)
-	for _, p := range parties {
-		check(t, p.follow(t.Context()))
-	}
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 5", "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1"), "north", "south", "west")
+	follow(t, parties...)
 	parties[0].secure.gone = func(step sums.Step, _ uint64) bool { return step == sums.Confirming }
 	play(t, parties...)
 	check(t, h.study.Complain(t.Context(), parties[0].peer, 1, 2))
 	play(t, parties...)
-	s, err := h.study.Status(t.Context())
-	check(t, err)
+	s := h.mustStatus()
 	if p := parties[2]; s.Phase != Aborted || p.ledger != 1 {
 		t.Errorf("an honest client has dealt %d times, and the study is %+v", p.ledger, s)
+	}
+}
+
+// spoilFirst sets an element of the first vector to the largest value that a deal permits.
+func spoilFirst(ask uint64, vector []int64) {
+	if ask == 1 {
+		vector[0] = sums.MaxElement
 	}
 }
 
@@ -76,18 +68,9 @@ func TestTooFewDealersAreLeft(t *testing.T) {
 //
 //abuse:case P16 a sum that honest clients cannot have makes its round void, and no later one
 func TestSumThatIsImpossible(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(secureText(2))
-	parties := h.invite(four...)
-	admit(t, parties...)
-	for _, p := range parties {
-		check(t, p.follow(t.Context()))
-	}
-	parties[0].secure.spoil = func(ask uint64, vector []int64) {
-		if ask == 1 {
-			vector[0] = sums.MaxElement
-		}
-	}
+	h, parties := begun(t, Options{}, secureText(2), four...)
+	follow(t, parties...)
+	parties[0].secure.spoil = spoilFirst
 	play(t, parties...)
 	if p, err := h.study.Posterior(t.Context()); err != nil || p.Result.Accepted != 1 || p.Result.Void != 1 {
 		t.Errorf("%+v, %v", p, err)
@@ -99,10 +82,7 @@ func TestSumThatIsImpossible(t *testing.T) {
 //abuse:case P16 a complaint about a deal that is repeated is logged once
 func TestRepeatedComplaints(t *testing.T) {
 	var log bytes.Buffer
-	h := newHouse(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	h.found(secureText(1))
-	parties := h.invite(four...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{Log: slog.New(slog.NewTextHandler(&log, nil))}, secureText(1), four...)
 	for _, p := range parties {
 		check(t, p.follow(t.Context()))
 		p.secure.gone = func(step sums.Step, _ uint64) bool { return step == sums.Confirming }
@@ -122,18 +102,14 @@ func TestRepeatedComplaints(t *testing.T) {
 //
 //abuse:case A16 a client that has lost the keys that it sent is refused before it pays for a deal
 func TestKeysAgain(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(secureText(1))
-	parties := h.invite(four...)
-	admit(t, parties...)
+	_, parties := begun(t, Options{}, secureText(1), four...)
 	p := parties[0]
 	_, err := p.step(t.Context()) // sends the client's keys
 	check(t, err)
 	p.secure.Client, err = sums.NewClient(p.secure.federation, p.peer.Name)
 	check(t, err)
 	check(t, p.message(t.Context()))
-	var refused *transport.Refusal
-	if err := p.link.Submit(t.Context(), *p.outbox); !errors.As(err, &refused) || refused.Reason != transport.Denied {
+	if err := p.link.Submit(t.Context(), *p.outbox); reasonOf(t, err) != transport.Denied {
 		t.Errorf("other keys: %v", err)
 	}
 }
@@ -144,14 +120,8 @@ func TestKeysAgain(t *testing.T) {
 //abuse:case P13 the sealed keys of the clients are removed when the study is over
 func TestKeysAreRemoved(t *testing.T) {
 	for name, aborted := range map[string]bool{"over": false, "aborted": true} {
-		h := newHouse(t, Options{})
-		h.found(secureText(1))
-		parties := h.invite(four...)
-		admit(t, parties...)
-		for _, p := range parties {
-			_, err := p.step(t.Context())
-			check(t, err)
-		}
+		h, parties := begun(t, Options{}, secureText(1), four...)
+		once(t, parties...)
 		kept := func() (size int64) {
 			check(t, h.study.look(func(kept store.Study) error {
 				for _, name := range four {
@@ -178,10 +148,7 @@ func TestKeysAreRemoved(t *testing.T) {
 // The test checks that a client whose keys arrive while the study ends is refused, and that nothing
 // is left of its keys.
 func TestKeysThatArriveAtTheEnd(t *testing.T) {
-	h := newHouse(t, Options{Store: store.Options{Long: 8}}) // the keys are in files
-	h.found(secureText(1))
-	parties := h.invite(four...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{Store: store.Options{Long: 8}}, secureText(1), four...) // the keys are in files
 	p := parties[0]
 	check(t, p.follow(t.Context()))
 	check(t, p.message(t.Context()))
@@ -190,11 +157,10 @@ func TestKeysThatArriveAtTheEnd(t *testing.T) {
 	check(t, err)
 	check(t, h.study.Write(t.Context(), p.peer, hash, 0, body[:half]))
 	check(t, h.study.Abort(t.Context(), "a drill"))
-	var refused *transport.Refusal
-	if err := h.study.Write(t.Context(), p.peer, hash, half, body[half:]); !errors.As(err, &refused) || refused.Reason != transport.Unavailable {
+	if err := h.study.Write(t.Context(), p.peer, hash, half, body[half:]); reasonOf(t, err) != transport.Unavailable {
 		t.Errorf("the rest of the keys: %v", err)
 	}
-	if _, err := h.study.Offer(t.Context(), p.peer, p.outbox.Envelope, nil); !errors.As(err, &refused) || refused.Reason != transport.Ended {
+	if _, err := h.study.Offer(t.Context(), p.peer, p.outbox.Envelope, nil); reasonOf(t, err) != transport.Ended {
 		t.Errorf("the keys are offered again: %v", err)
 	}
 	left, err := filepath.Glob(filepath.Join(h.dir, "bodies", "*", "new-*"))
@@ -207,24 +173,15 @@ func TestKeysThatArriveAtTheEnd(t *testing.T) {
 // The test checks that the bundle of a study with secure aggregation is valid after every step of
 // every client. It includes a void round and an abort.
 func TestSecureBundlesBeforeTheEnd(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(secureText(3))
-	parties := h.invite(four...)
-	admit(t, parties...)
-	for _, p := range parties {
-		check(t, p.follow(t.Context()))
-	}
-	parties[0].secure.spoil = func(ask uint64, vector []int64) {
-		if ask == 1 {
-			vector[0] = sums.MaxElement
-		}
-	}
+	h, parties := begun(t, Options{}, secureText(3), four...)
+	follow(t, parties...)
+	parties[0].secure.spoil = spoilFirst
 	seen := map[uint64]bool{}
 	for range 7 {
 		for _, p := range parties {
 			_, err := p.step(t.Context())
 			check(t, err)
-			r, err := bundle.Verify(bytes.NewReader(bundleOf(t, h)))
+			r, err := verified(t, h)
 			if err != nil || r.Ending != "none" {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -232,7 +189,7 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 		}
 	}
 	check(t, h.study.Abort(t.Context(), "a drill"))
-	if r, err := bundle.Verify(bytes.NewReader(bundleOf(t, h))); err != nil || r.Ending != "abort" || r.Questions < 2 {
+	if r, err := verified(t, h); err != nil || r.Ending != "abort" || r.Questions < 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if len(seen) < 8 {
@@ -246,10 +203,7 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 //
 //abuse:case P16 columns of a plan that ends while they are fetched are refused as late
 func TestColumnsOfAPlanThatEnds(t *testing.T) {
-	h := newHouse(t, Options{Store: store.Options{Long: 8}}) // the coordinator does not keep deals of this size in memory
-	h.found(secureText(1))
-	parties := h.invite(four...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{Store: store.Options{Long: 8}}, secureText(1), four...) // the coordinator does not keep deals of this size in memory
 	for _, p := range parties {
 		check(t, p.follow(t.Context()))
 		p.secure.gone = func(step sums.Step, _ uint64) bool { return step == sums.Confirming }
@@ -267,8 +221,7 @@ func TestColumnsOfAPlanThatEnds(t *testing.T) {
 	}
 	play(t, parties[1:]...)
 	for i, p := range late {
-		var refused *transport.Refusal
-		if err := p.Read(make([]byte, 10), 0); !errors.As(err, &refused) || refused.Reason != transport.OutOfPlace {
+		if err := p.Read(make([]byte, 10), 0); reasonOf(t, err) != transport.OutOfPlace {
 			t.Errorf("pieces %d of a plan that is over: %v", i, err)
 		}
 	}

@@ -194,10 +194,7 @@ var four = []identity.Name{"east", "north", "south", "west"}
 func TestSecureStudyIsPlayed(t *testing.T) {
 	results := map[string][]byte{}
 	for _, aggregation := range []string{"secure", "coordinator"} {
-		h := newHouse(t, Options{})
-		h.found([]byte(strings.Replace(string(secureText(3)), "\"secure\"", "\""+aggregation+"\"", 1)))
-		parties := h.invite(four...)
-		admit(t, parties...)
+		h, parties := begun(t, Options{}, []byte(strings.Replace(string(secureText(3)), "\"secure\"", "\""+aggregation+"\"", 1)), four...)
 		play(t, parties...)
 		p, err := h.study.Posterior(t.Context())
 		check(t, err)
@@ -205,9 +202,7 @@ func TestSecureStudyIsPlayed(t *testing.T) {
 		if p.Result.Accepted != 3 {
 			t.Errorf("%s: %d rounds were accepted", aggregation, p.Result.Accepted)
 		}
-		var b strings.Builder
-		check(t, h.study.WriteBundle(&b))
-		r, err := bundle.Verify(strings.NewReader(b.String()))
+		r, err := verified(t, h)
 		if err != nil || r.Answers != 12 || r.Ending != "end" {
 			t.Errorf("%s: the bundle: %+v, %v", aggregation, r, err)
 		}
@@ -223,15 +218,9 @@ func TestSecureRoundWithoutOneClient(t *testing.T) {
 	var hours atomic.Int64 // read by the coordinator's goroutines
 	now := func() time.Time { return time.Unix(1e9, 0).Add(time.Duration(hours.Load()) * time.Hour) }
 	for _, step := range []sums.Step{sums.Dealing, sums.Confirming, sums.Sharing} {
-		h := newHouse(t, Options{Now: now})
-		h.found(secureText(3))
-		parties := h.invite(four...)
-		admit(t, parties...)
+		h, parties := begun(t, Options{Now: now}, secureText(3), four...)
 		play(t, parties[:0]...)
-		for _, p := range parties {
-			_, err := p.step(t.Context())
-			check(t, err)
-		}
+		once(t, parties...)
 		parties[2].secure.gone = func(at sums.Step, ask uint64) bool { return at == step && ask == 1 }
 		play(t, parties...)
 		if step == sums.Dealing {
@@ -264,66 +253,39 @@ func (d direct) wake(ctx context.Context) error {
 //abuse:case A01 also with secure aggregation, whose steps are one transaction each
 func TestSecureKilledAtEveryTransaction(t *testing.T) {
 	for name, long := range map[string]int64{"in the database": 0, "in files": 8} {
-		undisturbed := playKilled(t, secureText(1), four, 1, long, &guillotine{})
-		if undisturbed.commits < 15 {
-			t.Fatalf("only %d commits", undisturbed.commits)
-		}
-		for at := 1; at <= undisturbed.commits; at++ {
-			if os.Getenv("FEDPVI_LONG") == "" && at%16 != 1 {
-				continue
-			}
-			for kind, g := range map[string]guillotine{
-				"before it": {at: at}, "after it": {at: at, after: true},
-				"it fails": {at: at, once: true}, "it seems to fail": {at: at, once: true, after: true},
-			} {
-				t.Run(fmt.Sprintf("%s, commit %d, %s", name, at, kind), func(t *testing.T) {
-					t.Parallel()
-					got := playKilled(t, secureText(1), four, 1, long, &g)
-					if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
-						t.Errorf("the transcript differs, with %d answers, want %d", got.answers, undisturbed.answers)
-					}
-				})
-			}
-		}
+		t.Run(name, func(t *testing.T) {
+			killedEverywhere(t, secureText(1), four, 1, long, func(at int, _ bool) bool {
+				return os.Getenv("FEDPVI_LONG") != "" || at%16 == 1
+			})
+		})
 	}
 }
 
 // The test checks that the status names the messages for which the study waits, and their number.
 func TestSecureStatus(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(secureText(1))
-	parties := h.invite(four...)
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, secureText(1), four...)
 	waits := func(want, step string) {
 		t.Helper()
-		s, err := h.study.Status(t.Context())
-		check(t, err)
+		s := h.mustStatus()
 		if s.Waits != want || step != "" && (len(s.Open) != 1 || s.Open[0].Step != step) {
 			t.Errorf("it waits for %q, want %q: %+v", s.Waits, want, s.Open)
 		}
 	}
-	each := func(some ...*party) {
-		t.Helper()
-		for _, p := range some {
-			_, err := p.step(t.Context())
-			check(t, err)
-		}
-	}
 	waits("the keys of 3 clients", "")
-	each(parties[0])
+	once(t, parties[0])
 	waits("the keys of 2 clients", "")
 	if s, err := h.study.Status(t.Context()); err != nil || !slices.Equal(s.For, []string{"north", "south", "west"}) {
 		t.Errorf("it waits for %v, %v", s.For, err)
 	}
-	each(parties[1:]...)
+	once(t, parties[1:]...)
 	waits("answers", "deals")
-	each(parties...)
+	once(t, parties...)
 	waits("3 confirmations", "confirmations")
-	each(parties[:2]...)
+	once(t, parties[:2]...)
 	waits("1 confirmation", "confirmations")
-	each(parties[2])
+	once(t, parties[2])
 	waits("3 shares", "shares")
-	each(parties...)
-	each(parties...)
+	once(t, parties...)
+	once(t, parties...)
 	waits("", "")
 }

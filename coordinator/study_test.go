@@ -68,14 +68,30 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
+// equalsOneProcess checks that p has read the entries and the result of inOneProcess.
+func equalsOneProcess(t *testing.T, document []byte, parties []*party, p *party) {
+	t.Helper()
+	entries, result := inOneProcess(t, document, parties)
+	if len(p.entries) != len(entries)+2 {
+		t.Fatalf("%d entries, want %d and the roster and the end", len(p.entries), len(entries))
+	}
+	for i, e := range entries {
+		if !bytes.Equal(e.Body, p.entries[i+1].Body) {
+			t.Errorf("entry %d is another", i+2)
+		}
+	}
+	closing, err := transcript.ParseClosing(p.entries[len(p.entries)-1].Body)
+	check(t, err)
+	if !bytes.Equal(closing.Result, result) {
+		t.Errorf("the posterior is another:\n%s\n%s", closing.Result, result)
+	}
+}
+
 // The test checks that the coordinator sends plans without their bodies, because clients can
 // compute these bodies themselves, and that it sends all other entries with their bodies. This must
 // hold for entries from the cache and for entries from the disk.
 func TestOnlyPlansAreDerived(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 2", ""))
-	parties := h.invite("north", "south")
-	admit(t, parties...)
+	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 2", ""), "north", "south")
 	play(t, parties...)
 	check(t, h.hub.Close())
 	cached := parties[0].entries
@@ -104,34 +120,14 @@ func TestStudyEqualsOneProcess(t *testing.T) {
 		"asynchronous ": planeText(noPrivacy, "rounds = 3\nschedule = \"asynchronous\"", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, Options{})
-			h.found(document)
-			parties := h.invite("north", "south", "west")
-			admit(t, parties...)
+			h, parties := begun(t, Options{}, document, "north", "south", "west")
 			play(t, parties...)
-			status, err := h.study.Status(t.Context())
-			check(t, err)
+			status := h.mustStatus()
 			if status.Phase != Ended {
 				t.Fatalf("the study is %+v", status)
 			}
-			p := parties[0]
-			last := p.entries[len(p.entries)-1]
-			closing, err := transcript.ParseClosing(last.Body)
-			check(t, err)
-			if name == "asynchronous " {
-				return // the order of entries depends on the order in which answers arrive
-			}
-			entries, result := inOneProcess(t, document, parties)
-			if !bytes.Equal(result, closing.Result) {
-				t.Errorf("the posterior is another:\n%s\n%s", closing.Result, result)
-			}
-			if len(entries)+2 != len(p.entries) {
-				t.Fatalf("%d entries, want %d and the roster and the end", len(p.entries), len(entries))
-			}
-			for i, e := range entries {
-				if !bytes.Equal(e.Body, p.entries[i+1].Body) {
-					t.Errorf("entry %d is another", i+2)
-				}
+			if name != "asynchronous " { // the order of entries depends on the order in which answers arrive
+				equalsOneProcess(t, document, parties, parties[0])
 			}
 		})
 	}

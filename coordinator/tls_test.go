@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
-	"fedpvi/crypto/transcript"
 	"fedpvi/transport"
 )
 
@@ -80,21 +78,8 @@ func TestStudyOverTLS(t *testing.T) {
 	for range parties {
 		check(t, <-done)
 	}
-	entries, result := inOneProcess(t, document, parties)
 	for _, p := range parties {
-		if len(p.entries) != len(entries)+2 {
-			t.Fatalf("%d entries, want %d", len(p.entries), len(entries)+2)
-		}
-		for i, e := range entries {
-			if !bytes.Equal(e.Body, p.entries[i+1].Body) {
-				t.Errorf("entry %d is another", i+2)
-			}
-		}
-		closing, err := transcript.ParseClosing(p.entries[len(p.entries)-1].Body)
-		check(t, err)
-		if !bytes.Equal(closing.Result, result) {
-			t.Error("the posterior is another")
-		}
+		equalsOneProcess(t, document, parties, p)
 	}
 }
 
