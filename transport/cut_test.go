@@ -39,6 +39,14 @@ func (s *saw) DialContext(ctx context.Context, network, address string) (net.Con
 	return cut, nil
 }
 
+// sawn returns the configuration of a client whose connections s cuts.
+func (w *world) sawn(s *saw) Config {
+	s.dial = w.dialer
+	c := w.config("north")
+	c.DialContext = s.DialContext
+	return c
+}
+
 type cutConn struct {
 	net.Conn
 	saw  *saw
@@ -122,9 +130,7 @@ func TestReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 		everywhere(t, func(t *testing.T, s *saw) {
 			w := newWorld(t)
 			w.desk.prompt = prompt
-			s.dial = w.dialer
-			c := w.config("north")
-			c.DialContext = s.DialContext
+			c := w.sawn(s)
 			check(t, w.dial(c).Submit(t.Context(), release))
 			if n := w.desk.taken(release); n != 1 {
 				t.Errorf("cut at %v, prompt %v: accepted %d times", s.cuts, prompt, n)
@@ -141,9 +147,7 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 300)
 	run := func(t *testing.T, s *saw) {
 		w := newWorld(t)
-		s.dial = w.dialer
-		c := w.config("north")
-		c.DialContext = s.DialContext
+		c := w.sawn(s)
 		w.desk.say(body)
 		w.desk.say([]byte("the next"))
 		north := w.dial(c)
@@ -175,9 +179,8 @@ func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		release := item(bytes.Repeat([]byte{7}, 4<<20))
-		s := &saw{dial: w.dialer, cuts: []int{3 << 20}}
-		c := w.config("north")
-		c.DialContext = s.DialContext
+		s := &saw{cuts: []int{3 << 20}}
+		c := w.sawn(s)
 		check(t, w.dial(c).Submit(t.Context(), release))
 		if n := w.desk.taken(release); n != 1 {
 			t.Errorf("taken %d times", n)
@@ -195,9 +198,8 @@ func TestEntryContinuesAfterACut(t *testing.T) {
 		w := newWorld(t)
 		body := bytes.Repeat([]byte{7}, 4<<20)
 		w.desk.say(body)
-		s := &saw{dial: w.dialer, cuts: []int{3 << 20}}
-		c := w.config("north")
-		c.DialContext = s.DialContext
+		s := &saw{cuts: []int{3 << 20}}
+		c := w.sawn(s)
 		got, err := w.dial(c).Entry(t.Context(), 1)
 		if err != nil || !bytes.Equal(got.Body, body) {
 			t.Errorf("%d bytes, %v", len(got.Body), err)

@@ -22,8 +22,9 @@ type wire struct {
 	framer *http2.Framer
 }
 
-func (w *world) wire(t *testing.T) wire {
-	conn := w.tls(w.config("north"))
+func (w *world) wire(t *testing.T, c Config) wire {
+	t.Helper()
+	conn := w.tls(c)
 	_, err := conn.Write([]byte(http2.ClientPreface))
 	check(t, err)
 	check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
@@ -92,7 +93,7 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 	head := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.BytesType), 64<<20)
 	packed := append(part(head), bytes.Repeat(part(make([]byte, 1<<20)), 64)...)
 	for _, encoding := range []string{"gzip", "identity", "", "deflate"} {
-		wire := w.wire(t)
+		wire := w.wire(t, w.config("north"))
 		var more []hpack.HeaderField
 		if encoding != "" {
 			more = append(more, hpack.HeaderField{Name: "grpc-encoding", Value: encoding})
@@ -121,7 +122,7 @@ func TestCompressedMessageIsRefused(t *testing.T) {
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
 	w := newWorld(t)
-	wire := w.wire(t)
+	wire := w.wire(t, w.config("north"))
 	filler := hpack.HeaderField{Name: "x", Value: string(bytes.Repeat([]byte("y"), 8<<10))}
 	check(t, wire.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers(wirepb.Study_Standing_FullMethodName)}))
 	var block bytes.Buffer
@@ -155,7 +156,7 @@ func TestLongHeaders(t *testing.T) {
 //abuse:case A12 bounded
 func TestCallsOfAConnectionAreLimited(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{Calls: 3}}, ours)
-	wire := w.wire(t)
+	wire := w.wire(t, w.config("north"))
 	for id := uint32(1); id <= 7; id += 2 {
 		check(t, wire.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(wirepb.Study_Submit_FullMethodName), EndHeaders: true}))
 	}

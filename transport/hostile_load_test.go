@@ -1,15 +1,11 @@
 package transport
 
 import (
-	"crypto/tls"
 	"encoding/binary"
 	"fmt"
-	"net"
 	"testing"
-	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"fedpvi/crypto/identity"
 	"fedpvi/transport/internal/wirepb"
@@ -18,30 +14,23 @@ import (
 // begun opens a connection and starts calls of one method with raw HTTP/2 frames. Each call
 // announces a message of the maximum size. All calls together send as many bytes as the window of
 // the connection permits, and then stop. begun returns earlier if the server ends the connection.
-func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Conn {
+func (w *world) begun(t *testing.T, c Config, method string, calls int) {
 	t.Helper()
-	conn := w.tls(c)
-	check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
-	_, err := conn.Write([]byte(http2.ClientPreface))
-	check(t, err)
-	f := http2.NewFramer(conn, conn)
-	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	check(t, f.WriteSettings())
+	f := w.wire(t, c).framer
 	for call := range calls {
 		id := uint32(2*call + 1)
 		if f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(method), EndHeaders: true}) != nil {
-			return conn
+			return
 		}
 		data := make([]byte, 16<<10)
 		binary.BigEndian.PutUint32(data[1:], maxAsked)
 		for sent := 0; sent < connWindow/calls-len(data); sent += len(data) {
 			if f.WriteData(id, false, data) != nil {
-				return conn
+				return
 			}
 			clear(data[:5])
 		}
 	}
-	return conn
 }
 
 // The test starts a thousand calls that send as much as they can and never end. The server must
@@ -107,5 +96,3 @@ type address string
 
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
-
-var _ net.Addr = address("")

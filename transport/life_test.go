@@ -117,9 +117,8 @@ func TestRemovedStudy(t *testing.T) {
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		s := &saw{dial: w.dialer}
-		c := w.config("north")
-		c.DialContext = s.DialContext
+		s := &saw{}
+		c := w.sawn(s)
 		north := w.dial(c)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

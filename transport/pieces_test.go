@@ -46,9 +46,7 @@ func TestPiecesArriveWholeWhereverTheConnectionIsCut(t *testing.T) {
 	const ask = 1200 // pieces of more than two messages
 	everywhere(t, func(t *testing.T, s *saw) {
 		w := newWorld(t)
-		s.dial = w.dialer
-		c := w.config("north")
-		c.DialContext = s.DialContext
+		c := w.sawn(s)
 		want, err := w.desk.Pieces(t.Context(), channel.Party{}, Wanted{Ask: ask})
 		check(t, err)
 		got, err := w.dial(c).Columns(t.Context(), ask, 64*ask)
@@ -66,9 +64,7 @@ func TestReleaseArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	const ask = 1200
 	everywhere(t, func(t *testing.T, s *saw) {
 		w := newWorld(t)
-		s.dial = w.dialer
-		c := w.config("north")
-		c.DialContext = s.DialContext
+		c := w.sawn(s)
 		hash := Hash{1, 2, 3}
 		want, err := w.desk.Pieces(t.Context(), channel.Party{}, Wanted{Ask: ask, Release: hash})
 		check(t, err)
@@ -144,8 +140,11 @@ func TestKeysConfirmationsAndComplaints(t *testing.T) {
 //
 //abuse:case A12 a client accepts as many bytes of pieces as the cut has
 func TestHostilePieces(t *testing.T) {
-	for name, messages := range map[string][]int{
-		"too few": {3, 3}, "too many": {3, 8}, "nothing": {0, 10}, "more after the end": {10, 1},
+	for _, messages := range [][]int{
+		{3, 3},  // too few
+		{3, 8},  // too many
+		{0, 10}, // nothing
+		{10, 1}, // more after the end
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			i := &impostor{version: 2, pieces: func(_ *wirepb.PiecesRequest, s wirepb.Study_PiecesServer) error {
@@ -156,13 +155,9 @@ func TestHostilePieces(t *testing.T) {
 				}
 				return nil
 			}}
-			c, err := Dial(t.Context(), serveImpostor(t, i))
-			check(t, err)
-			defer c.Close()
-			_, err = c.Columns(t.Context(), 1, 10)
-			if b := new(*Breach); !errors.As(err, b) {
-				t.Errorf("%s: %v, want a violation of the protocol", name, err)
-			}
+			c := dialImpostor(t, i)
+			_, err := c.Columns(t.Context(), 1, 10)
+			wantBreach(t, err)
 		})
 	}
 }

@@ -90,6 +90,15 @@ func serveImpostor(t *testing.T, i *impostor) Config {
 	return w.config("north")
 }
 
+// dialImpostor runs an impostor and returns a client that is connected to it.
+func dialImpostor(t *testing.T, i *impostor) *Client {
+	t.Helper()
+	c, err := Dial(t.Context(), serveImpostor(t, i))
+	check(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
 // tls completes a TLS handshake and returns the connection, on which tests write HTTP/2 frames.
 func (w *world) tls(c Config) *tls.Conn {
 	w.t.Helper()

@@ -14,11 +14,6 @@ import (
 // The test decodes valid messages in unusual encodings, and compares the results with those of
 // protobuf.
 func TestSubmissions(t *testing.T) {
-	encoded := func(m proto.Message) []byte {
-		b, err := proto.Marshal(m)
-		check(t, err)
-		return b
-	}
 	an, other := offer([]byte("envelope"), 7), prompt([]byte("another"), 3, []byte("abc"))
 	first, second := piece(3, []byte("data")), piece(5, nil)
 	m := &submission{}
@@ -36,7 +31,7 @@ func TestSubmissions(t *testing.T) {
 	} {
 		var b []byte
 		for _, p := range parts {
-			b = append(b, encoded(p)...)
+			b = append(b, encoded(t, p)...)
 		}
 		t.Run(name, func(t *testing.T) {
 			submitted(t, m, b)

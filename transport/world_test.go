@@ -297,6 +297,11 @@ func wantRefusal(t testing.TB, err error, reason Reason) {
 	}
 }
 
-func logTo(b *bytes.Buffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+func wantBreach(t testing.TB, err error) {
+	t.Helper()
+	if b := new(*Breach); !errors.As(err, b) {
+		t.Errorf("%v, want a violation of the protocol", err)
+	}
+}
 
-func today() time.Time { return time.Now() }
+func logTo(b *bytes.Buffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }

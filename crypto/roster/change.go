@@ -1,7 +1,6 @@
 package roster
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -153,7 +152,7 @@ func (r *Roster) Apply(c Change) (*Roster, error) {
 	}
 	for i, renewal := range c.Renewed {
 		name := renewal.Entry.Name
-		at, ok := slices.BinarySearchFunc(next.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
+		at, ok := r.place(name)
 		if !ok || named[name] || i > 0 && c.Renewed[i-1].Entry.Name >= name {
 			return nil, ErrChange
 		}

@@ -31,9 +31,7 @@ func rotated(t testing.TB, p party) (party, Renewal) {
 func apply(t testing.TB, r *Roster, c Change) *Roster {
 	t.Helper()
 	next, err := r.Apply(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return next
 }
 
@@ -89,13 +87,7 @@ func TestInvalidChangesAreRefused(t *testing.T) {
 	unsigned.Entry.Pin[0] ^= 1
 	renamed := Renew(north.Identity, study, north.entry, entryOf(t, north.Identity, "west", identity.Client))
 	promoted := Renew(north.Identity, study, north.entry, entryOf(t, north.Identity, "north", identity.Coordinator))
-	copied := Renew(north.Identity, study, north.entry, func() Entry {
-		e, err := NewEntry(north.Identity, study, "north", identity.Client, newEast.entry.Pin, north.entry.Recipient)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}())
+	copied := Renew(north.Identity, study, north.entry, signedEntry(t, north.Identity, study, "north", identity.Client, newEast.entry.Pin, north.entry.Recipient))
 	for name, tc := range map[string]struct {
 		change Change
 		want   string

@@ -167,23 +167,18 @@ func (r *Roster) Coordinator() Entry {
 	return r.Entries[slices.IndexFunc(r.Entries, func(e Entry) bool { return e.Role == identity.Coordinator })]
 }
 
-// Find returns the entry of the party with the given fingerprint.
-func (r *Roster) Find(f identity.Fingerprint) (Entry, bool) {
-	for _, e := range r.Entries {
-		if e.Key.Fingerprint() == f {
-			return e, true
-		}
-	}
-	return Entry{}, false
-}
-
 // Named returns the entry of the party with the given name.
 func (r *Roster) Named(name identity.Name) (Entry, bool) {
-	i, ok := slices.BinarySearchFunc(r.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
+	i, ok := r.place(name)
 	if !ok {
 		return Entry{}, false
 	}
 	return r.Entries[i], true
+}
+
+// place returns the index of the entry of the party with the given name.
+func (r *Roster) place(name identity.Name) (int, bool) {
+	return slices.BinarySearchFunc(r.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
 }
 
 // Valid reports whether the roster has a client with the given name whose keys were not revoked.

@@ -13,6 +13,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/secret"
+	"fedpvi/internal/testing/canary"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -103,7 +104,7 @@ func TestUnknownNodesAreIgnored(t *testing.T) {
 	}
 }
 
-// The test checks that no log contains the gossip key, and that no packet contains an
+// The test checks that no log and no packet contains the gossip key, and that no packet contains an
 // unencrypted name.
 //
 //abuse:case A17 no log contains the gossip key, and packets are encrypted
@@ -122,6 +123,7 @@ func TestKeyIsNotLogged(t *testing.T) {
 		if w.packets.Len() == 0 || bytes.Contains(w.packets.Bytes(), []byte("south")) {
 			t.Error("a name is sent in the clear")
 		}
+		canary.Absent(t, w.packets.String()+w.log.String(), key)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"fedpvi/crypto/channel"
-	"fedpvi/internal/testing/canary"
 )
 
 // baggage makes a node send additional data, as a modified program could.
@@ -99,19 +98,5 @@ func TestTwoNodesWithOneName(t *testing.T) {
 		if s := north.Last("south"); time.Since(s.At) > 30*time.Second || len(north.All()) != 1 {
 			t.Errorf("with a forger south is %+v", s)
 		}
-	})
-}
-
-// The test checks that no packet on the network contains the gossip key.
-func TestNoPacketContainsTheKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		_, _, address := w.start("north", nil)
-		south, _, _ := w.start("south", nil)
-		check(t, south.Join(address))
-		pass(time.Minute)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		canary.Absent(t, w.packets.String()+w.log.String(), key)
 	})
 }

@@ -10,6 +10,7 @@ package membership
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -64,11 +65,10 @@ func (v *View) Seen(name identity.Name, way Way) {
 // miss records that gossip has lost contact with a party.
 func (v *View) miss(name identity.Name) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
-		if !s.Missed.IsZero() {
-			return false
+		if news = s.Missed.IsZero(); news {
+			s.Missed = now
 		}
-		s.Missed = now
-		return true
+		return news
 	})
 }
 
@@ -92,12 +92,7 @@ func (v *View) note(name identity.Name, change func(*Sighting, time.Time) (news 
 func (v *View) All() []Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	all := make([]Sighting, 0, len(v.seen))
-	for _, s := range v.seen {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b Sighting) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+	return slices.SortedFunc(maps.Values(v.seen), func(a, b Sighting) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Last returns the last sighting of a party. If the party was never seen, the time of the sighting
