@@ -79,9 +79,7 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 			t.Errorf("%s: %d releases were charged, want one", c.privacy, s.Releases())
 		}
 		state, err := s.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
 			t.Errorf("%s: %v", c.privacy, err)
 		}
@@ -112,7 +110,5 @@ func TestNoiseIsDrawnFirst(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 3, 1)
 	s := h.around(0, func(s solver.Solver) solver.Solver { return drawn{s, t, seeded.Stream(1, "first").Uint64()} })
 	plan, _ := h.server.Next()
-	if err := s.Propose(new(Release), &plan, seeded.Stream(1, "first")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Propose(new(Release), &plan, seeded.Stream(1, "first")))
 }

@@ -46,27 +46,25 @@ func scoresMachines(t *testing.T, privacy string) {
 			for m := range clients {
 				release := h.propose(m, &plan)
 				if rapid.Bool().Draw(rt, "restart") {
-					restart(rt, h, m)
+					h.restart(m)
 				}
 				if m < missing {
 					continue
 				}
 				var err error
-				if outcome, err = h.server.Collect(release); err != nil {
-					rt.Fatal(err)
-				}
+				outcome, err = h.server.Collect(release)
+				check(rt, err)
 				if _, err := twin.Collect(release); err != nil {
 					rt.Fatal(err)
 				}
 			}
 			if rapid.Bool().Draw(rt, "restart of the server") {
-				restart(rt, h, -1)
+				h.restart(-1)
 			}
 			if outcome == nil {
 				var err error
-				if outcome, err = h.server.Close(plan.Number); err != nil {
-					rt.Fatal(err)
-				}
+				outcome, err = h.server.Close(plan.Number)
+				check(rt, err)
 				if _, err := twin.Close(plan.Number); err != nil {
 					rt.Fatal(err)
 				}
@@ -116,9 +114,8 @@ func TestClientScoresOfARound(t *testing.T) {
 				t.Errorf("a vector of round %d has norm %g, and the clip is %g", plan.Number, norm, clip)
 			}
 			var err error
-			if outcome, err = h.server.Collect(release); err != nil {
-				t.Fatal(err)
-			}
+			outcome, err = h.server.Collect(release)
+			check(t, err)
 		}
 		h.settle(outcome)
 	}
@@ -143,9 +140,7 @@ func TestClientScoresCost(t *testing.T) {
 	for _, view := range p.Views() {
 		for adjacency, sensitivity := range map[accountant.Adjacency]float64{accountant.ZeroOut: 1, accountant.ReplaceOne: 2} {
 			cost, err := p.Cost(view, adjacency, p.Releases())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			want := sensitivity * math.Sqrt(squares) / .5 * math.Sqrt(3/float64(view.Shares))
 			if math.Abs(cost.Mu/want-1) > 1e-5 {
 				t.Errorf("%s, %s: μ is %g, want %g", view.Name, adjacency, cost.Mu, want)
@@ -184,9 +179,7 @@ func TestClientScoresThatAreNotFinite(t *testing.T) {
 	got := h.propose(0, &plan).Change
 	noise := make([]int64, len(got))
 	g, err := dpmech.NewDiscreteGaussian(h.protocol.method.Noise().Sigma)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	g.Fill(noise, seeded.Stream(h.seed, "noise", 0, uint64(plan.Number)))
 	if !slices.Equal(got, noise) {
 		t.Errorf("the message is %v, and its noise %v", got, noise)
@@ -201,16 +194,13 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		var o *Outcome
 		for m := range h.sites {
 			var err error
-			if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-				t.Fatal(err)
-			}
+			o, err = h.server.Collect(h.propose(m, &plan))
+			check(t, err)
 		}
 		h.settle(o)
 	}
 	good, err := h.sites[0].MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for name, edit := range map[string]func(v *siteState){
 		"nothing was charged":             func(v *siteState) { v.Spent.Statistics = 0 },
 		"more than the study pays for":    func(v *siteState) { v.Spent.Statistics = 3 },
@@ -224,14 +214,10 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	} {
 		var v siteState
-		if err := json.Unmarshal(good, &v); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(good, &v))
 		edit(&v)
 		bad, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want an error with %q", err, name)
 		}
@@ -249,13 +235,9 @@ func TestClientScoresForesee(t *testing.T) {
 	}
 	h.run()
 	_, variance, err := h.protocol.family.Marginals(h.server.Posterior())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	foreseen, err := h.protocol.method.(method.Foreseeing).Foresee(9, func(_, _ int) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for i, share := range foreseen {
 		sd := share * h.protocol.model.Parameters.Prior(i).SD
 		if ratio := math.Sqrt(variance[i]) / sd; ratio < .67 || ratio > 1.5 {

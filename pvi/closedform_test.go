@@ -16,9 +16,7 @@ func TestClosedFormNoise(t *testing.T) {
 		t.Errorf("τ = %g, want %g", got, want)
 	}
 	mean, cov, err := p.ClosedForm([]float64{2, 4, 6, 10, 20, 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for i, b := range []float64{10, 20, 30} {
 		if mean[i] != 0.2 || math.Abs(cov.At(i, i)/(1/b+want*want/(b*b))-1) > 1e-12 {
 			t.Errorf("coordinate %d: N(%g, %g)", i, mean[i], cov.At(i, i))

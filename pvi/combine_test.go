@@ -80,9 +80,7 @@ func combinedStudy(t *testing.T, how string) *study.Study {
 		Inference:  "rounds = 2\nsolver = \"clipped-analytical\"\nfactors = \"tied\"\nintervals = \"none\"",
 		Federation: "combine = \"" + how + "\"",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -110,9 +108,8 @@ func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {
 					h.sites[m].sent = HashOf(r.Change) // the client's site expects an outcome with the false release
 				}
 				var err error
-				if o, err = h.server.Collect(r); err != nil {
-					t.Fatal(err)
-				}
+				o, err = h.server.Collect(r)
+				check(t, err)
 			}
 			h.settle(o)
 			if _, err := again.Replay(o); err != nil {

@@ -116,9 +116,7 @@ func TestOutsideCosts(t *testing.T) {
 	} {
 		p := protocolOf(t, 8, c.privacy, c.inference, c.federation)
 		claimed, truth, sound, err := p.OutsideCosts(rounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		total := sigma * math.Sqrt(float64(c.fewest)/float64(c.shares)) // sd of the noise in the smallest sum, in units of the clip
 		want := struct{ claimed, truth, sound float64 }{claimed: c.factor * math.Sqrt(rounds) / total}
 		want.truth, want.sound = want.claimed, want.claimed

@@ -38,13 +38,9 @@ func descentProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 func twoClients(t *testing.T, source string, overrides ...study.Override) *Protocol {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(source), overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := NewProtocol(st, []ClientID{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -72,9 +68,7 @@ func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 		}
 		for _, n := range []int{0, 1, 2, 100, 4999, 5000} {
 			m, err := sampledFor(p, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if o := optionsOf(p, n); o != options {
 				t.Errorf("rate %s, %d records: %+v, for the most %+v", rate, n, o, options)
 			}
@@ -89,13 +83,9 @@ func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 func account(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
 	profile, err := accountant.Account(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	b, err := profile.Epsilon(1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b.Upper
 }
 
@@ -107,9 +97,7 @@ func TestDescentMeetsItsTarget(t *testing.T) {
 		}
 		p := descentProtocol(t, study.Override{Key: "inference.sampling_rate", Value: value})
 		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if p.Releases() != 15 || cost.Epsilon > 1 || cost.Epsilon < 0.998 {
 			t.Errorf("rate %g: ε = %.9g in %d steps", rate, cost.Epsilon, p.Releases())
 		}
@@ -181,26 +169,18 @@ func TestDescentSiteRestored(t *testing.T) {
 		var sites []*Site
 		for m, id := range p.Roster() {
 			s, err := p.NewSolver(shards[m])
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			site, err := NewSolverSite(p, id, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			sites = append(sites, site)
 		}
 		return sites
 	}
 	restart := func(s *Site, m int) *Site {
 		state, err := s.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		again := newSites()[m]
-		if err := again.Restore(state); err != nil {
-			t.Fatal(err)
-		}
+		check(t, again.Restore(state))
 		return again
 	}
 	play := func(kill bool) []float64 {
@@ -209,9 +189,7 @@ func TestDescentSiteRestored(t *testing.T) {
 			var outcome *Outcome
 			for m := range sites {
 				var r Release
-				if err := sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))); err != nil {
-					t.Fatal(err)
-				}
+				check(t, sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))))
 				if kill {
 					sites[m] = restart(sites[m], m)
 				}
@@ -222,14 +200,11 @@ func TestDescentSiteRestored(t *testing.T) {
 					t.Fatalf("plan %d was answered twice", plan.Number)
 				}
 				var err error
-				if outcome, err = server.Collect(&r); err != nil {
-					t.Fatal(err)
-				}
+				outcome, err = server.Collect(&r)
+				check(t, err)
 			}
 			for m := range sites {
-				if err := sites[m].Settle(outcome); err != nil {
-					t.Fatal(err)
-				}
+				check(t, sites[m].Settle(outcome))
 				if kill {
 					sites[m] = restart(sites[m], m)
 				}
@@ -252,23 +227,15 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 	plan, _ := server.Next()
 	newSite := func() *Site {
 		s, err := p.NewSolver(descentShard(p, 50))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		site, err := NewSolverSite(p, "a", s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return site
 	}
 	site := newSite()
-	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, site.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
 	state, err := site.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, forged := range []string{`"Statistics":2`, `"Statistics":0`, `"Statistics":4`} {
 		changed := strings.Replace(string(state), `"Statistics":3`, forged, 1)
 		if changed == string(state) {
@@ -285,13 +252,9 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
 	s, err := p.NewSolver(descentShard(p, 50))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	site, err := NewSolverSite(p, "a", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	plan, _ := NewServer(p).Next()
 	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.Is(err, solver.ErrDiverged) {
 		t.Fatalf("steps of size 1e200: %v", err)
@@ -304,9 +267,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 		t.Errorf("%d steps charged, 3 were taken", site.Releases())
 	}
 	state, err := site.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if err := site.Restore(state); err != nil {
 		t.Error(err)
 	}
@@ -316,13 +277,9 @@ func TestDescentVisitThatFails(t *testing.T) {
 func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	p := descentProtocol(t)
 	s, err := p.NewSolver(descentShard(p, 50))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	site, err := NewSolverSite(p, "a", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	site.client = spentClient{site.client, p.Releases()}
 	plan, _ := NewServer(p).Next()
 	var refused *Refused

@@ -68,9 +68,7 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	} {
 		p := fixedBatches(t, "published", c.adjacency)
 		claimed, truth, sound, err := p.OutsideCosts(p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		t.Logf("%s: claims ε = %.4g, costs from %.4g to %.4g", c.adjacency, claimed.Epsilon, truth.Epsilon, sound.Epsilon)
 		if p.Sound() || p.Published() != method.PublishedSampling {
 			t.Errorf("%s: the study counts as sound", c.adjacency)
@@ -93,9 +91,7 @@ func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
 		m, err := sampledFor(p, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if m.MaxBatch() != 10 || optionsOf(p, n) != optionsOf(p, 1000) || optionsOf(p, n).Rate != 0.01 {
 			t.Errorf("%d records: batches of %d, %+v", n, m.MaxBatch(), optionsOf(p, n))
 		}
@@ -116,9 +112,7 @@ func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 func TestSamplingWithoutReplacement(t *testing.T) {
 	p := fixedBatches(t, "without-replacement", "replace-one")
 	cost, err := p.Cost(p.Views()[0], accountant.ReplaceOne, p.Releases())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	want := account(t, accountant.Repeated{Event: accountant.WithoutReplacement{Rate: 0.01, Sigma: 1, Adjacency: accountant.ReplaceOne}, Times: 1000})
 	if a := p.Adjacencies(); !slices.Equal(a, []accountant.Adjacency{accountant.ReplaceOne}) {
 		t.Errorf("a cost is stated under %v, and the number of records is public", a)
@@ -140,9 +134,7 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	// client's batches hold a larger share of its records.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if m.MaxBatch()*100 > n || m.MaxBatch() != n/100 {
 			t.Errorf("%d records: batches of %d", n, m.MaxBatch())
 		}
@@ -184,9 +176,7 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 			}
 		}
 		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if cost.Epsilon > 1 || cost.Epsilon < 0.998 {
 			t.Errorf("rate %s: ε = %g", rate, cost.Epsilon)
 		}
@@ -218,52 +208,37 @@ func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {
 		s, err := p.NewSolver(descentShard(p, 80))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		site, err := NewSolverSite(p, "a", s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return site
 	}
 	play := func(kill bool) []float64 {
 		server, a := NewServer(p), newSite()
 		other, err := p.NewSolver(descentShard(p, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		b, err := NewSolverSite(p, "b", other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
 			var outcome *Outcome
 			for m, site := range []*Site{a, b} {
 				var r Release
-				if err := site.Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))); err != nil {
-					t.Fatal(err)
-				}
+				check(t, site.Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))))
 				if got := site.Releases(); got != 1+5*plan.Number {
 					t.Fatalf("%d releases charged after plan %d", got, plan.Number)
 				}
-				if outcome, err = server.Collect(&r); err != nil {
-					t.Fatal(err)
-				}
+				outcome, err = server.Collect(&r)
+				check(t, err)
 			}
 			if kill {
 				state, err := a.MarshalBinary()
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				if a = newSite(); a.Restore(state) != nil {
 					t.Fatalf("plan %d: the state was not taken up: %v", plan.Number, a.Restore(state))
 				}
 			}
 			for _, site := range []*Site{a, b} {
-				if err := site.Settle(outcome); err != nil {
-					t.Fatal(err)
-				}
+				check(t, site.Settle(outcome))
 			}
 		}
 		return server.Posterior()
@@ -281,27 +256,17 @@ func TestStartStateThatHidesReleases(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {
 		s, err := p.NewSolver(descentShard(p, 50))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		site, err := NewSolverSite(p, "a", s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return site
 	}
 	site := newSite()
 	plan, _ := NewServer(p).Next()
-	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, site.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
 	state, err := site.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := newSite().Restore(state); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, newSite().Restore(state))
 	for _, forged := range []string{`"Statistics":5`, `"Statistics":0`, `"Statistics":7`} {
 		changed := strings.Replace(string(state), `"Statistics":6`, forged, 1)
 		if changed == string(state) {

@@ -47,9 +47,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		p, err := NewProtocol(st, []ClientID{"a", "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		err = p.OnDevice()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -84,13 +82,9 @@ func TestSiteWithoutItsDevice(t *testing.T) {
 			for m, id := range p.Roster() {
 				s := descentShard(p, 30*m) // The first client, with m = 0, has no records.
 				site, err := p.NewSite(id, s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				if a != nil {
-					if err := site.OnDevice(s, *a); err != nil {
-						t.Fatal(err)
-					}
+					check(t, site.OnDevice(s, *a))
 				}
 				sites = append(sites, site)
 			}
@@ -105,19 +99,13 @@ func TestSiteWithoutItsDevice(t *testing.T) {
 						continue
 					}
 					var r Release
-					if err := site.Propose(&r, &plan, src); err != nil {
-						t.Fatal(err)
-					}
+					check(t, site.Propose(&r, &plan, src))
 					releases = append(releases, slices.Clone(r.Change))
 					outcome, err := server.Collect(&r)
-					if err != nil {
-						t.Fatal(err)
-					}
+					check(t, err)
 					for _, other := range sites {
 						if outcome != nil {
-							if err := other.Settle(outcome); err != nil {
-								t.Fatal(err)
-							}
+							check(t, other.Settle(outcome))
 						}
 					}
 				}

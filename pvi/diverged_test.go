@@ -48,9 +48,7 @@ func TestDivergenceIsPrivate(t *testing.T) {
 		return r, s, s.Propose(r, &plan, seeded.Stream(1, "diverged"))
 	}
 	same, _, err := release(clientPrivacy, func(s solver.Solver) solver.Solver { return still{s} })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for name, wrap := range map[string]func(solver.Solver) solver.Solver{
 		"finds nothing": func(s solver.Solver) solver.Solver { return diverging{s} },
 		"panics":        func(s solver.Solver) solver.Solver { return panicking{s} },

@@ -15,9 +15,7 @@ import (
 func TestOneStepSettle(t *testing.T) {
 	h := defaultHouse(t, oneStepProtocol(t))
 	_, sites, o := h.last(t, 1)
-	if err := sites[0].Settle(o); err != nil {
-		t.Fatal(err)
-	}
+	check(t, sites[0].Settle(o))
 	void := &lastround.Outcome{Round: o.Round, Verdict: Void, Point: o.Point, Participants: o.Participants[:1]}
 	if err := sites[0].Settle(void); err != nil {
 		t.Errorf("a void round: %v", err)
@@ -46,9 +44,7 @@ func TestOneStepSettle(t *testing.T) {
 		}
 	}
 	silent, err := h.sites[0].LastRound(h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var r *Refused
 	if err := silent.Settle(o); !errors.As(err, &r) {
 		t.Errorf("an answer that was not given: %v, want a refusal", err)
@@ -67,9 +63,7 @@ func TestCheckIsWhatProposeSays(t *testing.T) {
 	other := plan
 	other.Number = 2
 	for range 2 {
-		if err := h.sites[0].Check(&plan); err != nil {
-			t.Fatal(err)
-		}
+		check(t, h.sites[0].Check(&plan))
 	}
 	var r Release
 	a, b := h.sites[0].Check(&other), h.sites[0].Propose(&r, &other, seeded.Stream(1, "check"))

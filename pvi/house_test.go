@@ -33,9 +33,7 @@ const (
 func planeStudy(t testing.TB, privacy, inference, federation string) *study.Study {
 	t.Helper()
 	st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 6\n" + inference, Federation: federation}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -59,9 +57,7 @@ func newHouse(t testing.TB, st *study.Study, clients int, seed uint64) *house {
 		roster[m] = clientID(m)
 	}
 	p, err := NewProtocol(st, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	h := &house{t: t, protocol: p, server: NewServer(p), seed: seed}
 	for m, id := range roster {
 		h.shards = append(h.shards, shard.Design(st, planeRecords(seed, m, 10+3*m)))
@@ -73,27 +69,21 @@ func newHouse(t testing.TB, st *study.Study, clients int, seed uint64) *house {
 func (h *house) newSite(id ClientID, m int) *Site {
 	h.t.Helper()
 	site, err := h.protocol.NewSite(id, h.shards[m])
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	return site
 }
 
 func (h *house) propose(m int, plan *Plan) *Release {
 	h.t.Helper()
 	r := new(Release)
-	if err := h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "noise", uint64(m), uint64(plan.Number))); err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "noise", uint64(m), uint64(plan.Number))))
 	return r
 }
 
 func (h *house) settle(o *Outcome) {
 	h.t.Helper()
 	for _, s := range h.sites {
-		if err := s.Settle(o); err != nil {
-			h.t.Fatal(err)
-		}
+		check(h.t, s.Settle(o))
 	}
 }
 
@@ -110,9 +100,7 @@ func (h *house) run() {
 					continue
 				}
 				o, err := h.server.Collect(h.propose(m, &plan))
-				if err != nil {
-					h.t.Fatal(err)
-				}
+				check(h.t, err)
 				if o != nil {
 					h.settle(o)
 				}
@@ -145,4 +133,15 @@ func relativeGap(got, want []float64) float64 {
 		gap = math.Max(gap, math.Abs(got[i]-want[i])/math.Max(1e-3, math.Abs(want[i])))
 	}
 	return gap
+}
+
+func check(t interface {
+	Helper()
+	Fatal(...any)
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -27,13 +27,9 @@ func TestIncrementsAddUp(t *testing.T) {
 		p := rapid.SampledFrom(protocols).Draw(rt, "protocol")
 		view, adjacency := rapid.SampledFrom(p.Views()).Draw(rt, "view"), rapid.SampledFrom(p.Adjacencies()).Draw(rt, "adjacency")
 		event := func(e accountant.Event, err error) float64 {
-			if err != nil {
-				rt.Fatal(err)
-			}
+			check(rt, err)
 			r, err := accountant.Renyi(e, 4)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			check(rt, err)
 			return r
 		}
 		all := p.method.Releases()

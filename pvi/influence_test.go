@@ -24,19 +24,14 @@ func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 			var o *Outcome
 			for m := range h.sites {
 				var err error
-				if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-					t.Fatal(err)
-				}
+				o, err = h.server.Collect(h.propose(m, &plan))
+				check(t, err)
 			}
 			for _, s := range h.sites {
-				if err := s.Settle(o); err != nil {
-					t.Fatal(err)
-				}
+				check(t, s.Settle(o))
 			}
 			mean, sds, err := h.protocol.family.Marginals(h.server.Posterior())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for i := range sds {
 				sds[i] = math.Sqrt(sds[i])
 				if name == "statistics" {
@@ -83,8 +78,6 @@ func (h *house) without(past []*Outcome, o *Outcome, m int) []float64 {
 		h.t.Fatal(err)
 	}
 	mean := make([]float64, h.protocol.family.Dim())
-	if err := h.protocol.family.Mean(mean, again.Posterior()); err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, h.protocol.family.Mean(mean, again.Posterior()))
 	return mean
 }

@@ -73,9 +73,7 @@ func TestInvariant(t *testing.T) {
 					} else {
 						outcome, err = h.server.Close(number)
 					}
-					if err != nil {
-						rt.Fatal(err)
-					}
+					check(rt, err)
 					if outcome == nil {
 						continue
 					}
@@ -96,9 +94,7 @@ func addNoise(h *house, noise []Wide, o *Outcome) {
 		return
 	}
 	g, err := dpmech.NewDiscreteGaussian(mechanismOf(p).ShareSigma())
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	sum, share := make([]int64, len(noise)), make([]int64, len(noise))
 	for m, s := range h.sites {
 		if _, took := slices.BinarySearch(o.Participants, s.ID()); !took {
@@ -143,9 +139,7 @@ func TestOneRoundIsPooled(t *testing.T) {
 					continue
 				}
 				o, err := h.server.Collect(h.propose(m, &plan))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				if o != nil {
 					h.settle(o)
 				}
@@ -234,9 +228,7 @@ func (h *house) runRestarting() {
 				err = h.sites[m].Restore(state)
 			}
 		}
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		check(h.t, err)
 	}
 	for {
 		restart()
@@ -252,9 +244,7 @@ func (h *house) runRestarting() {
 			r := h.propose(m, &plan)
 			restart()
 			o, err := h.server.Collect(r)
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			check(h.t, err)
 			restart()
 			if o != nil {
 				h.settle(o)
@@ -458,9 +448,7 @@ func TestBorderline(t *testing.T) {
 				continue
 			}
 			state, err := s.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
 				t.Errorf("%s: the λ that was followed is not taken up again: %v", q, err)
 			}
@@ -493,9 +481,7 @@ func TestBorderlineCentre(t *testing.T) {
 			t.Errorf("%s: the centre of the next plan is %d", q, next.Centre)
 		}
 		state, err := s.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		again := h.newSite(clientID(0), 0)
 		if err := again.Restore(state); err != nil {
 			t.Fatalf("%s: %v", q, err)
@@ -515,9 +501,7 @@ func TestAnyNumberOfRecords(t *testing.T) {
 			st.Federation.MaxRecords = 10
 			h := newHouse(t, st, 5, 1)
 			site, err := h.protocol.NewSite(h.sites[0].ID(), shard.Design(st, planeRecords(1, 0, n)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			h.sites[0] = site
 			h.run()
 			if site.Releases() == 0 {
@@ -545,13 +529,9 @@ func TestReleasesAreCapped(t *testing.T) {
 			}
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		o := &Outcome{Protocol: plan.Protocol, Sequence: n, Number: n, Verdict: Accepted, Participants: plan.Participants, Sum: make([]int64, 5)}
-		if err := s.Settle(o); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.Settle(o))
 	}
 }
 
@@ -562,9 +542,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]").
 		Replace(string(linestudy.Document(linestudy.Parts{Privacy: clientPrivacy, Inference: "rounds = 6"})))
 	st, err := study.Parse("plane.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	h := newHouse(t, st, 3, 1)
 	records := new(shard.Records)
 	records.Append([]float64{1e160, 1e160})
@@ -574,9 +552,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	r := h.propose(0, &plan)
 	noise := make([]int64, len(r.Change))
 	g, err := dpmech.NewDiscreteGaussian(mechanismOf(h.protocol).ShareSigma())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	g.Fill(noise, seeded.Stream(h.seed, "noise", 0, 1))
 	if !slices.Equal(r.Change, noise) || h.sites[0].Releases() != 1 {
 		t.Errorf("the release is %v, its noise %v, charged %d times", r.Change, noise, h.sites[0].Releases())

@@ -46,13 +46,9 @@ privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
 describe = { bins = 5 }
 column = [{ name = "x", type = "numeric", bounds = [0, 10] }]
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := NewProtocol(st, []ClientID{"a", "b", "c"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -85,13 +81,9 @@ func siteAround(t interface {
 ) *Site {
 	t.Helper()
 	refine, err := p.NewSolver(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	site, err := NewSolverSite(p, id, with(refine))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return site
 }
 
@@ -105,9 +97,7 @@ func memoryOf(s *Site) (m method.Memory) {
 func memoryIn(t testing.TB, state []byte) method.Memory {
 	t.Helper()
 	var v siteState
-	if err := json.Unmarshal(state, &v); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(state, &v))
 	return method.Memory{Factor: v.Factor, Proposed: v.Proposed, Spent: v.Spent, Solver: v.Solver, Parts: v.Parts}
 }
 
@@ -127,9 +117,7 @@ func partsOf(t testing.TB, s *Site) *partsMemory {
 
 func partsIn(t testing.TB, saved []byte) (m partsMemory) {
 	t.Helper()
-	if err := json.Unmarshal(saved, &m); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(saved, &m))
 	return m
 }
 

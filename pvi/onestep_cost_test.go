@@ -16,9 +16,7 @@ func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 	server := NewServer(p)
 	records := oneStepShard(p, 0, 150)
 	site, err := p.NewSite("a", records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for {
 		plan, ok := server.Next()
 		if !ok {
@@ -26,37 +24,23 @@ func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 		}
 		if plan.Number > 1 { // The client misses the first round.
 			var r Release
-			if err := site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(plan.Number))); err != nil {
-				t.Fatal(err)
-			}
+			check(t, site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(plan.Number))))
 		}
 		o, err := server.Close(plan.Number)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := site.Settle(o); err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
+		check(t, site.Settle(o))
 	}
 	last, err := site.LastRound(records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if last.Releases() != 0 {
 		t.Errorf("%d releases before the last round", last.Releases())
 	}
-	if err := last.Propose(new(lastround.Release), foretold(last), seeded.Stream(1, "last")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, last.Propose(new(lastround.Release), foretold(last), seeded.Stream(1, "last")))
 	costs, err := p.Costs(site.Releases() + last.Releases())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, c := range costs {
 		steps, err := steppedOf(p).Sampled().EventFor(site.Releases(), c.Adjacency)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if least := account(t, accountant.Composed{steps, p.After()[0].EventFor(1, c.Adjacency)}); c.Epsilon < least {
 			t.Errorf("%s: ε = %g is stated, %d steps and the last round cost %g", c.Adjacency, c.Epsilon, site.Releases(), least)
 		}

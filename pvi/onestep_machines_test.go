@@ -21,20 +21,14 @@ func TestOneStepRefusals(t *testing.T) {
 		t.Error("the last round began before the others were over")
 	}
 	fresh, err := p.NewSite("a", h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, err := fresh.LastRound(h.shards[0]); err == nil {
 		t.Error("a site entered the last round before the others were over")
 	}
 	server, err := h.server.LastRound()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	site, err := h.sites[0].LastRound(h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	refused := func(what string, err error) {
 		t.Helper()
 		var r *Refused
@@ -125,13 +119,9 @@ func TestOneStepOfManyRecords(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
 	site, err := h.sites[0].LastRound(oneStepShard(p, 0, 2000))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var r lastround.Release
-	if err := site.Propose(&r, foretold(site), seeded.Stream(1, "last")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, site.Propose(&r, foretold(site), seeded.Stream(1, "last")))
 	for _, n := range append(r.Gradient, r.Curvature...) {
 		if most := p.After()[0].Limit(); n > most || n < -most {
 			t.Errorf("an element of %d steps, more than %d", n, most)
@@ -151,43 +141,29 @@ func TestOneStepRestored(t *testing.T) {
 	var outcome *lastround.Outcome
 	for m, s := range h.sites {
 		site, err := s.LastRound(h.shards[m])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var r lastround.Release
 		for answers := range 2 {
 			state, err := site.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if site, err = s.LastRound(h.shards[m]); err != nil {
-				t.Fatal(err)
-			}
-			if err := site.Restore(state); err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
+			site, err = s.LastRound(h.shards[m])
+			check(t, err)
+			check(t, site.Restore(state))
 			if site.Releases() != answers {
 				t.Fatalf("a restored site has released %d times, want %d", site.Releases(), answers)
 			}
 			if answers == 0 {
-				if err := site.Propose(&r, &plan, seeded.Stream(4, "last", uint64(m))); err != nil {
-					t.Fatal(err)
-				}
+				check(t, site.Propose(&r, &plan, seeded.Stream(4, "last", uint64(m))))
 			} else if err := site.Propose(new(lastround.Release), &plan, seeded.Stream(5, "last")); err == nil {
 				t.Error("a restored site answered twice")
 			}
 		}
 		state, err := server.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		server, _ = h.server.LastRound()
-		if err := server.Restore(state); err != nil {
-			t.Fatal(err)
-		}
-		if outcome, err = server.Collect(&r); err != nil {
-			t.Fatal(err)
-		}
+		check(t, server.Restore(state))
+		outcome, err = server.Collect(&r)
+		check(t, err)
 	}
 	if outcome == nil || !slices.Equal(outcome.Gradient, want.Gradient) || !slices.Equal(outcome.Curvature, want.Curvature) {
 		t.Error("restored machines came to another outcome")
@@ -235,9 +211,7 @@ func TestOneStepChangedSumsAreRefused(t *testing.T) {
 			if err == nil {
 				o, err = server.Collect(&r)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 		}
 		if len(o.Releases) == 0 {
 			t.Fatal("no releases are published")

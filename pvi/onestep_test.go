@@ -73,9 +73,7 @@ func newOneStepHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *oneStep
 	h := &oneStepHouse{protocol: p, server: NewServer(p), shards: shards}
 	for m, id := range p.Roster() {
 		site, err := p.NewSite(id, shards[m])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		h.sites = append(h.sites, site)
 	}
 	for {
@@ -86,18 +84,13 @@ func newOneStepHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *oneStep
 		var outcome *Outcome
 		for m, site := range h.sites {
 			var r Release
-			if err := site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(m), uint64(plan.Number))); err != nil {
-				t.Fatal(err)
-			}
+			check(t, site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(m), uint64(plan.Number))))
 			var err error
-			if outcome, err = h.server.Collect(&r); err != nil {
-				t.Fatal(err)
-			}
+			outcome, err = h.server.Collect(&r)
+			check(t, err)
 		}
 		for _, site := range h.sites {
-			if err := site.Settle(outcome); err != nil {
-				t.Fatal(err)
-			}
+			check(t, site.Settle(outcome))
 		}
 	}
 }
@@ -105,9 +98,7 @@ func newOneStepHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *oneStep
 func (h *oneStepHouse) last(t testing.TB, seed uint64) (*lastround.Server, []*lastround.Site, *lastround.Outcome) {
 	t.Helper()
 	server, err := h.server.LastRound()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	plan, ok := server.Next()
 	if !ok {
 		t.Fatal("no plan")
@@ -116,17 +107,12 @@ func (h *oneStepHouse) last(t testing.TB, seed uint64) (*lastround.Server, []*la
 	var sites []*lastround.Site
 	for m, s := range h.sites {
 		site, err := s.LastRound(h.shards[m])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		sites = append(sites, site)
 		var r lastround.Release
-		if err := site.Propose(&r, &plan, seeded.Stream(seed, "last", uint64(m))); err != nil {
-			t.Fatal(err)
-		}
-		if outcome, err = server.Collect(&r); err != nil {
-			t.Fatal(err)
-		}
+		check(t, site.Propose(&r, &plan, seeded.Stream(seed, "last", uint64(m))))
+		outcome, err = server.Collect(&r)
+		check(t, err)
 	}
 	return server, sites, outcome
 }
@@ -149,16 +135,12 @@ func TestOneStepIsPaidFor(t *testing.T) {
 		p := oneStepProtocol(t, o...)
 		c, privacy := p.After()[0], p.study.Privacy
 		costs, err := p.Costs(p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if e := costs[0].Epsilon; e > privacy.Epsilon || e < privacy.Epsilon*(1-1e-3) {
 			t.Errorf("%v: the study costs ε = %g, the target is %g", o, e, privacy.Epsilon)
 		}
 		fewer, err := p.Cost(p.Views()[0], privacy.Adjacency, p.Releases()-1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if fewer.Epsilon > 0.95*costs[0].Epsilon {
 			t.Errorf("%v: without the last round ε = %g, with it %g", o, fewer.Epsilon, costs[0].Epsilon)
 		}
@@ -234,9 +216,7 @@ func TestOneStepSensitivity(t *testing.T) {
 		var releases [2]lastround.Release
 		for k, r := range []*shard.Records{with, without} {
 			s := lastround.NewSite(p.After()[0], p.startOfLast(h.sites[0].q), h.sites[0].ID(), shard.Design(p.study, r), 0)
-			if err := s.Propose(&releases[k], foretold(s), seeded.Stream(3, "noise")); err != nil {
-				rt.Fatal(err)
-			}
+			check(rt, s.Propose(&releases[k], foretold(s), seeded.Stream(3, "noise")))
 		}
 		c := p.After()[0]
 		for _, part := range []struct {
@@ -312,9 +292,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	// Nothing is clipped, because the clip of curvatures is an upper bound on their norm, and the
 	// clip of gradients is large. The noise is far smaller than both sums.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	precision, right := mat.NewSymDense(3, nil), mat.NewVecDense(3, nil)
 	for j := range 3 {
 		precision.SetSym(j, j, 1)
@@ -331,9 +309,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 		t.Fatal("no posterior")
 	}
 	want, inverse := mat.NewVecDense(3, nil), mat.NewSymDense(3, nil)
-	if err := errors.Join(chol.SolveVecTo(want, right), chol.InverseTo(inverse)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(chol.SolveVecTo(want, right), chol.InverseTo(inverse)))
 	noise, _ := p.After()[0].Noise(2)
 	for j := range 3 {
 		sd := noise * inverse.At(j, j)
@@ -358,9 +334,7 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	before := slices.Clone(h.server.Posterior())
 	_, _, o := h.last(t, 1)
 	a, covA, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	b, covB, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil || !slices.Equal(a, b) || !mat.Equal(covA, covB) {
 		t.Errorf("two posteriors of one outcome, %v", err)
@@ -381,13 +355,9 @@ func TestOneStepNoise(t *testing.T) {
 	var gradients, bends [][]int64
 	for seed := range uint64(seeds) {
 		site, err := h.sites[0].LastRound(h.shards[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var r lastround.Release
-		if err := site.Propose(&r, foretold(site), seeded.Stream(seed, "noise")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, site.Propose(&r, foretold(site), seeded.Stream(seed, "noise")))
 		gradients, bends = append(gradients, r.Gradient), append(bends, r.Curvature)
 	}
 	for name, part := range map[string]struct {
@@ -448,16 +418,12 @@ func TestOneStepUnderSums(t *testing.T) {
 		}
 	}
 	costs, err := p.Costs(p.Releases())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if e := costs[0].Epsilon; e > 1 || e < 0.999 {
 		t.Errorf("the study costs ε = %g, the target is 1", e)
 	}
 	site, err := h.sites[0].LastRound(h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	plan := foretold(site)
 	point := plan.Point
 	far := slices.Clone(point)

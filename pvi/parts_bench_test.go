@@ -30,9 +30,7 @@ func sparseStudy(b *testing.B, partitions int) *study.Study {
 	fmt.Fprintf(&text, "[model]\nfamily = \"logistic\"\noutcome = \"y\"\npositive = \"1\"\ncoding = \"one-hot\"\nterms = [%s]\n", strings.Join(terms, ","))
 	fmt.Fprintf(&text, "[inference]\nrounds = 1000000\nq = \"diagonal\"\ndamping = 0.2\npartitions = %d\n[privacy]\nunit = \"record\"\nnoise_multiplier = 20\ndelta = 1e-5\nclip = 1\n", partitions)
 	st, err := study.Parse("sparse.toml", []byte(text.String()))
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	return st
 }
 
@@ -43,9 +41,7 @@ func BenchmarkParts(b *testing.B) {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {
 			st := sparseStudy(b, k)
 			p, err := NewProtocol(st, []ClientID{"a"})
-			if err != nil {
-				b.Fatal(err)
-			}
+			check(b, err)
 			r := seeded.Stream(1, "records")
 			records := new(shard.Records)
 			for range 3900 {
@@ -57,25 +53,17 @@ func BenchmarkParts(b *testing.B) {
 				records.Append(row)
 			}
 			site, err := p.NewSite("a", shard.Design(st, records))
-			if err != nil {
-				b.Fatal(err)
-			}
+			check(b, err)
 			server := NewServer(p)
 			src := seeded.Stream(1, "noise")
 			var release Release
 			b.ReportAllocs()
 			for b.Loop() {
 				plan, _ := server.Next()
-				if err := site.Propose(&release, &plan, src); err != nil {
-					b.Fatal(err)
-				}
+				check(b, site.Propose(&release, &plan, src))
 				o, err := server.Collect(&release)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := site.Settle(o); err != nil {
-					b.Fatal(err)
-				}
+				check(b, err)
+				check(b, site.Settle(o))
 			}
 		})
 	}

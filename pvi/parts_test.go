@@ -24,13 +24,9 @@ func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 		"epsilon = 1.0", privacy,
 	).Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := NewProtocol(st, []ClientID{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -53,9 +49,7 @@ func TestPartsMeetTheirTarget(t *testing.T) {
 			want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.method.Noise().Multiplier, 1e-5)
 			for _, a := range p.Adjacencies() {
 				cost, err := p.Cost(p.Views()[0], a, p.Releases())
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				if p.Releases() != 7 || cost.Epsilon > 1 || cost.Epsilon < 0.998 || math.Abs(cost.Epsilon/want-1) > 1e-4 {
 					t.Errorf("%s: ε = %.9g under %s in %d releases, by the formula %.9g", scheme, cost.Epsilon, a, p.Releases(), want)
 				}
@@ -71,12 +65,9 @@ func TestPartsClip(t *testing.T) {
 	}
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 1, partitions = 4", "max_records", "nominal_records = 200, max_records").Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = NewProtocol(st, []ClientID{"a"}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	p, err = NewProtocol(st, []ClientID{"a"})
+	check(t, err)
 	// Fifty records of unit length have natural parameters of 0.25 each. The clip is half of
 	// their sum.
 	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
@@ -92,9 +83,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
 		p, err := NewProtocol(st, []ClientID{"a", "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		records := new(shard.Records)
 		for range 6 {
 			records.Append([]float64{0, -2})
@@ -105,9 +94,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 		sites := []*Site{site(t, p, whole), site(t, p, without)}
 		server := NewServer(p)
 		other, err := p.NewSite("b", shard.Design(st, planeRecords(1, 0, 30)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		most := 0.0
 		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
 			outcome, seen := playPair(t, server, sites, other, &plan)
@@ -124,9 +111,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 				}
 			}
 			for _, s := range append(sites, other) {
-				if err := s.Settle(outcome); err != nil {
-					t.Fatal(err)
-				}
+				check(t, s.Settle(outcome))
 			}
 		}
 		if clip := p.method.Noise().Clip; most > 2*clip || most < 1.2*clip {
@@ -142,9 +127,7 @@ func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, 
 	// The client draws the noise from its stream first, and then a part for each record.
 	trial := site(t, p, whole)
 	plan, _ := NewServer(p).Next()
-	if err := trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")))
 	of := make([]uint16, whole.Len())
 	of[whole.Len()-1] = 1
 	return whole.Deal(of, 2)[0], int(partsOf(t, trial).of(whole.Len() - 1))
@@ -153,9 +136,7 @@ func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, 
 func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	t.Helper()
 	site, err := p.NewSite("a", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return site
 }
 
@@ -165,25 +146,19 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	t.Helper()
 	var seen [2]Release
 	for world, s := range sites {
-		if err := s.Propose(&seen[world], plan, seeded.Stream(3+uint64(plan.Number-1), "noise")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.Propose(&seen[world], plan, seeded.Stream(3+uint64(plan.Number-1), "noise")))
 	}
 	if !slices.Equal(memoryOf(sites[0]).Proposed, seen[0].Change) {
 		t.Fatal("the client stores other numbers than the message that it sent and the changes of its parts")
 	}
 	copy(memoryOf(sites[len(sites)-1]).Proposed, seen[0].Change)
 	var theirs Release
-	if err := other.Propose(&theirs, plan, seeded.Stream(4, "other", uint64(plan.Number))); err != nil {
-		t.Fatal(err)
-	}
+	check(t, other.Propose(&theirs, plan, seeded.Stream(4, "other", uint64(plan.Number))))
 	if _, err := server.Collect(&seen[0]); err != nil {
 		t.Fatal(err)
 	}
 	outcome, err := server.Collect(&theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return outcome, seen
 }
 
@@ -194,18 +169,14 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
 	other, err := p.NewSite("b", descentShard(p, 30))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for plan, ok := server.Next(); ok; plan, ok = server.Next() {
 		outcome, _ := playPair(t, server, []*Site{s}, other, &plan)
 		if outcome.Sum == nil {
 			t.Fatal("no sum")
 		}
 		for _, one := range []*Site{s, other} {
-			if err := one.Settle(outcome); err != nil {
-				t.Fatal(err)
-			}
+			check(t, one.Settle(outcome))
 		}
 	}
 	for k, factor := range partsOf(t, s).Factors {
@@ -225,28 +196,20 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := NewProtocol(st, []ClientID{"a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	const n = 30000
 	client, server := site(t, p, descentShard(p, n)), NewServer(p)
 	deal := func() []byte {
 		plan, _ := server.Next()
 		r := new(Release)
-		if err := client.Propose(r, &plan, seeded.Stream(uint64(plan.Number), "parts")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, client.Propose(r, &plan, seeded.Stream(uint64(plan.Number), "parts")))
 		outcome, err := server.Collect(r)
 		if err == nil {
 			err = client.Settle(outcome)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return partsOf(t, client).Of
 	}
 	first := deal()
@@ -293,9 +256,7 @@ func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 		var all []solver.Likelihood
 		for _, s := range shards {
 			l, err := p.Likelihood(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			all = append(all, l)
 		}
 		if !solver.PooledDiagonal(want, p.Prior(), all) {
@@ -317,9 +278,7 @@ func addPooled(dst []float64, p *Protocol, s *shard.Shard) {
 func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
 	t.Helper()
 	kl, err := family.KL(q, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return kl
 }
 
@@ -332,9 +291,7 @@ func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []
 	t.Helper()
 	fresh := func(m int) *Site {
 		s, err := p.NewSite(p.Roster()[m], shards[m])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return s
 	}
 	restart := func(s *Site, m int) *Site {
@@ -342,13 +299,9 @@ func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []
 			return s
 		}
 		state, err := s.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		again := fresh(m)
-		if err := again.Restore(state); err != nil {
-			t.Fatal(err)
-		}
+		check(t, again.Restore(state))
 		return again
 	}
 	server := NewServer(p)
@@ -364,22 +317,17 @@ func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []
 			}
 			sites[m] = restart(sites[m], m)
 			var r Release
-			if err := sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))); err != nil {
-				t.Fatal(err)
-			}
+			check(t, sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))))
 			sites[m] = restart(sites[m], m)
 			if err := sites[m].Propose(new(Release), &plan, seeded.Stream(2, "noise")); err == nil {
 				t.Fatalf("plan %d was answered twice", plan.Number)
 			}
 			var err error
-			if outcome, err = server.Collect(&r); err != nil {
-				t.Fatal(err)
-			}
+			outcome, err = server.Collect(&r)
+			check(t, err)
 		}
 		for m := range sites {
-			if err := sites[m].Settle(outcome); err != nil {
-				t.Fatal(err)
-			}
+			check(t, sites[m].Settle(outcome))
 		}
 	}
 	return server.Posterior()
@@ -404,26 +352,19 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	answered := func() (*Site, *Plan) {
 		plan, _ := NewServer(p).Next()
 		s := site(t, p, descentShard(p, 10))
-		if err := s.Propose(new(Release), &plan, seeded.Stream(1, "noise")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
 		return s, &plan
 	}
 	restored := func(p *Protocol, edit func(v *siteState)) error {
 		s, _ := answered()
 		state, err := s.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var v siteState
-		if err := json.Unmarshal(state, &v); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(state, &v))
 		edit(&v)
 		v.Protocol = p.digest
-		if state, err = json.Marshal(v); err != nil {
-			t.Fatal(err)
-		}
+		state, err = json.Marshal(v)
+		check(t, err)
 		return site(t, p, descentShard(p, 10)).Restore(state)
 	}
 	for name, spoil := range map[string]func(v *partsMemory){
@@ -467,13 +408,9 @@ func TestPartsUnderSums(t *testing.T) {
 		overrides := []study.Override{{Key: "federation.opens", Value: `"sums"`}}
 		source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 7, partitions = 4, "+scheme, "epsilon = 1.0", "epsilon = 1.0, clip = 3.0").Replace(descentStudy)
 		st, err := study.Parse("s.toml", []byte(source), overrides...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		p, err := NewProtocol(st, []ClientID{"a", "b"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		views := p.Views()
 		if len(views) != 3 || views[0].Shares != 2 || views[1].Shares != 1 || summed(p) {
 			t.Fatalf("%s: views %+v", scheme, views)
@@ -521,9 +458,7 @@ func TestAveragingWholeFitsIsBiased(t *testing.T) {
 		var all []solver.Likelihood
 		for _, s := range shards {
 			l, err := p.Likelihood(s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			all = append(all, l)
 		}
 		want := make([]float64, p.Family().Size())

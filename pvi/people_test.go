@@ -32,13 +32,9 @@ func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	t.Helper()
 	document := strings.Replace(string(linestudy.Document(parts)), "[[column]]", table+"\n[[column]]", 1)
 	st, err := study.Parse("people.toml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := NewProtocol(st, []ClientID{clientID(0), clientID(1), clientID(2)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -113,28 +109,20 @@ func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (
 	if _, ok := p.method.(method.Refining); ok {
 		site = siteAround(t, p, clientID(0), s, func(of solver.Solver) solver.Solver { refine = of; return of })
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	plan := &Plan{Protocol: p.digest, Number: 1, Lambda: site.Lambda(), Participants: p.Roster()}
 	if p.study.Privacy.Centred {
 		plan.Centre = make([]int64, p.model.Dim())
 	}
 	var r Release
-	if err := site.Propose(&r, plan, seeded.Stream(seed, "neighbours")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, site.Propose(&r, plan, seeded.Stream(seed, "neighbours")))
 	event, err := p.method.Increment(1, p.study.Privacy.Adjacency, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	sensitivity = sensitivityOf(t, p, event)
 	switch refine := refine.(type) {
 	case *solver.ClippedAnalytical:
 		var released []int64
-		if err := json.Unmarshal(refine.State(), &released); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(refine.State(), &released))
 		return released, sensitivity
 	case *ep.DPSEP:
 		return append([]int64(nil), refine.Released()...), sensitivity
@@ -184,9 +172,7 @@ func TestPersonsMeetTheTarget(t *testing.T) {
 			Privacy: "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", Inference: c.inference, Federation: c.federation,
 		}, "")
 		cost, err := people.Cost(people.Views()[0], accountant.AddRemove, people.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		noise := people.method.Noise().SD / records.method.Noise().SD
 		if cost.Epsilon > 1 || cost.Epsilon < .995 || math.Abs(noise/c.rows-1) > c.within {
 			t.Errorf("%s: ε = %.6g with %.6g times the noise of records, want 1 and %.6g", name, cost.Epsilon, noise, c.rows)
@@ -202,20 +188,14 @@ func TestPeopleAcrossClients(t *testing.T) {
 	const federation = "nominal_records = 15\n"
 	cost := func(p *Protocol) float64 {
 		c, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return c.Mu
 	}
 	own := func(p *Protocol) float64 {
 		e, err := p.Event(p.Views()[0], accountant.AddRemove, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		profile, err := accountant.Account(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return profile.Mu()
 	}
 	inference := "rounds = 6\n" + scoringInference
@@ -252,9 +232,7 @@ func TestPersonsAreSampled(t *testing.T) {
 	m, err := p.method.(interface {
 		For(*shard.Shard) (*dpmech.SampledSum, error)
 	}).For(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if m.Records() != 7 || m.Rows() != 20 || s.Units() != 7 {
 		t.Errorf("%d of %d persons with %d rows", m.Records(), s.Units(), m.Rows())
 	}

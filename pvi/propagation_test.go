@@ -40,9 +40,7 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 	} {
 		p := propagationProtocol(t, overrides...)
 		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if cost.Epsilon > 1 || cost.Epsilon < 0.999 {
 			t.Errorf("%v: all releases cost ε = %g, want 1", overrides, cost.Epsilon)
 		}
@@ -64,9 +62,7 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 	}
 	for releases, n := range map[int]int{1: 1, 5: 2} {
 		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, releases)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if want := epochs(n); math.Abs(cost.Epsilon/want-1) > 1e-3 || cost.Epsilon < want*(1-1e-6) {
 			t.Errorf("%d releases cost ε = %g, %d epochs %g", releases, cost.Epsilon, n, want)
 		}
@@ -88,9 +84,7 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 		t.Fatal("the published form counts as sound")
 	}
 	claimed, truth, sound, err := p.OutsideCosts(p.Releases())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	passes := float64(p.Releases()) / 40
 	mu := 2 * math.Sqrt(passes) / steppedOf(p).Sampled().NoiseMultiplier()
 	want := accountant.GaussianEpsilon(mu, 1e-5)
@@ -106,14 +100,10 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 		}
 	}
 	s, err := p.NewSite("a", descentShard(p, 40))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	server, r := NewServer(p), new(Release)
 	plan, _ := server.Next()
-	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Propose(r, &plan, seeded.Stream(1, "noise")))
 	if s.Releases() != 80 {
 		t.Errorf("%d sums were charged, want 80", s.Releases())
 	}
@@ -148,9 +138,7 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 		most := steppedOf(p).Sampled()
 		for _, n := range []int{0, 1, 100, 5000} {
 			m, err := sampledFor(p, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if m.Lattice() != most.Lattice() || m.ShareSigma() != most.ShareSigma() || m.Clip() != most.Clip() || fmt.Sprintf("%#v", m.Event()) != fmt.Sprintf("%#v", most.Event()) {
 				t.Errorf("%v, %d records: another mechanism than for the most", overrides, n)
 			}
@@ -170,15 +158,11 @@ func TestPropagationSiteRestored(t *testing.T) {
 	server := NewServer(p)
 	fresh := func() *Site {
 		s, err := p.NewSite("a", records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return s
 	}
 	other, err := p.NewSite("b", records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	site, twin := fresh(), fresh()
 	for round := range 2 {
 		plan, ok := server.Next()
@@ -186,20 +170,14 @@ func TestPropagationSiteRestored(t *testing.T) {
 			t.Fatal("no plan")
 		}
 		state, err := twin.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		twin = fresh()
-		if err := twin.Restore(state); err != nil {
-			t.Fatal(err)
-		}
+		check(t, twin.Restore(state))
 		var outcome *Outcome
 		var first []int64
 		for k, s := range []*Site{site, twin, other} {
 			r := new(Release)
-			if err := s.Propose(r, &plan, seeded.Stream(uint64(round), "noise")); err != nil {
-				t.Fatal(err)
-			}
+			check(t, s.Propose(r, &plan, seeded.Stream(uint64(round), "noise")))
 			switch k {
 			case 0:
 				first = r.Change
@@ -211,23 +189,18 @@ func TestPropagationSiteRestored(t *testing.T) {
 				}
 				continue
 			}
-			if outcome, err = server.Collect(r); err != nil {
-				t.Fatal(err)
-			}
+			outcome, err = server.Collect(r)
+			check(t, err)
 		}
 		for _, s := range []*Site{site, twin, other} {
-			if err := s.Settle(outcome); err != nil {
-				t.Fatal(err)
-			}
+			check(t, s.Settle(outcome))
 		}
 		if site.Releases() != 8*(round+1) {
 			t.Errorf("round %d: %d sums charged", round, site.Releases())
 		}
 	}
 	state, err := site.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	fewer := strings.Replace(string(state), `"Statistics":16`, `"Statistics":8`, 1)
 	if fewer == string(state) {
 		t.Fatal("the state does not contain the number of charged releases")
@@ -257,9 +230,7 @@ func TestPropagationIsDerived(t *testing.T) {
 		t.Helper()
 		source := strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
 		st, err := study.Parse("s.toml", []byte(source), overrides...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if _, err := NewProtocol(st, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("want an error that contains %q, got %v", say, err)
 		}
@@ -280,9 +251,7 @@ func TestPropagationIsDerived(t *testing.T) {
 func TestDrawnStartIsPublic(t *testing.T) {
 	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
 	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	start := func(p *Protocol) []float64 { return p.method.(*sites.Method).Options().StartMean }
 	x, y, z := start(a), start(b), start(other)
 	if x[0] != y[0] || x[1] != y[1] || x[0] == z[0] || x[0] == x[1] {
@@ -299,15 +268,11 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065
 	refine, err := p.NewSolver(shard.Design(p.study, new(shard.Records)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	above, o := 0, p.method.(*sites.Method).Options()
 	sd := o.PrecisionNoise * math.Sqrt(o.NoiseLeft(stepsOf(p).Total))
 	for run := range runs {
-		if err := refine.Restore(nil); err != nil {
-			t.Fatal(err)
-		}
+		check(t, refine.Restore(nil))
 		dst := make([]float64, p.family.Size())
 		for visit := range 2 {
 			if _, err := refine.Propose(dst, problemOf(p), seeded.Stream(uint64(run), "noise", uint64(visit))); err != nil {

@@ -15,9 +15,7 @@ func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	t.Helper()
 	source := linestudy.Document(linestudy.Parts{Privacy: "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5", Inference: "rounds = 3\nsolver = \"clipped-analytical\"\nintervals = \"none\""})
 	st, err := study.Parse("plane.toml", source, append([]study.Override{{Key: "study.version", Value: "2"}}, overrides...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -34,9 +32,8 @@ func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 			lie(h.server.open[plan.Number])
 		}
 		var err error
-		if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-			t.Fatal(err)
-		}
+		o, err = h.server.Collect(h.propose(m, &plan))
+		check(t, err)
 	}
 	return h, o
 }
@@ -113,9 +110,7 @@ func TestReleasesAreKept(t *testing.T) {
 	plan, _ := h.server.Next()
 	for m := range h.sites {
 		o, err := h.server.Collect(h.propose(m, &plan))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if o != nil {
 			h.sites[0].sent = Digest{}
 			if err := h.sites[0].Settle(o); err == nil {
@@ -137,9 +132,7 @@ func TestWhereReleasesArePublished(t *testing.T) {
 		"sums":      {[]study.Override{{Key: "privacy.unit", Value: `"client"`}, {Key: "inference.solver", Value: `"conjugate"`}, {Key: "privacy.clip", Value: "1.0"}}, false},
 	} {
 		p, err := NewProtocol(publishedStudy(t, c.set...), []ClientID{"a", "b", "c"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if p.publishes() != c.want {
 			t.Errorf("%s: published %v", name, !c.want)
 		}

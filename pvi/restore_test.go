@@ -41,30 +41,21 @@ func TestRestoreErrors(t *testing.T) {
 				var o *Outcome
 				for m := range h.sites {
 					var err error
-					if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-						t.Fatal(err)
-					}
+					o, err = h.server.Collect(h.propose(m, &plan))
+					check(t, err)
 				}
 				h.settle(o)
 			}
 			good, err := h.sites[0].MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.newSite(clientID(0), 0).Restore(good); err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
+			check(t, h.newSite(clientID(0), 0).Restore(good))
 			var fields map[string]any
-			if err := json.Unmarshal(good, &fields); err != nil {
-				t.Fatal(err)
-			}
+			check(t, json.Unmarshal(good, &fields))
 			for name, value := range c.edits {
 				fields[name] = value
 			}
 			bad, err := json.Marshal(fields)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want an error with %q", err, c.want)
 			}
@@ -75,9 +66,7 @@ func TestRestoreErrors(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
 	state, err := many.sites[0].MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if err := few.sites[0].Restore(state); err == nil {
 		t.Error("a state of sixteen clients is taken up among four")
 	}

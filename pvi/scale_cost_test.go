@@ -23,13 +23,9 @@ func TestProtocolBindsScale(t *testing.T) {
 	scales := [][]study.Bounds{st.PublicScale(), {{Low: -1, High: 1}, {Low: -2, High: 2}}, {{Low: -1, High: 1}, {Low: -2, High: math.Nextafter(2, 3)}}}
 	for _, bounds := range scales {
 		scaled, err := st.WithScale(bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		p, err := NewProtocol(scaled, roster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		seen[p.Digest()] = true
 		if p.Before()[0].Digest() == p.Digest() {
 			t.Error("a scaling has the identity of its rounds")
@@ -57,13 +53,9 @@ func TestScaleIsPaidFor(t *testing.T) {
 			roster[m] = clientID(m)
 		}
 		st, err := st.WithScale(st.PublicScale())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		p, err := NewProtocol(st, roster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		target := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta)
 		view, adjacency := p.Views()[0], st.Privacy.Adjacency
 		total := 0.0 // sum of the μ² of the passes
@@ -82,9 +74,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		}
 		// These costs include the rounds and the passes, for every view and adjacency.
 		costs, err := p.Costs(p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if e := costs[0].Epsilon; e > st.Privacy.Epsilon || e < st.Privacy.Epsilon*(1-1e-6) {
 			t.Errorf("%s: the study costs ε = %g, the target is %g", c.privacy, e, st.Privacy.Epsilon)
 		}
@@ -113,20 +103,14 @@ func TestScaleWithGivenNoise(t *testing.T) {
 	st := scalestudy.Parse(t, privacy, "noise_multiplier = 8", "")
 	st.Inference.Factors = study.Published
 	st, err := st.WithScale(st.PublicScale())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := NewProtocol(st, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if s := p.Before()[0].Mechanism(1).NoiseMultiplier(); s != 8 {
 		t.Errorf("the noise multiplier of a pass is %g, want 8", s)
 	}
 	claimed, truth, sound, err := p.OutsideCosts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	scale := 3.0 / 64
 	for _, c := range []struct {
 		name      string

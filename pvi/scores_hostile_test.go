@@ -94,13 +94,9 @@ func TestScoresOfNeighbours(t *testing.T) {
 				Inference:  "rounds = 6\n" + scoringInference,
 				Federation: "nominal_records = 15\n" + c.settings,
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			p, err := NewProtocol(st, []ClientID{clientID(0), clientID(1), clientID(2), clientID(3)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			farthest := 0.0
 			for seed := range uint64(worlds) {
 				r := rand.New(rand.NewPCG(seed, 5))
@@ -122,9 +118,7 @@ func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Reco
 	var sites [2]*Site
 	for i := range sites {
 		site, err := p.NewSite(clientID(0), shard.Design(p.study, data[i]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		sites[i] = site
 	}
 	rounds := p.method.(rounded)
@@ -173,9 +167,7 @@ func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int
 	charged := accountant.Composed{}
 	for k := range n {
 		e, err := p.method.Increment(1, p.study.Privacy.Adjacency, k, k+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		charged = append(charged, e)
 	}
 	for _, order := range []float64{1.5, 8} {
@@ -210,9 +202,7 @@ func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered 
 			o.Verdict = Rejected
 			err = s.Settle(o)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 	}
 }
 

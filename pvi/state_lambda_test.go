@@ -16,14 +16,10 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 		s.q.lambda[i] = Wide{Hi: 0, Lo: uint64(i)}
 	}
 	s.q.lambda[0] = Wide{Hi: -1, Lo: 1<<64 - 7}
-	if err := s.q.restore(s.q.lambda, nil, false); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.q.restore(s.q.lambda, nil, false))
 	s.Next()
 	now, err := s.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	withSums := map[int]*round{}
 	for number, r := range s.open {
 		withSums[number] = &round{Participants: r.Participants, Centre: r.Centre, Sum: make([]int64, s.protocol.messages.Size)}
@@ -31,9 +27,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	older := serverState{Version: 1, Protocol: s.protocol.digest, Lambda: s.q.lambda, Planned: s.planned, Asked: s.issued, Sequence: s.sequence, Open: withSums}
 	text := func(v serverState) []byte {
 		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return b
 	}
 	second := older
@@ -90,9 +84,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if cap(b) > len(b)+len(b)/4+64 {
 		t.Errorf("%d bytes for a state of %d", cap(b), len(b))
 	}

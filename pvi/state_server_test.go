@@ -55,18 +55,9 @@ min_clients = 2
 	return p
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func stateOf(t *rapid.T, s *Server) []byte {
 	b, err := s.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }
 
@@ -111,9 +102,8 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	for !steady.Done() {
 		if rapid.Bool().Draw(rt, "restore") {
 			var err error
-			if restored, err = RestoreServer(p, same()); err != nil {
-				rt.Fatal(err)
-			}
+			restored, err = RestoreServer(p, same())
+			check(rt, err)
 		}
 		if plan, ok := steady.Next(); ok {
 			again, ok := restored.Next()

@@ -28,17 +28,13 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 		{Key: "inference", Value: fmt.Sprintf("{ rounds = %d, step_size = 0.1 }", rounds)},
 	}, overrides...)
 	st, err := study.Parse("s.toml", []byte(descentStudy), overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	roster := make([]ClientID, clients)
 	for m := range roster {
 		roster[m] = clientID(m)
 	}
 	p, err := NewProtocol(st, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -58,9 +54,7 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 	for m, id := range p.Roster() {
 		h.shards = append(h.shards, shard.Design(p.study, records[m]))
 		site, err := p.NewSite(id, h.shards[m])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		h.sites = append(h.sites, site)
 	}
 	return h
@@ -129,9 +123,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	h := summedHouse(t, p, records, func(i int) int { return i * i % clients })
 	h.run()
 	g, err := dpmech.NewDiscreteGaussian(steppedOf(p).Sampled().ShareSigma())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	mean, precision := plainDescent(p, records, func(round int) []float64 {
 		sum, share := make([]float64, 2), make([]int64, 2)
 		for m := range clients {
@@ -198,25 +190,22 @@ func TestSummedMachines(t *testing.T) {
 			for m := range clients {
 				release := h.propose(m, &plan)
 				answers[m]++
-				restart(rt, h, m)
+				h.restart(m)
 				if m < late {
 					continue
 				}
 				o, err := h.server.Collect(release)
-				if err != nil {
-					rt.Fatal(err)
-				}
+				check(rt, err)
 				if _, err := twin.Collect(release); err != nil {
 					rt.Fatal(err)
 				}
 				outcome = o
-				restart(rt, h, -1)
+				h.restart(-1)
 			}
 			if outcome == nil {
 				var err error
-				if outcome, err = h.server.Close(plan.Number); err != nil {
-					rt.Fatal(err)
-				}
+				outcome, err = h.server.Close(plan.Number)
+				check(rt, err)
 				if _, err := twin.Close(plan.Number); err != nil {
 					rt.Fatal(err)
 				}
@@ -232,39 +221,30 @@ func TestSummedMachines(t *testing.T) {
 				if s.Releases() != answers[m] {
 					rt.Fatalf("%d answers of client %d, %d charged", answers[m], m, s.Releases())
 				}
-				restart(rt, h, m)
+				h.restart(m)
 			}
-			restart(rt, h, -1)
+			h.restart(-1)
 		}
 	})
 }
 
 // restart replaces site m by a site that is restored from its saved state. If m is negative, it
 // replaces the server.
-func restart(t interface{ Fatal(...any) }, h *house, m int) {
+func (h *house) restart(m int) {
+	h.t.Helper()
 	if m < 0 {
 		state, err := h.server.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.server, err = RestoreServer(h.protocol, state); err != nil {
-			t.Fatal(err)
-		}
+		check(h.t, err)
+		h.server, err = RestoreServer(h.protocol, state)
+		check(h.t, err)
 		return
 	}
 	state, err := h.sites[m].MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := h.protocol.NewSite(h.sites[m].ID(), h.shards[m])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := site.Restore(state); err != nil {
-		t.Fatal(err)
-	}
+	check(h.t, err)
+	site := h.newSite(h.sites[m].ID(), m)
+	check(h.t, site.Restore(state))
 	if site.Releases() != h.sites[m].Releases() {
-		t.Fatal("the mechanism forgot its releases")
+		h.t.Fatal("the mechanism forgot its releases")
 	}
 	h.sites[m] = site
 }
@@ -282,9 +262,7 @@ func TestSummedRefusals(t *testing.T) {
 	}{
 		{"as it is", func(*Site, *Plan) {}, false},
 		{"answered", func(s *Site, plan *Plan) {
-			if err := s.Propose(new(Release), plan, seeded.Stream(1, "noise")); err != nil {
-				t.Fatal(err)
-			}
+			check(t, s.Propose(new(Release), plan, seeded.Stream(1, "noise")))
 		}, true},
 		{"too few", func(_ *Site, plan *Plan) { plan.Participants = plan.Participants[:2] }, true},
 		{"another λ", func(_ *Site, plan *Plan) { plan.Lambda[3] = plan.Lambda[3].Add(lambda.Product(1<<48, 1)) }, true},
@@ -325,9 +303,7 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	var used method.Memory
 	s.client.Save(&used)
 	used.Spent.Statistics = 3 // the mechanism permits only three releases
-	if err := s.client.Restore(&used); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.client.Restore(&used))
 	// forgetful makes the site believe that three releases were not made. The site therefore asks
 	// its client for another release, and the mechanism refuses it.
 	s.client = forgetful{s.client, 3}
@@ -359,9 +335,8 @@ func TestSummedOutcomesRefused(t *testing.T) {
 		var o *Outcome
 		for m := range clients {
 			var err error
-			if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-				t.Fatal(err)
-			}
+			o, err = h.server.Collect(h.propose(m, &plan))
+			check(t, err)
 		}
 		edit(o)
 		var refused *Refused
@@ -391,9 +366,7 @@ func TestSummedViews(t *testing.T) {
 	for _, v := range views {
 		for _, adjacency := range p.Adjacencies() {
 			cost, err := p.Cost(v, adjacency, p.Releases())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			mu := adjacency.Factor() * math.Sqrt(50) * n.Clip / (n.SD * math.Sqrt(shares[v.Name]))
 			if want := accountant.GaussianEpsilon(mu, 1e-5); math.Abs(cost.Epsilon/want-1) > 1e-3 {
 				t.Errorf("%s, %s: ε = %g, by the formula %g", v.Name, adjacency, cost.Epsilon, want)
@@ -413,9 +386,7 @@ func TestSummedSampled(t *testing.T) {
 	n := p.method.Noise()
 	for _, v := range p.Views() {
 		cost, err := p.Cost(v, accountant.AddRemove, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		want := account(t, accountant.Repeated{Event: accountant.Poisson{
 			Rate: 0.2, Sigma: n.SD * math.Sqrt(float64(v.Shares)) / n.Clip, Adjacency: accountant.AddRemove,
 		}, Times: 30})
@@ -462,17 +433,13 @@ func TestSummedRestoreErrors(t *testing.T) {
 	plan, _ := h.server.Next()
 	for m := range h.sites {
 		o, err := h.server.Collect(h.propose(m, &plan))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if o != nil {
 			h.settle(o)
 		}
 	}
 	good, err := h.sites[0].MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for name, edit := range map[string]func(v *siteState){
 		"nothing was charged":                      func(v *siteState) { v.Spent.Statistics = 0 },
 		"more than the study pays for":             func(v *siteState) { v.Spent.Statistics = 2 },
@@ -485,18 +452,12 @@ func TestSummedRestoreErrors(t *testing.T) {
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	} {
 		var v siteState
-		if err := json.Unmarshal(good, &v); err != nil {
-			t.Fatal(err)
-		}
+		check(t, json.Unmarshal(good, &v))
 		edit(&v)
 		bad, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		site, err := p.NewSite(clientID(0), h.shards[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if err := site.Restore(bad); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want an error with %q", err, name)
 		}
@@ -517,9 +478,7 @@ func FuzzRestoreSummed(f *testing.F) {
 	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
 		s, serverFails = RestoreServer(p, ofServer)
 		site, err := p.NewSite(clientID(0), h.shards[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return s, site, serverFails, site.Restore(ofSite)
 	}
 	fixed := memory.Allocated(func() { restore(f, server, site) })

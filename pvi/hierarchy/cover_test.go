@@ -27,9 +27,7 @@ func normalJoint(t *testing.T, sds []float64) *hierarchy.Joint {
 		}
 		return &hierarchy.Normals{Log: log, Mean: []float64{u[0]}, Root: mat.NewDense(1, 1, []float64{1})}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return joint
 }
 
@@ -83,13 +81,9 @@ func randomSDs(r *rand.Rand, k int) []float64 {
 func posteriorOf(t *testing.T, joint *hierarchy.Joint, l *hierarchy.Likelihood) ([]float64, *mat.SymDense) {
 	t.Helper()
 	region, err := joint.Region(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	mean, cov, err := joint.Posterior(l, region, joint.Points(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return mean, cov
 }
 

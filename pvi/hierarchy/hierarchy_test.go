@@ -182,13 +182,9 @@ func TestPosteriorIsExact(t *testing.T) {
 		want, variance := s.exact(c.points, c.most)
 		l := s.likelihood()
 		region, err := s.prior.Region(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		got, cov, err := s.prior.Posterior(l, region, s.prior.Points(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for i, x := range want {
 			sd := math.Sqrt(variance[i])
 			if off, ratio := math.Abs(got[i]-x)/sd, math.Sqrt(cov.At(i, i))/sd; !(off <= 0.05 && ratio >= 0.95 && ratio <= 1.05) {
@@ -204,20 +200,14 @@ func TestFewPoints(t *testing.T) {
 	s := draw(40, 5, []float64{0.5, 0.5}, 2)
 	l := s.likelihood()
 	region, err := s.prior.Region(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	want, wide, err := s.prior.Posterior(l, region, 4000, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	average := make([]float64, len(want))
 	const shifts = 150
 	for n := range shifts {
 		mean, _, err := s.prior.Posterior(l, region, 16, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for i, x := range mean {
 			average[i] += x / shifts
 		}
@@ -237,13 +227,9 @@ func TestPriorIsKept(t *testing.T) {
 		d := len(s.prior.Mean)
 		l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}
 		region, err := s.prior.Region(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		mean, cov, err := s.prior.Posterior(l, region, 5000, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for e, effect := range s.prior.Effects {
 			mid, sd := effect.Scale*math.Sqrt(2/math.Pi), effect.Scale*math.Sqrt(1-2/math.Pi)
 			if k := d + e; math.Abs(mean[k]-mid) > 0.02*sd || math.Abs(math.Sqrt(cov.At(k, k))/sd-1) > 0.02 {
@@ -262,11 +248,20 @@ func TestWithoutEffects(t *testing.T) {
 	s := draw(30, 0, nil, 4)
 	l := s.likelihood()
 	mean, cov, err := s.prior.Posterior(l, hierarchy.Region{}, 7, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	precision := l.Precision.At(0, 0) + 0.25
 	if want := (l.Linear[0] + 0.3*0.25) / precision; math.Abs(mean[0]-want) > 1e-12 || math.Abs(cov.At(0, 0)-1/precision) > 1e-12 {
 		t.Errorf("got %g ± %g, want %g ± %g", mean[0], math.Sqrt(cov.At(0, 0)), want, math.Sqrt(1/precision))
+	}
+}
+
+func check(t interface {
+	Helper()
+	Fatal(...any)
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

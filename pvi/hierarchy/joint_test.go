@@ -26,9 +26,7 @@ func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 		}
 		return out
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return joint
 }
 
@@ -43,13 +41,9 @@ func TestJointIsExact(t *testing.T) {
 		want, variance := s.exact(150, 5)
 		joint, l := s.jointOf(t), s.likelihood()
 		region, err := joint.Region(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		got, cov, err := joint.Posterior(l, region, 4*joint.Points(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for i := range s.prior.Mean {
 			sd := math.Sqrt(variance[i])
 			if off, ratio := math.Abs(got[i]-want[i])/sd, math.Sqrt(cov.At(i, i))/sd; !(off <= 0.05 && ratio >= 0.95 && ratio <= 1.05) {
@@ -80,22 +74,16 @@ func TestSinglesAgainstQuadrature(t *testing.T) {
 			joint, err := hierarchy.NewJoint(2, 2, nil, nil, []*hierarchy.Single{single, nil}, func([]float64) *hierarchy.Normals {
 				return &hierarchy.Normals{Mean: []float64{0, 1}, Root: mat.NewDense(2, 2, []float64{0, 0, 0, 2})}
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			k := mat.NewSymDense(2, []float64{information / (sd * sd), 0.5 * information / sd / 2, 0.5 * information / sd / 2, information / 4})
 			at := mat.NewVecDense(2, []float64{centre + sd, 2})
 			var h mat.VecDense
 			h.MulVec(k, at)
 			l := &hierarchy.Likelihood{Precision: k, Linear: h.RawVector().Data}
 			region, err := joint.Region(l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			got, cov, err := joint.Posterior(l, region, 1, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			mean, deviation := quadrature(log, l, got[0], math.Sqrt(cov.At(0, 0)))
 			if off, ratio := math.Abs(got[0]-mean)/deviation, math.Sqrt(cov.At(0, 0))/deviation; !(off <= 0.1 && ratio >= 0.9 && ratio <= 1.1) {
 				t.Errorf("%s, information %v: %.4g ± %.4g, want %.4g ± %.4g", name, information, got[0], math.Sqrt(cov.At(0, 0)), mean, deviation)

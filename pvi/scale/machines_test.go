@@ -243,9 +243,7 @@ func TestScaleRefuses(t *testing.T) {
 	if h.sites[0].Passes() != 0 || len(release.Sum) != 0 {
 		t.Error("a refused plan was charged or answered")
 	}
-	if err := propose(plan); err != nil {
-		t.Fatal(err)
-	}
+	check(t, propose(plan))
 	first := *release
 	refused("a second answer", propose(plan))
 
@@ -261,9 +259,7 @@ func TestScaleRefuses(t *testing.T) {
 		change(&r)
 		refused("a release of "+what, collect(&r))
 	}
-	if err := collect(&first); err != nil {
-		t.Fatal(err)
-	}
+	check(t, collect(&first))
 	refused("a release twice", collect(&first))
 	if w := h.server.Waiting(); !slices.Equal(w, []phase.ClientID{"c01"}) {
 		t.Errorf("the server waits for %v", w)
@@ -302,9 +298,7 @@ func TestNewScalingErrors(t *testing.T) {
 	wide := scalestudy.Parse(t, scalestudy.Record, "", "")
 	wide.Federation.MaxRecords = 1 << 40
 	plain, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{Privacy: linestudy.NoPrivacy, Inference: "rounds = 6\n"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, c := range []struct {
 		name    string
 		study   *study.Study
@@ -326,9 +320,7 @@ func TestNewScalingErrors(t *testing.T) {
 	}
 	none := scalestudy.Parse(t, scalestudy.Client, "", "")
 	scaling, err := New(none, []phase.ClientID{"a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, err := NewSite(scaling, "b", ball(1, 5, 0, 1)); err == nil {
 		t.Error("a client outside the roster has a site")
 	}
@@ -371,14 +363,11 @@ func TestChangedSumsAreRefused(t *testing.T) {
 				if err == nil {
 					h.server, err = RestoreServer(h.scaling, state)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 			}
 			var err error
-			if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-				t.Fatal(err)
-			}
+			o, err = h.server.Collect(h.propose(m, &plan))
+			check(t, err)
 		}
 		if len(o.Releases) != h.scaling.ReleasesSize(1) || len(o.Releases) == 0 {
 			t.Fatalf("%s: %d elements of releases", name, len(o.Releases))
@@ -389,9 +378,7 @@ func TestChangedSumsAreRefused(t *testing.T) {
 			if err = errors.Join(err, failed); err == nil {
 				err = restored.Restore(state)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if err := restored.Settle(o); (err != nil) != c.refused[m] {
 				t.Errorf("%s: client %d: %v", name, m, err)
 			}

@@ -48,9 +48,7 @@ func TestScaleSensitivity(t *testing.T) {
 					step := h.scaling.step(plan.Number)
 					var releases [2]Release
 					for k, s := range h.sites {
-						if err := s.Propose(&releases[k], &plan, seeded.Stream(7, "same", uint64(plan.Number))); err != nil {
-							rt.Fatal(err)
-						}
+						check(rt, s.Propose(&releases[k], &plan, seeded.Stream(7, "same", uint64(plan.Number))))
 					}
 					// This is the clip of the mechanism in lattice steps, rounded as in the privacy
 					// accounting.
@@ -69,9 +67,8 @@ func TestScaleSensitivity(t *testing.T) {
 					var outcome *Outcome
 					for k := range releases {
 						var err error
-						if outcome, err = h.server.Collect(&releases[k]); err != nil {
-							rt.Fatal(err)
-						}
+						outcome, err = h.server.Collect(&releases[k])
+						check(rt, err)
 					}
 					h.settle(outcome)
 				}
@@ -181,9 +178,8 @@ func TestScaleNoise(t *testing.T) {
 				}
 				last = r
 				var err error
-				if outcome, err = h.server.Collect(r); err != nil {
-					t.Fatal(err)
-				}
+				outcome, err = h.server.Collect(r)
+				check(t, err)
 			}
 			h.settle(outcome)
 			// The limits are five standard errors of the two statistics.

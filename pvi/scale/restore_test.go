@@ -24,24 +24,15 @@ func TestScaleRestore(t *testing.T) {
 		restart := func() {
 			t.Helper()
 			state, err := saved.server.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if saved.server, err = RestoreServer(saved.scaling, state); err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
+			saved.server, err = RestoreServer(saved.scaling, state)
+			check(t, err)
 			for m, s := range saved.sites {
 				state, err := s.MarshalBinary()
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				fresh, err := NewSite(saved.scaling, s.ID(), data[m])
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := fresh.Restore(state); err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
+				check(t, fresh.Restore(state))
 				saved.sites[m] = fresh
 			}
 		}
@@ -57,9 +48,8 @@ func TestScaleRestore(t *testing.T) {
 					t.Errorf("a restored client answers again: %v", err)
 				}
 				var err error
-				if outcome, err = saved.server.Collect(r); err != nil {
-					t.Fatal(err)
-				}
+				outcome, err = saved.server.Collect(r)
+				check(t, err)
 			}
 			saved.settle(outcome)
 		}
@@ -79,13 +69,9 @@ func TestScaleRestoreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	server, err := h.server.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	site, err := h.sites[0].MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	other := newScaleHouse(t, scalestudy.Parse(t, scalestudy.Record, "rounds = 5", "min_clients = 2"), 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
 	if _, err := RestoreServer(other.scaling, server); err == nil {
 		t.Error("a server takes up the state of another scaling")
@@ -138,22 +124,16 @@ func FuzzScaleState(f *testing.F) {
 	h := newScaleHouse(f, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
 	h.pass()
 	server, err := h.server.MarshalBinary()
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	site, err := h.sites[0].MarshalBinary()
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	f.Add(server, site)
 	f.Add([]byte(`{"Version":1,"Open":{}}`), []byte(`{}`))
 	f.Add(long(`{"Version":1,"Open":{"Sum":[`, "0", "]}}"), long(`{"Version":1,"Columns":[`, "{}", "]}"))
 	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, fresh *Site, serverFails, siteFails error) {
 		s, serverFails = RestoreServer(h.scaling, ofServer)
 		fresh, err := NewSite(h.scaling, "c00", ball(1, 5, 5, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return s, fresh, serverFails, fresh.Restore(ofSite)
 	}
 	fixed := memory.Allocated(func() { restore(f, server, site) })

@@ -37,15 +37,11 @@ func newScaleHouse(t testing.TB, st *study.Study, seed uint64, clients ...*shard
 		roster[m] = clientID(m)
 	}
 	scaling, err := New(st, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	h := &scaleHouse{t: t, scaling: scaling, server: NewServer(scaling), seed: seed}
 	for m, records := range clients {
 		site, err := NewSite(scaling, roster[m], records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		h.sites = append(h.sites, site)
 	}
 	return h
@@ -54,18 +50,14 @@ func newScaleHouse(t testing.TB, st *study.Study, seed uint64, clients ...*shard
 func (h *scaleHouse) propose(m int, plan *Plan) *Release {
 	h.t.Helper()
 	r := new(Release)
-	if err := h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "scale", uint64(m), uint64(plan.Number))); err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "scale", uint64(m), uint64(plan.Number))))
 	return r
 }
 
 func (h *scaleHouse) settle(o *Outcome) {
 	h.t.Helper()
 	for _, s := range h.sites {
-		if err := s.Settle(o); err != nil {
-			h.t.Fatal(err)
-		}
+		check(h.t, s.Settle(o))
 	}
 }
 
@@ -82,15 +74,13 @@ func (h *scaleHouse) pass(answering ...int) *Outcome {
 			continue
 		}
 		var err error
-		if outcome, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-			h.t.Fatal(err)
-		}
+		outcome, err = h.server.Collect(h.propose(m, &plan))
+		check(h.t, err)
 	}
 	if outcome == nil {
 		var err error
-		if outcome, err = h.server.Close(); err != nil {
-			h.t.Fatal(err)
-		}
+		outcome, err = h.server.Close()
+		check(h.t, err)
 	}
 	h.settle(outcome)
 	return outcome
@@ -102,9 +92,7 @@ func (h *scaleHouse) play() *study.Study {
 		h.pass()
 	}
 	st, err := h.server.Scaled()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	for _, s := range h.sites {
 		own, err := s.Scaled()
 		if err != nil || !slices.Equal(own.Scales(), st.Scales()) {
@@ -171,13 +159,10 @@ func TestScaleOfNoNumber(t *testing.T) {
 			var releases [2]Release
 			var outcome *Outcome
 			for k, s := range h.sites {
-				if err := s.Propose(&releases[k], &plan, seeded.Stream(7, "same")); err != nil {
-					t.Fatal(err)
-				}
+				check(t, s.Propose(&releases[k], &plan, seeded.Stream(7, "same")))
 				var err error
-				if outcome, err = h.server.Collect(&releases[k]); err != nil {
-					t.Fatal(err)
-				}
+				outcome, err = h.server.Collect(&releases[k])
+				check(t, err)
 			}
 			if !slices.Equal(releases[0].Sum, releases[1].Sum) {
 				t.Errorf("%s, pass %d: records without a number count", privacy, plan.Number)
@@ -216,11 +201,20 @@ func BenchmarkScaleSearch(b *testing.B) {
 	site := h.sites[0]
 	for b.Loop() {
 		site.answered = 0
-		if err := site.Propose(new(Release), &plan, seeded.Stream(1, "bench")); err != nil {
-			b.Fatal(err)
-		}
+		check(b, site.Propose(new(Release), &plan, seeded.Stream(1, "bench")))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
 }
 
 func clientID(m int) phase.ClientID { return phase.ClientID(fmt.Sprintf("c%02d", m)) }
+
+func check(t interface {
+	Helper()
+	Fatal(...any)
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

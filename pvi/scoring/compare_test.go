@@ -43,13 +43,9 @@ func (w *world) densities(t testing.TB, s *scoring.State, records *shard.Shard) 
 	mean, cov := s.Posterior()
 	family := gaussian.Full(len(mean))
 	natural := make([]float64, family.Size())
-	if err := family.FromMoments(natural, mean, cov); err != nil {
-		t.Fatal(err)
-	}
+	check(t, family.FromMoments(natural, mean, cov))
 	predictions, err := w.model.Predict(records, family, natural)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, p := range predictions {
 		logs = append(logs, p.LogDensity)
 	}
@@ -98,9 +94,7 @@ func TestHeldOutOfNeighbours(t *testing.T) {
 			const few = 24
 			vectors := func(q *scoring.Query, rows []int, out []bool) (all [][]float64) {
 				records, err := w.Open(w.records.Select(rows))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				if out != nil {
 					records = scoring.HoldOut(records, out)
 				}
@@ -170,9 +164,7 @@ func TestHeldOutThatIsNotFinite(t *testing.T) {
 	hostile := s.hostile(t, w.model.Study, rand.New(rand.NewPCG(5, 5)), 60)
 	vectors := func(records *shard.Shard) (all [][]float64) {
 		open, err := w.Open(records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		c := last.Contributor(scoring.HoldOut(open, slices.Repeat([]bool{true}, records.Len())))
 		for i := range records.Len() {
 			v := make([]float64, w.Size(last.Round()))
@@ -218,9 +210,7 @@ func TestHeldOutInOtherOrder(t *testing.T) {
 			w.play(t, 3, 1)
 			vectors := func(rows []int) (all [][]float64) {
 				open, err := w.Open(w.records.Select(rows))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				c := last.Contributor(scoring.HoldOut(open, slices.Repeat([]bool{true}, len(rows))))
 				for i := range rows {
 					v := make([]float64, w.Size(last.Round()))

@@ -27,17 +27,12 @@ func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, s
 	t.Helper()
 	st, err := study.Parse("f.toml", []byte(f.Study(fmt.Sprintf(
 		"study = { version = 2, name = \"f\" }\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\ninference = {}\nfederation = { nominal_records = %d }\n", n/5))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m, err := fit.New(st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	w := &world{model: m}
-	if w.Problem, err = scoring.NewProblem(st, m, 5, [32]byte{byte(seed), byte(seed >> 8)}); err != nil {
-		t.Fatal(err)
-	}
+	w.Problem, err = scoring.NewProblem(st, m, 5, [32]byte{byte(seed), byte(seed >> 8)})
+	check(t, err)
 	w.SetNoise(multiplier, 1)
 	truth, rows := f.Drawn(n, seed)
 	for _, name := range m.Names() {

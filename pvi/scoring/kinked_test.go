@@ -43,9 +43,7 @@ func TestKinksWithoutOutcomesAreRefused(t *testing.T) {
 		p.program = strings.Replace(p.program, "y ~ double_exponential(a + b * x, s);", text, 1)
 		st := p.study(t, 1000)
 		m, err := fit.New(st)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		_, err = scoring.NewProblem(st, m, 5, [32]byte{})
 		if got := err != nil; got != refused || refused && !strings.Contains(err.Error(), "double_exponential") {
 			t.Errorf("%s: the error is %v", text, err)

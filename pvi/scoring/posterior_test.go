@@ -74,13 +74,10 @@ func pool(t *testing.T, f formulas.Formula) *pooling {
 	t.Helper()
 	const n, seed = 500, 2
 	st, err := study.Parse("f.toml", []byte(f.Study("study = { version = 2, name = \"f\" }\nprivacy = { unit = \"none\" }\ninference = { q = \"full\" }\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p := &pooling{program: st.Model.Program.Tree.Text}
-	if p.model, err = fit.New(st); err != nil {
-		t.Fatal(err)
-	}
+	p.model, err = fit.New(st)
+	check(t, err)
 	_, rows := f.Drawn(n, seed)
 	records := new(shard.Records)
 	for _, row := range rows {
@@ -98,9 +95,8 @@ func pool(t *testing.T, f formulas.Formula) *pooling {
 		}
 		data[v.Name] = column
 	}
-	if p.data, err = json.Marshal(data); err != nil {
-		t.Fatal(err)
-	}
+	p.data, err = json.Marshal(data)
+	check(t, err)
 	return p
 }
 
@@ -114,20 +110,13 @@ func (p *pooling) fitted(t *testing.T) (mean []float64, cov *mat.SymDense) {
 	t.Helper()
 	family := gaussian.Full(p.model.Dim())
 	prior, err := p.model.Prior(family)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	l, err := p.model.Likelihood(p.shard, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	natural := slices.Clone(prior)
-	if err := solver.Pooled(natural, prior, family, []solver.Likelihood{l}, false, nil); err != nil {
-		t.Fatal(err)
-	}
-	if mean, cov, err = family.Moments(natural); err != nil {
-		t.Fatal(err)
-	}
+	check(t, solver.Pooled(natural, prior, family, []solver.Likelihood{l}, false, nil))
+	mean, cov, err = family.Moments(natural)
+	check(t, err)
 	return mean, cov
 }
 
@@ -135,9 +124,7 @@ func (p *pooling) fitted(t *testing.T) (mean []float64, cov *mat.SymDense) {
 func (p *pooling) density(t *testing.T) func(theta []float64) float64 {
 	t.Helper()
 	table, err := p.model.Load(p.shard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	each := make([]float64, table.Rows)
 	return func(theta []float64) float64 {
 		sum := p.model.Program().LogPrior(theta, nil)
@@ -233,21 +220,15 @@ func TestPosteriorsOfFormulas(t *testing.T) {
 		for _, f := range formulas.Sampled() {
 			p := pool(t, f)
 			for end, content := range map[string][]byte{".stan": []byte(p.program), ".json": p.data} {
-				if err := os.WriteFile(filepath.Join(*stanFolder, f.Name+end), content, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				check(t, os.WriteFile(filepath.Join(*stanFolder, f.Name+end), content, 0o644))
 			}
 		}
 		return
 	}
 	source, err := os.ReadFile(filepath.Join("testdata", "posteriors.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var all map[string]sampled
-	if err := json.Unmarshal(source, &all); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(source, &all))
 	if len(all) < 35 {
 		t.Errorf("Stan has only the posteriors of %d formulas", len(all))
 	}

@@ -37,13 +37,9 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 					copy(y, x)
 				}
 				all, err := w.Open(records)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				beside, err := w.Open(other)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				for _, q := range hostileQueries(t, w.Problem, seed) {
 					size := q.Size(q.Round())
 					got, again := make([]float64, size), make([]float64, size)
@@ -78,9 +74,7 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 func TestProgramRecordThatPanics(t *testing.T) {
 	w := programs["linear"].world(t, 300, 3, 1)
 	records, err := w.Open(w.records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	want, got := w.ScoresWithout(records, -1), w.ScoresWithout(records, 7)
 	for i := range want {
 		if i == 7 {
@@ -98,13 +92,9 @@ func TestProgramRecordThatPanics(t *testing.T) {
 func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	table, err := w.model.Load(w.records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	engine, err := gpu.CPU{}.Compile(w.model.Program(), table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	d := w.model.Dim()
 	gradient := func(theta []float64) []float64 {
 		g := make([]float64, d)
@@ -132,15 +122,11 @@ func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDe
 			t.Fatal("the curvature of the pooled records is not positive definite")
 		}
 		var move mat.VecDense
-		if err := chol.SolveVecTo(&move, mat.NewVecDense(d, gradient(theta))); err != nil {
-			t.Fatal(err)
-		}
+		check(t, chol.SolveVecTo(&move, mat.NewVecDense(d, gradient(theta))))
 		for i := range theta {
 			theta[i] += move.AtVec(i)
 		}
-		if err := chol.InverseTo(cov); err != nil {
-			t.Fatal(err)
-		}
+		check(t, chol.InverseTo(cov))
 	}
 	return theta, cov
 }
@@ -262,9 +248,7 @@ func TestRawUnits(t *testing.T) {
 func TestProgramsThatMultiply(t *testing.T) {
 	for name, s := range programs {
 		m, err := fit.New(s.study(t, 200))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if got, want := m.Multiplies(), name == "apart"; got != want {
 			t.Errorf("%s: %t", name, got)
 		}

@@ -79,9 +79,7 @@ func (s setting) study(t testing.TB) *study.Study {
 	}
 	fmt.Fprintf(&b, "[[column]]\nname = \"g\"\ntype = \"categorical\"\nlevels = [%s]\n[[column]]\nname = \"y\"\n%s\n", strings.Join(levels, ", "), s.outcome)
 	st, err := study.Parse("scored.toml", []byte(b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -97,14 +95,11 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 	t.Helper()
 	st := s.study(t)
 	m, err := fit.New(st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := &world{model: m}
-	if w.Problem, err = scoring.NewProblem(st, m, s.clients, [32]byte{byte(seed), byte(seed >> 8)}); err != nil {
-		t.Fatal(err)
-	}
+	w.Problem, err = scoring.NewProblem(st, m, s.clients, [32]byte{byte(seed), byte(seed >> 8)})
+	check(t, err)
 	w.SetNoise(multiplier, 1)
 	for i, p := range m.Parameters.All() {
 		sd := p.Prior.SD
@@ -119,9 +114,7 @@ func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change f
 	}
 	change(w.truth)
 	described, err := m.Outcome().Described()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	records := new(shard.Records)
 	for range s.n {
 		row := make([]float64, s.d+2)
@@ -160,17 +153,13 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := w.Begin()
 	records, err := w.Open(w.records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if w.heldOut != nil {
 		records = scoring.HoldOut(records, w.heldOut)
 	}
 	for round := 1; round <= w.Releases(); round++ {
 		q, err := s.Query(round)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if w.watch != nil {
 			w.watch(q)
 		}
@@ -187,9 +176,8 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 		for j, v := range sums {
 			elements[j] = int64(math.Round((v + sd*math.Sqrt(float64(w.Clients))*r.NormFloat64()) / step))
 		}
-		if s, err = s.Step(round, w.Clients, elements, step, sd/step); err != nil {
-			t.Fatal(err)
-		}
+		s, err = s.Step(round, w.Clients, elements, step, sd/step)
+		check(t, err)
 	}
 	return s
 }
@@ -210,9 +198,7 @@ func mode(t testing.TB, m *fit.Model, records *shard.Shard) ([]float64, *mat.Sym
 		theta[i] = p.Prior.Mean
 	}
 	response, err := m.Outcome().Described()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	k := response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
 	objective := func(theta []float64) (value float64) {
@@ -265,12 +251,8 @@ func mode(t testing.TB, m *fit.Model, records *shard.Shard) ([]float64, *mat.Sym
 			t.Fatal("the pooled curvature is not positive definite")
 		}
 		var move mat.VecDense
-		if err := chol.SolveVecTo(&move, gradient); err != nil {
-			t.Fatal(err)
-		}
-		if err := chol.InverseTo(cov); err != nil {
-			t.Fatal(err)
-		}
+		check(t, chol.SolveVecTo(&move, gradient))
+		check(t, chol.InverseTo(cov))
 		before, length := objective(theta), 1.0
 		for ; length > 1e-9; length /= 2 {
 			next := make([]float64, d)
@@ -335,9 +317,7 @@ func TestVectorsAreClipped(t *testing.T) {
 			state := w.Begin()
 			for round := 1; round <= w.Rounds; round++ {
 				q, err := state.Query(round)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				c, vector, x := q.Single(), make([]float64, w.Size(round)), make([]float64, w.Regressors())
 				for i := range 300 {
 					y := w.Row(x, w.records, i)
@@ -529,5 +509,16 @@ func TestStepsAreShort(t *testing.T) {
 	w.play(t, multiplier, 4)
 	if longest > 1+1e-12 || longest < 0.9 {
 		t.Errorf("the longest step has %g prior sds, want 1", longest)
+	}
+}
+
+func check(t interface {
+	Helper()
+	Fatal(...any)
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

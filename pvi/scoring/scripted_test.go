@@ -240,9 +240,7 @@ func (s scripted) study(t testing.TB, records int) *study.Study {
 	text := fmt.Sprintf("study = { version = 2, name = \"p\" }\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\ninference = {}\nfederation = { nominal_records = %d }\n%s[model]\ndata = { %s }\nprogram = \"\"\"\n%s\n\"\"\"\n",
 		records/5, s.columns, s.data, s.program)
 	st, err := study.Parse("p.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -251,13 +249,10 @@ func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *w
 	t.Helper()
 	st := s.study(t, n)
 	m, err := fit.New(st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	w := &world{model: m}
-	if w.Problem, err = scoring.NewProblem(st, m, 5, [32]byte{byte(seed), byte(seed >> 8)}); err != nil {
-		t.Fatal(err)
-	}
+	w.Problem, err = scoring.NewProblem(st, m, 5, [32]byte{byte(seed), byte(seed >> 8)})
+	check(t, err)
 	w.SetNoise(multiplier, 1)
 	var record func() []float64
 	w.truth, record = s.draw(rand.New(rand.NewPCG(seed, 11)))

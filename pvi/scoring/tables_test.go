@@ -56,17 +56,11 @@ synthetic.records_per_client = 100
 // [describe] must be released in one round, for the share of the budget that the study states.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, err := study.Parse("tables.toml", []byte(tablesStudy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m, err := fit.New(st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := scoring.NewProblem(st, m, 3, [32]byte{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p.SetNoise(1, 1)
 	var squares float64
 	for round := 1; round <= p.Rounds; round++ {
@@ -87,13 +81,9 @@ func TestTablesOfNeighbours(t *testing.T) {
 			records.Append(row)
 		}
 		open, err := p.Open(shard.Design(st, records))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		q, err := p.Begin().Query(round)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		c := q.Contributor(open)
 		for i := range open.Len() {
 			v := make([]float64, p.Size(round))

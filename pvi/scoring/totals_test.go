@@ -31,13 +31,9 @@ func TestTotals(t *testing.T) {
 				return z
 			}
 			totals, err := scoring.NewTotals(w.model.Study, w.model, w.records, normals)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			total, err := totals.Open(w.records)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			d := w.model.Dim()
 			gradient, information := total.Score(w.truth)
 			differences := mat.NewSymDense(d, nil)
@@ -86,13 +82,9 @@ func TestTotals(t *testing.T) {
 func (w *world) gradientOf(t testing.TB, theta []float64) []float64 {
 	t.Helper()
 	table, err := w.model.Load(w.records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	engine, err := gpu.CPU{}.Compile(w.model.Program(), table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	g := make([]float64, len(theta))
 	if _, err := engine.Sum(g, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}); err != nil {
 		t.Fatal(err)
@@ -105,9 +97,7 @@ func TestModeWithoutADensity(t *testing.T) {
 	f := formulas.Bank[slices.IndexFunc(formulas.Bank, func(f formulas.Formula) bool { return f.Name == "gamma" })]
 	w := formulaWorld(t, f, 200, 1, 1)
 	totals, err := scoring.NewTotals(w.model.Study, w.model, w.records, func(n int) []float64 { return make([]float64, n) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	mean, cov := totals.Prior()
 	var root mat.Cholesky
 	precision := mat.NewSymDense(len(mean), nil)
@@ -127,9 +117,7 @@ func TestModeWithoutADensity(t *testing.T) {
 			records.Append(bad)
 		}
 		total, err := totals.Open(shard.Design(w.model.Study, records))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		modes[k] = total.Mode(mean, precision)
 	}
 	for i, x := range modes[0] {

@@ -23,9 +23,7 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	fmt.Fprintf(&b, "[model]\nfamily = \"linear\"\noutcome = \"y\"\nterms = [\"%s\"]\nstandardise = \"none\"\nnoise_sd = 0.5\n", strings.Join(terms, `", "`))
 	b.WriteString("[inference]\nrounds = 1000\nq = \"diagonal\"\ndamping = 0.1\n[privacy]\nunit = \"client\"\nnoise_multiplier = 1.0\ndelta = 1e-5\nclip = 60\n[federation]\nmax_records = 1000\n")
 	st, err := study.Parse("wide.toml", []byte(b.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -40,9 +38,7 @@ func half(b *testing.B) (*Server, [][]byte) {
 		roster[m] = pvi.ClientID(fmt.Sprintf("client-%03d", m))
 	}
 	s, err := NewServer(st, roster)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	s.Next()
 	r := &pvi.Release{Protocol: s.course.protocol.Digest(), Number: 1, Change: make([]int64, s.course.protocol.MessageSize())}
 	for i := range r.Change {
@@ -66,9 +62,7 @@ func half(b *testing.B) (*Server, [][]byte) {
 func BenchmarkCollect(b *testing.B) {
 	s, rest := half(b)
 	fresh, err := s.MarshalBinary()
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	n := 0
 	for b.Loop() {
 		if _, err := s.Collect(pvi.ClientID(fmt.Sprintf("client-%03d", 2*n)), 1, rest[n]); err != nil {
@@ -76,9 +70,8 @@ func BenchmarkCollect(b *testing.B) {
 		}
 		if n++; n == len(rest)-1 {
 			b.StopTimer()
-			if s.rounds, err = pvi.RestoreServer(s.course.protocol, roundsOf(b, fresh)); err != nil {
-				b.Fatal(err)
-			}
+			s.rounds, err = pvi.RestoreServer(s.course.protocol, roundsOf(b, fresh))
+			check(b, err)
 			n = 0
 			b.StartTimer()
 		}
@@ -88,9 +81,7 @@ func BenchmarkCollect(b *testing.B) {
 func roundsOf(b *testing.B, state []byte) []byte {
 	b.Helper()
 	var parts sections
-	if err := parts.unmarshal(state); err != nil {
-		b.Fatal(err)
-	}
+	check(b, parts.unmarshal(state))
 	return parts[roundsSection]
 }
 
@@ -101,9 +92,8 @@ func BenchmarkServerState(b *testing.B) {
 	var state []byte
 	for b.Loop() {
 		var err error
-		if state, err = s.MarshalBinary(); err != nil {
-			b.Fatal(err)
-		}
+		state, err = s.MarshalBinary()
+		check(b, err)
 	}
 	b.ReportMetric(float64(len(state)), "bytes")
 }

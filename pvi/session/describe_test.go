@@ -27,9 +27,7 @@ column = [
   { name = "c", type = "categorical", levels = ["p", "q"] },
 ]`
 	st, err := study.Parse("t.toml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	r := &Result{
 		Mean: []float64{.5, 2}, SD: []float64{.1, .2}, Covariance: [][]float64{{.01, 0}, {0, .04}},
 		NoiseAware: &NoiseAware{Method: "one-step", Mean: []float64{.4, 1.5}, SD: []float64{.3, .5}, Covariance: [][]float64{{.09, .06}, {.06, .25}}},
@@ -37,9 +35,7 @@ column = [
 		Notes:      []string{"a note"},
 	}
 	p, err := Describe(st, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	// On the model's scale, the column u is (u − 50)/10. So the slope per unit of u is .15 and
 	// the intercept is .4 − 5·1.5.
 	intercept, slope := p.Marginals[0], p.Marginals[1]
@@ -62,9 +58,7 @@ column = [
 		}
 	}
 	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, want := range []string{
 		`{"marginals":[{"name":"intercept","log":false,"natural_mean":-7.1,`, `"unit":"log odds per u [years]"`, `"noise_sd":0.458257569495584,"mean":2,`,
 		`"natural_map":[{"from":[0,1],"weights":[1,-5],"shift":0}`, `"result":{`,
@@ -74,21 +68,16 @@ column = [
 		}
 	}
 	var b strings.Builder
-	if err := p.Table(&b, true); err != nil {
-		t.Fatal(err)
-	}
+	check(t, p.Table(&b, true))
 	for _, want := range []string{"odds ratio per u [years]  ", "1.162", "data sd", "a note", "by one-step"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}
 	}
 	st, err = study.Parse("t.toml", []byte(strings.Replace(document, "logistic", "probit", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err = Describe(st, r); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	p, err = Describe(st, r)
+	check(t, err)
 	if err := p.Table(&b, true); !errors.Is(err, words.ErrNoRatio) {
 		t.Errorf("ratios of a probit regression: %v", err)
 	}

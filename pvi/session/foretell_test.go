@@ -34,9 +34,7 @@ func TestPlansAreForetold(t *testing.T) {
 			for !h.server.Done() {
 				foretold := h.sites[0].Foretell()
 				restored, err := RestoreSite(h.study, h.roster, h.roster[0], h.records[0], state(t, h.sites[0]))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				if !bytes.Equal(restored.Foretell(), foretold) {
 					t.Error("a site that goes on from its state foretells something else")
 				}

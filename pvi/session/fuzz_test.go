@@ -43,13 +43,9 @@ func FuzzHostile(f *testing.F) {
 		f.Add(len(moments)-1, string(plan.Kind), plan.Plan+1, plan.Body)
 		f.Add(len(moments)-1, "release", plan.Plan, a.Release)
 		clone, err := RestoreServer(st, h.roster, moments[len(moments)-1].server)
-		if err != nil {
-			f.Fatal(err)
-		}
+		check(f, err)
 		e, err := clone.Close(plan.Plan)
-		if err != nil {
-			f.Fatal(err)
-		}
+		check(f, err)
 		f.Add(len(moments)-1, string(e.Kind), e.Plan, e.Body)
 	})
 	f.Fuzz(func(t *testing.T, at int, kind string, ask int, body []byte) {
@@ -137,9 +133,7 @@ func FuzzDamagedState(f *testing.F) {
 			return
 		}
 		quote, err := s.Quote()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		a, err := s.Answer(seeded.Stream(1, "damaged"))
 		if err == nil && len(a.Spent) != len(quote) {
 			t.Errorf("%d costs, %d were quoted", len(a.Spent), len(quote))
@@ -186,9 +180,7 @@ func TestStateIsChecked(t *testing.T) {
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections
-			if err := errors.Join(a.unmarshal(states[i][k]), b.unmarshal(states[i+1][k])); err != nil {
-				t.Fatal(err)
-			}
+			check(t, errors.Join(a.unmarshal(states[i][k]), b.unmarshal(states[i+1][k])))
 			a[ownSection] = b[ownSection]
 			if k == 0 {
 				server("of two moments", st, roster, a.marshal())

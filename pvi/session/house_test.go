@@ -30,9 +30,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	t.Helper()
 	source := linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 	st, err := study.Parse("plane.toml", source, overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -72,9 +70,8 @@ func newHouse(t testing.TB, st *study.Study, clients int) *house {
 		h.records = append(h.records, planeRecords(m, 40+m))
 	}
 	var err error
-	if h.server, err = NewServer(st, h.roster); err != nil {
-		t.Fatal(err)
-	}
+	h.server, err = NewServer(st, h.roster)
+	check(t, err)
 	for m := range clients {
 		h.sites = append(h.sites, h.newSite(m))
 	}
@@ -84,9 +81,7 @@ func newHouse(t testing.TB, st *study.Study, clients int) *house {
 func (h *house) newSite(m int) *Site {
 	h.t.Helper()
 	site, err := NewSite(h.study, h.roster, h.roster[m], h.records[m])
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	return site
 }
 
@@ -125,9 +120,7 @@ func (h *house) answer(m int) Answer {
 	h.t.Helper()
 	ask, _ := h.sites[m].Pending()
 	a, err := h.sites[m].Answer(seeded.Stream(1, "stage", uint64(m), uint64(ask)))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	return a
 }
 
@@ -137,9 +130,7 @@ func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
 	e, err := h.server.Collect(h.roster[m], a.Plan, a.Release)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	if e != nil {
 		h.say(e)
 	}
@@ -149,9 +140,7 @@ func (h *house) send(m int) Answer {
 func (h *house) close(ask int) {
 	h.t.Helper()
 	e, err := h.server.Close(ask)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	h.say(e)
 }
 
@@ -170,9 +159,7 @@ func (h *house) round() (answers []Answer) {
 func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	t.Helper()
 	b, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }
 
@@ -203,4 +190,15 @@ func (s *sections) marshal() []byte {
 		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...)
 	}
 	return b
+}
+
+func check(t interface {
+	Helper()
+	Fatal(...any)
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

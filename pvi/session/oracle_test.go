@@ -143,9 +143,7 @@ func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	}
 	roster := []pvi.ClientID{"asked", "other"}
 	server, err := NewServer(st, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	records, _, err := shard.Read("records.csv", strings.NewReader(text), st)
 	if fault(err) {
 		return h
@@ -202,9 +200,7 @@ func a0(s *Site) int { n, _ := s.Pending(); return n }
 func numbers(t *testing.T, release []byte) []int64 {
 	t.Helper()
 	r, err := wire.ReadRelease(release, wire.Limits{Elements: 10_000, Clients: 10, Name: 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return r.Change
 }
 
@@ -231,9 +227,7 @@ func TestRecordsAnswerNoQuestion(t *testing.T) {
 		}
 		asked++
 		left, _, err := shard.Read("records.csv", strings.NewReader("id,site,x,y\n"+a.line+"\n"), st)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if left.Len() == 0 {
 			same++
 		}
@@ -279,9 +273,7 @@ func TestLeftOutRecordsOfFixedBatches(t *testing.T) {
 			text = strings.Replace(text, `intervals = "none"`, "noise_aware = \"one-step\"", 1)
 		}
 		st, err := study.Parse("fixed.toml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		file := "id,site,x,y\n" + strings.Repeat("1,common,0.5,1\n2,common,-0.5,0\n", 20)
 		fits := listen(t, st, file+"3,common,0.1,1\n")
 		for _, line := range []string{"3,common,9,1\n", "3,none,0.1,1\n", "3,common\n", "3,common,0.1,\"1\n"} {
@@ -305,9 +297,7 @@ func apart(a, b []int64) float64 {
 func sensitivity(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	p, err := pvi.NewProtocol(st, []pvi.ClientID{"asked", "other"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m := p.Method().(interface{ Sampled() *dpmech.SampledSum }).Sampled()
 	return m.Clip() / m.Lattice().Step()
 }

@@ -27,9 +27,7 @@ func TestPanicIsCharged(t *testing.T) {
 	h.next()
 	site := h.sites[0]
 	quote, err := site.Quote()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	last := len(site.phases) - 1
 	site.phases[last] = faulty{site.phases[last]}
 	a, err := site.Answer(seeded.Stream(1, "panic"))

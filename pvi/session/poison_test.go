@@ -109,9 +109,7 @@ func (h *house) poison(m int, a Answer, random *rand.Rand) {
 		if errors.As(err, &refused) {
 			continue
 		}
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		check(h.t, err)
 		if e != nil {
 			h.say(e)
 		}

@@ -101,9 +101,7 @@ func TestSiteRefuses(t *testing.T) {
 		refused(t, "a second answer", "no plan names this client", site, func() error { _, err := site.Answer(seeded.Stream(2, "again")); return err })
 		for m, release := range [][]byte{a.Release, b.Release} {
 			e, err := h.server.Collect(h.roster[m], plan.Plan, release)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if e == nil {
 				continue
 			}
@@ -126,9 +124,7 @@ func TestCountedWithoutAnAnswer(t *testing.T) {
 	h.next()
 	silent := h.sites[0]
 	h.sites[0] = h.newSite(0)
-	if err := h.sites[0].Follow(h.said[0]); err != nil {
-		t.Fatal(err)
-	}
+	check(t, h.sites[0].Follow(h.said[0]))
 	h.send(0)
 	h.send(1)
 	before := state(t, silent)
@@ -177,9 +173,7 @@ func TestReplay(t *testing.T) {
 				}
 			}
 			again, err := RestoreServer(st, h.roster, saved)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for _, m := range rand.New(rand.NewPCG(1, uint64(ask))).Perm(len(releases)) {
 				if _, err := again.Collect(h.roster[m], ask, releases[m]); err != nil {
 					t.Fatal(err)
@@ -202,19 +196,13 @@ func TestStateHoldsNoRecord(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "")
 	roster := []pvi.ClientID{"a", "b"}
 	server, err := NewServer(st, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	plan, _ := server.Next()
 	var states [2][]byte
 	for i, records := range []*shard.Records{planeRecords(0, 10), planeRecords(3, 200)} {
 		site, err := NewSite(st, roster, "a", records)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := site.Follow(plan); err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
+		check(t, site.Follow(plan))
 		states[i] = state(t, site)
 	}
 	if !bytes.Equal(states[0], states[1]) {

@@ -84,13 +84,10 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 		results := map[*house][]byte{}
 		for _, h := range []*house{secure, plain} {
 			r, err := h.server.Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			r.Costs = nil // the costs of the two studies are for observers with different names
-			if results[h], err = r.Bytes(); err != nil {
-				t.Fatal(err)
-			}
+			results[h], err = r.Bytes()
+			check(t, err)
 		}
 		if !plain.server.Done() || !bytes.Equal(results[secure], results[plain]) {
 			t.Errorf("%s: the results are\n%s\nand\n%s", c.name, results[secure], results[plain])
@@ -102,14 +99,11 @@ func TestSumsGiveTheSameAsReleases(t *testing.T) {
 func (h *house) restart(t *testing.T) {
 	t.Helper()
 	server, err := RestoreServer(h.study, h.roster, state(t, h.server))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	h.server = server
 	for m, site := range h.sites {
-		if h.sites[m], err = RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(t, site)); err != nil {
-			t.Fatal(err)
-		}
+		h.sites[m], err = RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(t, site))
+		check(t, err)
 	}
 }
 
@@ -119,9 +113,7 @@ func (h *house) open(sum Sum) {
 	h.t.Helper()
 	ask, _ := h.server.Plans()
 	e, err := h.server.CollectSum(ask, sum)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	check(h.t, err)
 	for _, of := range []func(Entry) (Sum, error){h.server.SumOf, h.sites[1].SumOf} {
 		if got, err := of(*e); err != nil || !got.Equal(sum) {
 			h.t.Errorf("plan %d: the outcome has the sum %v, want %v (%v)", ask, got, sum, err)

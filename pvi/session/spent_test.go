@@ -54,9 +54,7 @@ func TestSpentIsTheWhole(t *testing.T) {
 						continue
 					}
 					quote, err := site.Quote()
-					if err != nil {
-						t.Fatal(err)
-					}
+					check(t, err)
 					a := h.send(m)
 					if !reflect.DeepEqual(a.Spent, quote) {
 						t.Errorf("%v was spent, %v was quoted", a.Spent, quote)
@@ -80,17 +78,13 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	t.Helper()
 	p := h.server.course.protocol
 	costs, err := Costs(h.study, h.roster)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if want := len(p.Views()) * len(p.Adjacencies()); len(costs) != want {
 		t.Fatalf("%d costs, want %d", len(costs), want)
 	}
 	for _, cost := range costs {
 		whole, err := p.Event(cost.View, cost.Adjacency, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var sum accountant.Composed
 		for _, s := range spent {
 			if e := eventFor(s, cost.View.Name, cost.Adjacency); e != nil {
@@ -112,9 +106,7 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	var sum float64
 	for _, order := range []float64{1.5, 8} {
 		r, err := accountant.Renyi(e, order)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		sum += r
 	}
 	return sum
@@ -155,9 +147,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	h.next()
 	site := h.sites[0]
 	quote, err := site.Quote()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	a, err := site.Answer(seeded.Stream(1, "fails"))
 	if err == nil || a.Release != nil || len(a.Spent) == 0 {
 		t.Fatalf("%+v, %v: want an error and a charge", a, err)
@@ -168,9 +158,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
 	}
 	again, err := RestoreSite(st, h.roster, h.roster[0], h.records[0], state(t, site))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, s := range []*Site{site, again} {
 		if _, ok := s.Pending(); ok {
 			t.Error("the plan is still to be answered")

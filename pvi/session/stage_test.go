@@ -39,17 +39,13 @@ func TestAllFindTheSame(t *testing.T) {
 			t.Errorf("%s: %d plans of %d, %d entries, want %d plans", c.name, soFar, all, len(h.said), c.asks)
 		}
 		r, err := h.server.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		sameText(t, h.server, r)
 		if r.Accepted == 0 || (r.NoiseAware != nil) != c.noiseAware || len(r.Mean) != 2 || len(r.SD) != 2 || (c.privacy == noPrivacy) != (len(r.Costs) == 0) {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 		want, err := r.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for m, site := range h.sites {
 			r, err := site.Result()
 			if err != nil || !site.Done() {
@@ -161,22 +157,18 @@ func TestLateClient(t *testing.T) {
 	}
 	saved := state(t, late.sites[0])
 	var err error
-	if late.sites[0], err = RestoreSite(st, late.roster, late.roster[0], late.records[0], saved); err != nil {
-		t.Fatal(err)
-	}
+	late.sites[0], err = RestoreSite(st, late.roster, late.roster[0], late.records[0], saved)
+	check(t, err)
 	if !bytes.Equal(saved, state(t, late.sites[0])) {
 		t.Error("the state is another when it is restored")
 	}
 	refused(t, "an outcome that skips one", "where outcome 4 was next", late.sites[0], func() error {
 		clone, err := RestoreServer(st, late.roster, state(t, late.server))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var e *Entry
 		for _, ask := range clone.Open() {
-			if e, err = clone.Close(ask); err != nil {
-				t.Fatal(err)
-			}
+			e, err = clone.Close(ask)
+			check(t, err)
 		}
 		return late.sites[0].Follow(*e)
 	})
@@ -188,9 +180,7 @@ func TestLateClient(t *testing.T) {
 		late.round()
 	}
 	a, err := late.server.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	b, err := late.sites[0].Result()
 	if err != nil || !slices.Equal(a.Natural, b.Natural) {
 		t.Errorf("the late client ends elsewhere, %v", err)
@@ -231,9 +221,7 @@ func TestAway(t *testing.T) {
 	h.send(0)
 	h.close(2)
 	for _, e := range h.said {
-		if err := away.Follow(e); err != nil {
-			t.Fatal(err)
-		}
+		check(t, away.Follow(e))
 		if _, ok := away.Pending(); ok != (e.Kind == Plan) {
 			t.Errorf("after the %s of plan %d: asked is %t", e.Kind, e.Plan, ok)
 		}

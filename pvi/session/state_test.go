@@ -27,12 +27,8 @@ func TestStateGoesTogether(t *testing.T) {
 		_, err := RestoreServer(st, h.roster, b)
 		return err
 	}
-	if err := restoreSite(edited(t, site, func(*siteState) {})); err != nil {
-		t.Fatal(err)
-	}
-	if err := restoreServer(edited(t, server, func(*serverState) {})); err != nil {
-		t.Fatal(err)
-	}
+	check(t, restoreSite(edited(t, site, func(*siteState) {})))
+	check(t, restoreServer(edited(t, server, func(*serverState) {})))
 	for what, edit := range map[string]func(*siteState){
 		"a plan that asks another":      func(v *siteState) { v.Pending = &next },
 		"a plan that ended":             func(v *siteState) { v.Pending.Plan = 3 },
@@ -73,17 +69,12 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	t.Helper()
 	var parts sections
 	v := new(V)
-	if err := parts.unmarshal(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := parts.readOwn(v, 1000, 1000); err != nil {
-		t.Fatal(err)
-	}
+	check(t, parts.unmarshal(b))
+	check(t, parts.readOwn(v, 1000, 1000))
 	edit(v)
 	var err error
-	if parts[ownSection], err = json.Marshal(v); err != nil {
-		t.Fatal(err)
-	}
+	parts[ownSection], err = json.Marshal(v)
+	check(t, err)
 	return parts.marshal()
 }
 

@@ -29,30 +29,22 @@ name = "y"
 type = "numeric"
 bounds = [-10, 10]
 `), overrides...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		h := newHouse(t, st, 3)
 		h.round()
 		if !h.server.Done() {
 			t.Fatalf("%s: the study is not over after one round", name)
 		}
 		result, err := h.server.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		want, err := result.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		// The clients have 40, 41 and 42 records.
 		if n := result.Tables.Groups[0].Records; n.Low > 123 || n.High < 123 || n.High-n.Low > 1 {
 			t.Errorf("%s: %+v records, want 123", name, n)
 		}
 		server, err := RestoreServer(st, h.roster, state(t, h.server))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if r, err := server.Result(); err != nil {
 			t.Error(err)
 		} else if got, _ := r.Bytes(); !bytes.Equal(got, want) {
@@ -60,9 +52,7 @@ bounds = [-10, 10]
 		}
 		for m, site := range h.sites {
 			site, err := RestoreSite(st, h.roster, h.roster[m], h.records[m], state(t, site))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if r, err := site.Result(); err != nil {
 				t.Error(err)
 			} else if got, _ := r.Bytes(); !bytes.Equal(got, want) {
@@ -70,9 +60,7 @@ bounds = [-10, 10]
 			}
 		}
 		p, err := Describe(st, result)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var text strings.Builder
 		if err := p.Table(&text, false); err != nil || !strings.HasPrefix(text.String(), "Records of 3 clients, described\n") {
 			t.Errorf("%s: %v\n%s", name, err, text.String())

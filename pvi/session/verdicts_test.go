@@ -43,9 +43,7 @@ func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, ro
 				release = wire.AppendRelease(nil, &r)
 			}
 			o, err := h.server.Collect(h.roster[m], plan.Plan, release)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if o != nil {
 				h.say(o)
 			}
@@ -84,9 +82,7 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	}
 	for m := range 2 {
 		restored, err := RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(t, h.sites[m]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if h.sites[m].Stalled() == "" || restored.Stalled() == "" || restored.rounds.Releases() != 6 {
 			t.Errorf("client %d goes on, or has paid for %d steps", m, restored.rounds.Releases())
 		}

@@ -43,13 +43,6 @@ max_records = 1000
 	return []byte(b.String())
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // sameText checks that WriteResult of s writes the bytes that r.Bytes returns.
 func sameText(t *testing.T, s *Server, r *Result) {
 	t.Helper()

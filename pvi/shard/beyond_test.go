@@ -36,12 +36,9 @@ rounds = 1
 unit = "none"
 `
 	st, err := study.Parse("beyond.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st, err = st.WithScale([]study.Bounds{{Low: 10, High: 20}, {Low: 0, High: 100}}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	st, err = st.WithScale([]study.Bounds{{Low: 10, High: 20}, {Low: 0, High: 100}})
+	check(t, err)
 	records := new(shard.Records)
 	var want []float64
 	for _, x := range [][2]float64{{9, -1}, {10, -1}, {15, 0}, {20, 1}, {21, 1}, {100, 1}} {

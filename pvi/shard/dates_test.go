@@ -33,9 +33,7 @@ bounds = [0, 9]
 // reported. The expected numbers of days were counted by hand.
 func TestDates(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var text strings.Builder
 	text.WriteString("enrolled,y\n")
 	var want []float64
@@ -65,13 +63,9 @@ func TestDates(t *testing.T) {
 		text.WriteString(v + ",1\n")
 	}
 	rows, err := table.NewCSV(strings.NewReader(text.String()), shard.Format(st))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	records, found, err := shard.Examine("dates.csv", rows, st, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var got []float64
 	for i := range records.Len() {
 		got = append(got, records.Row(i)[0])
@@ -100,9 +94,7 @@ func TestDates(t *testing.T) {
 // A number is not accepted as a date, although a spreadsheet may store a date as a number.
 func TestNumbersAreNoDates(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	rows := &datedCells{cells{rows: [][]table.Cell{
 		{{Kind: table.Number, Number: 1}, {Kind: table.Number, Number: 1}},
 		{{Text: "2021-01-01"}, {Kind: table.Number, Number: 1}},

@@ -17,9 +17,7 @@ import (
 // earlier value does not fit, and that it returns the same records as Read.
 func TestExamine(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	fits := map[string]func(string) shard.Problem{
 		"x": func(v string) shard.Problem {
 			return map[string]shard.Problem{"": "missing", "NaN": "missing", "7e9": "out of bounds", "a": "not a number"}[v]
@@ -45,17 +43,11 @@ func TestExamine(t *testing.T) {
 			}
 		}
 		csv, err := table.NewCSV(strings.NewReader(text), shard.Format(st))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		records, x, err := shard.Examine("r.csv", csv, st, "who")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		plain, report, err := shard.Read("r.csv", strings.NewReader(text), st)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if diff := cmp.Diff(report, x.Report); diff != "" || plain.Len() != records.Len() {
 			t.Fatalf("%d records, want %d; report (-Read +Examine):\n%s", records.Len(), plain.Len(), diff)
 		}
@@ -95,15 +87,12 @@ func TestExamine(t *testing.T) {
 func TestExaminePersons(t *testing.T) {
 	headless := parse(t, "[table]", "[table]\nheader = false")
 	csv, err := table.NewCSV(strings.NewReader("f;30;I;1\n"), shard.Format(headless))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, _, err := shard.Examine("r.csv", csv, headless, "who"); err == nil || !strings.Contains(err.Error(), "r.csv: the file has no header") {
 		t.Errorf("persons of a table without a header: %v", err)
 	}
-	if csv, err = table.NewCSV(strings.NewReader(header), shard.Format(parse(t))); err != nil {
-		t.Fatal(err)
-	}
+	csv, err = table.NewCSV(strings.NewReader(header), shard.Format(parse(t)))
+	check(t, err)
 	if _, _, err := shard.Examine("r.csv", csv, parse(t), "who"); err == nil || !strings.Contains(err.Error(), "column who: the header does not name this column") {
 		t.Errorf("a column that is not there: %v", err)
 	}

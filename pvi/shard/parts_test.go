@@ -33,9 +33,7 @@ impute = 7
 // column is missing.
 func TestTablesOfManyParts(t *testing.T) {
 	st, err := study.Parse("parts.toml", []byte(partsSource))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	const n = 20000
 	var text strings.Builder
 	text.WriteString("a,b\n")

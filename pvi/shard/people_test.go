@@ -34,9 +34,7 @@ levels = ["no", "yes"]
 func peopleStudy(t testing.TB, rows int) *study.Study {
 	t.Helper()
 	st, err := study.Parse("people.toml", fmt.Appendf(nil, peopleSource, rows))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
@@ -128,9 +126,7 @@ func TestReadPersons(t *testing.T) {
 		t.Errorf("%d rows without a person were left out, want 2", report.Dropped["patient"])
 	}
 	var file bytes.Buffer
-	if err := shard.Write(&file, st, records); err != nil {
-		t.Fatal(err)
-	}
+	check(t, shard.Write(&file, st, records))
 	if want := "x,y,patient\n1,no,anna\n3,yes,bo\n4,yes,anna\n"; file.String() != want {
 		t.Errorf("written:\n%swant:\n%s", file.String(), want)
 	}
@@ -152,9 +148,7 @@ func TestBlankNamesNobody(t *testing.T) {
 	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
 		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)
 		st, err := study.Parse("people.toml", []byte(source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		records, report := read(t, st, "x,patient,y\n1,,no\n2,  ,yes\n3,anna,yes\n4,\"\t\",yes\n5,\u00a0,no\n6, anna ,no\n")
 		if len(records.People()) != 1 || records.Len() != 2 || report.Dropped["patient"] != 4 {
 			t.Errorf("%s: %d rows of %d persons are kept and %d are left out, want 2 of 1 and 4", table, records.Len(), len(records.People()), report.Dropped["patient"])

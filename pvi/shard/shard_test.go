@@ -60,18 +60,14 @@ unit = "none"
 func parse(t *testing.T, edits ...string) *study.Study {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(strings.NewReplacer(edits...).Replace(source)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st
 }
 
 func read(t *testing.T, st *study.Study, file string) (*shard.Records, shard.Report) {
 	t.Helper()
 	records, report, err := shard.Read("r.csv", strings.NewReader(file), st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return records, report
 }
 
@@ -223,9 +219,7 @@ func TestRecordsAreReadOneByOne(t *testing.T) {
 		names, end := strings.Join([]string{`"sex"`, `"age"`, `"stage"`, `"y"`}, by)+"\n", rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end of line")
 		load := func(some ...string) []string {
 			records, _, err := shard.Read("r.csv", strings.NewReader(names+strings.Join(append(some, ""), end)), st)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			var rows []string
 			for i := range records.Len() {
 				rows = append(rows, fmt.Sprint(records.Row(i)))
@@ -305,9 +299,7 @@ func TestLeftOutRecordsCount(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	st, err := study.Parse("s.toml", []byte(source))
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	f.Add("sex;age;stage;y\nm;80;III;7.5\n")
 	f.Add("sex;age;stage;y\n\"\n")
 	f.Add("\ufeffsex;age;stage;y\r\nf;1e5;I;0x1p-2\r\n")
@@ -355,5 +347,16 @@ func TestDesignOfOtherFamilies(t *testing.T) {
 		if y != want.y || levels[0] != want.level || slopes[0] != want.slope {
 			t.Errorf("record %d: outcome %g, group %v, slope %v, want %+v", i, y, levels, slopes, want)
 		}
+	}
+}
+
+func check(t interface {
+	Helper()
+	Fatal(...any)
+}, err error,
+) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -63,9 +63,7 @@ func (c *cells) Next() ([]table.Cell, error) {
 // comma. The records must be the same.
 func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-10, 10), rapid.SampledFrom([]float64{0, 1, 2, math.NaN(), math.Inf(1), 1e6, 5e-324}))
 		values := rapid.SliceOfN(rapid.SliceOfN(number, 3, 3), 1, 8).Draw(t, "values")
@@ -82,18 +80,12 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 			comma += strings.ReplaceAll(strings.Join(spelled, ";"), ".", ",") + "\n"
 		}
 		want, wantReport, err := shard.Read("records", strings.NewReader(text), st)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		german, err := table.NewCSV(strings.NewReader(comma), table.Format{Header: true, Separator: ';', Comma: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for name, rows := range map[string]table.Reader{"numbers": typed, "decimal commas": german} {
 			got, report, err := shard.ReadTable("records", rows, st)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for i := range max(got.Len(), want.Len()) {
 				if got.Len() != want.Len() || !slices.Equal(got.Row(i), want.Row(i)) {
 					t.Fatalf("%s: %d records, want %d, or record %d differs", name, got.Len(), want.Len(), i)
@@ -111,14 +103,10 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 // missing value.
 func TestMissingCells(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	none, one := table.Cell{Kind: table.Missing}, table.Cell{Kind: table.Number, Number: 1}
 	records, report, err := shard.ReadTable("cells", &cells{rows: [][]table.Cell{{none, one, one}, {one, none, one}, {one, one, none}}}, st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if records.Len() != 1 || records.Row(0)[0] != 2.5 {
 		t.Errorf("%d records are kept, want the one with the imputed value", records.Len())
 	}
@@ -131,9 +119,7 @@ func TestMissingCells(t *testing.T) {
 // damaged file, which can state any number of rows, would be read without end.
 func TestTooManyRows(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	number := func(x float64) table.Cell { return table.Cell{Kind: table.Number, Number: x} }
 	for _, row := range [][]table.Cell{
 		{number(1), number(2), number(3)},             // is kept

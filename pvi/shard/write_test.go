@@ -15,9 +15,7 @@ import (
 func sameAfterWriting(t *testing.T, st *study.Study, records *shard.Records) {
 	t.Helper()
 	var file bytes.Buffer
-	if err := shard.Write(&file, st, records); err != nil {
-		t.Fatal(err)
-	}
+	check(t, shard.Write(&file, st, records))
 	again, report, err := shard.Read("w.csv", bytes.NewReader(file.Bytes()), st)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, file.String())
@@ -54,9 +52,7 @@ func TestWrite(t *testing.T) {
 // Write must use another text, which Read reads as the number.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	st.Table.Missing = []string{"7", "60"}
 	records := new(shard.Records)
 	records.Append([]float64{1, 60, 0, 7})
@@ -66,9 +62,7 @@ func TestWriteWhatLooksMissing(t *testing.T) {
 // Write quotes names of columns that contain the separator.
 func TestWriteQuotes(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(strings.ReplaceAll(source, `"III"`, `"I;\"I\""`)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	records := new(shard.Records)
 	records.Append([]float64{1, 60, 2, 7})
 	sameAfterWriting(t, st, records)
