@@ -13,11 +13,11 @@ import (
 	"fedpvi/internal/testing/manual"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/prove/threat-model.md")
+var update = flag.Bool("update", false, "write the lists of docs/prove/threat-model.md")
 
 const page = "docs/prove/threat-model.md"
 
-// The test checks that every case has a test, and that the tables of the documentation page are
+// The test checks that every case has a test, and that the lists of the documentation page are
 // up to date.
 func TestPageMatchesTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
@@ -35,7 +35,7 @@ func TestPageMatchesTests(t *testing.T) {
 	}
 	want := string(written)
 	for name, list := range map[string][]Case{"cases": Cases, "advisories": Advisories} {
-		if want, err = manual.Between(want, name, Table(list, shows)); err != nil {
+		if want, err = manual.Between(want, name, List(list, shows)); err != nil {
 			t.Fatalf("%s: %v", page, err)
 		}
 	}

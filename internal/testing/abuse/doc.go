@@ -3,7 +3,7 @@
 //
 //	//abuse:case A04 refused as out of place; the first envelope is kept
 //
-// The tables of docs/prove/threat-model.md are generated from these lines:
+// The lists of docs/prove/threat-model.md are generated from these lines:
 //
 //	go test ./internal/testing/abuse -update
 package abuse

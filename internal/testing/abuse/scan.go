@@ -6,7 +6,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 )
@@ -103,22 +102,20 @@ func Check(shows []Show) (problems []string) {
 	return problems
 }
 
-// Table returns a Markdown table of the given cases and the tests that cover them. Links are
+// List returns a Markdown list of the given cases and the tests that cover them. Links are
 // relative to a page in docs.
-func Table(list []Case, shows []Show) string {
+func List(cases []Case, shows []Show) string {
 	var b strings.Builder
-	b.WriteString("| case | test | outcome |\n|---|---|---|\n")
-	for _, c := range list {
-		what := "**" + c.ID + "** " + c.Does
+	for _, c := range cases {
+		b.WriteString("- **" + c.ID + "** " + c.Does)
 		if c.Named != "" {
-			what += " (" + c.Named + ")"
+			b.WriteString(" (" + c.Named + ")")
 		}
+		b.WriteString(":\n")
 		for _, s := range shows {
-			if s.Case != c.ID {
-				continue
+			if s.Case == c.ID {
+				fmt.Fprintf(&b, "  - [%s](../../%s): %s\n", s.Test, s.File, s.Outcome)
 			}
-			fmt.Fprintf(&b, "| %s | [%s](../../%s), %s | %s |\n", what, s.Test, s.File, path.Dir(s.File), s.Outcome)
-			what = ""
 		}
 	}
 	return b.String()

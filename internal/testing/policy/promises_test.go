@@ -136,9 +136,9 @@ var promising = map[string]map[string]string{
 		"The key is the 32-byte seed": "definition; the layout above names the test",
 	},
 	"docs/prove/threat-model.md": {
-		"This page is for people": "about the page",
-		"**Noise of others.**":    "a limit",
-		"**Secure erasure.**":     "a limit",
+		"This page is for the": "about the page",
+		"**Noise of others.**": "a limit",
+		"**Secure erasure.**":  "a limit",
 	},
 	"docs/use/operations.md": {
 		"This page is for":           "about the page",
