@@ -125,13 +125,11 @@ func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	}
 	if a.role == rows || b.role == rows {
 		for _, v := range []value{a, b} {
-			if v.role == rows {
-				continue
-			}
-			if p := s.phase(v); p == ir.Data || p == ir.Record {
+			switch {
+			case v.role == rows:
+			case s.ofRecord(v):
 				s.fail("E202", at, "values of all records are combined with a value of one record: inside the loop, subscript by the record's number.")
-			}
-			if !v.shape.single() {
+			case !v.shape.single():
 				s.fail("E202", at, "values of all records are combined with %s of another size.", said(v.role, v.shape))
 			}
 		}
@@ -142,7 +140,7 @@ func (s *stager) roleOf(a, b value, at syntax.Span) role {
 
 // product returns the value of a * b, which is a matrix product unless a or b is a scalar.
 func (s *stager) product(a, b value, at syntax.Span) value {
-	if a.role == rows && b.role == rows && !(a.shape.single() && b.shape.single()) || a.role == rows && b.role == rows {
+	if a.role == rows && b.role == rows {
 		s.fail("E202", at, "the product of two values for each record couples records. Write .* for a product record by record.")
 	}
 	if a.shape.single() || b.shape.single() {
@@ -176,7 +174,7 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 	out := value{role: rows, known: true, in: real}
 	if a.role != rows && b.role != rows {
 		out.role = plain
-	} else if pa, pb := s.phase(a), s.phase(b); a.role != b.role && (a.role != rows && (pa == ir.Data || pa == ir.Record) || b.role != rows && (pb == ir.Data || pb == ir.Record)) {
+	} else if a.role != rows && s.ofRecord(a) || b.role != rows && s.ofRecord(b) {
 		s.fail("E202", at, "values of all records are combined with a value of one record: inside the loop, subscript by the record's number.")
 	}
 	if a.fixed() && b.fixed() {
@@ -200,20 +198,18 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 // matrixVector returns the product of a matrix a and a vector b. The matrix is the same for all
 // records, or differs between records.
 func (s *stager) matrixVector(a, b value, at syntax.Span) value {
-	phaseA, phaseB := s.phase(a), s.phase(b)
 	out := value{role: b.role, shape: shape{vector, a.shape.dims[:1]}, known: true, in: real}
-	if (phaseA == ir.Shared || phaseA == ir.Fixed) && (phaseB == ir.Data || phaseB == ir.Record) && a.shape.dims[1] > 1 {
+	if !s.ofRecord(a) && s.ofRecord(b) && a.shape.dims[1] > 1 {
 		s.spend(at, out.shape.size())
 		out.node = s.b.MatVec(s.nodeOf(a), s.nodeOf(b))
 		return out
 	}
 	s.spend(at, partCost*a.shape.dims[0])
-	parts := make([]value, a.shape.dims[0])
-	for r := range parts {
-		parts[r] = s.dot(s.row(a, r), b, at)
-		parts[r].role = plain
+	out.parts = make([]value, a.shape.dims[0])
+	for r := range out.parts {
+		out.parts[r] = s.dot(s.row(a, r), b, at)
+		out.parts[r].role = plain
 	}
-	out.parts = parts
 	return s.joined(out, at)
 }
 

@@ -55,7 +55,7 @@ func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	s.inModel(at)
 	y := s.eval(variate)
-	if y.cholesky == nil || s.loop != nil || s.mask.known {
+	if y.cholesky == nil || s.loop > 0 || s.mask.known {
 		s.fail("E403", at, "lkj_corr_cholesky is the prior of a parameter of type cholesky_factor_corr.")
 	}
 	if len(arguments) != 1 {
@@ -77,6 +77,6 @@ func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at 
 		}
 	}
 	z := value{shape: q.shape, node: q.node, known: true, in: real}
-	logs := s.log1m(s.unary(ir.Square, z, at), at)
-	s.b.Factor(s.nodeOf(s.sum(s.binary(ir.Mul, constants(q.shape, weights), logs, at), at)))
+	p := pen{s, at}
+	s.b.Factor(s.nodeOf(s.sum(p.mul(constants(q.shape, weights), p.log1m(p.is(ir.Square, z))), at)))
 }

@@ -107,20 +107,17 @@ func (s *stager) probability(t *syntax.Statement) value {
 	p := pen{s, *t.Truncated}
 	c := s.cumulativeOf(t.Name, p.at)
 	y, args := s.arguments(density{args: c.args}, t.Name, t.Target, t.Args, p.at)
-	var low, high *value
-	for _, bound := range []struct {
-		e  *syntax.Expr
-		to **value
-	}{{t.Low, &low}, {t.High, &high}} {
-		if bound.e == nil {
-			continue
+	bound := func(e *syntax.Expr) *value {
+		if e == nil {
+			return nil
 		}
-		v := s.joined(s.eval(bound.e), bound.e.At)
+		v := s.joined(s.eval(e), e.At)
 		if p := s.phase(v); p != ir.Fixed && p != ir.Data || !v.shape.single() || !y.shape.single() {
-			s.fail("E402", bound.e.At, "the bound of a truncated density must be a constant or a number of the row.")
+			s.fail("E402", e.At, "the bound of a truncated density must be a constant or a number of the row.")
 		}
-		*bound.to = &v
+		return &v
 	}
+	low, high := bound(t.Low), bound(t.High)
 	var log value
 	switch {
 	case low == nil && high == nil:

@@ -32,14 +32,12 @@ func densityIn(function string) (string, bool) {
 	return "", false
 }
 
-// terms is the type of functions that compute log densities from simpler operations. The result has
-// one log density for each element of y, given the arguments a.
-type terms func(s *stager, y value, a []value, at syntax.Span) value
-
 // A density is a probability density of the Stan language. args is the number of its arguments.
 type density struct {
-	args  int
-	write terms
+	args int
+	// write computes the log density of each element of y, given the arguments a, from simpler
+	// operations. It is nil if only fused can compute the density.
+	write func(p pen, y value, a []value) value
 	// fused is the density operation of record programs that computes this density in one step. The
 	// variate must then depend only on the row. fused is NoDensity if there is no such operation.
 	fused ir.Density
@@ -48,7 +46,7 @@ type density struct {
 	prior ir.Density
 	// change converts the variate and the arguments, as they are written in the program, to the
 	// variate and arguments of fused, prior and write. It is nil if no conversion is necessary.
-	change func(s *stager, y value, a []value, at syntax.Span) (value, []value)
+	change func(p pen, y value, a []value) (value, []value)
 	// draw returns random numbers with the density. The field is nil if the language has no random
 	// numbers with this density.
 	draw func(p pencil, a []value) value
@@ -109,7 +107,7 @@ func (s *stager) truncated(t *syntax.Statement) {
 		s.add(s.probability(t), *t.Truncated)
 		return
 	}
-	if !fixed || s.loop != nil {
+	if !fixed || s.loop > 0 {
 		s.fail("E403", *t.Truncated, "a truncated density of a parameter is in the language only as its prior, with constant arguments.")
 	}
 	c := v.from.constraint
@@ -174,7 +172,7 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 		}
 	}
 	if d.change != nil {
-		y, args = d.change(s, y, args, at)
+		y, args = d.change(pen{s, at}, y, args)
 	}
 	return y, args
 }
@@ -183,7 +181,7 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 // of elements of one parameter, the arguments must be constants or functions of parameters, and the
 // statement must be outside the loop over the records and under no condition.
 func (s *stager) isPrior(y value, args []value) bool {
-	if y.from == nil || y.role != plain || s.loop != nil || s.mask.known {
+	if y.from == nil || y.role != plain || s.loop > 0 || s.mask.known {
 		return false
 	}
 	for _, a := range args {
@@ -209,7 +207,7 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	if d.write == nil {
 		s.fail("E403", at, "%s is in the language only as the prior of a parameter and for data of the row.", name)
 	}
-	out := s.sum(d.write(s, y, args, at), at)
+	out := s.sum(d.write(pen{s, at}, y, args), at)
 	s.markDensity(y, out)
 	return out
 }
@@ -301,51 +299,50 @@ func init() {
 	}
 }
 
-func standard(_ *stager, y value, _ []value, _ syntax.Span) (value, []value) {
+func standard(_ pen, y value, _ []value) (value, []value) {
 	return y, []value{constant(0), constant(1)}
 }
 
-func chiSquare(s *stager, y value, a []value, at syntax.Span) (value, []value) {
-	return y, []value{s.scaled(a[0], .5, at), constant(.5)}
+func chiSquare(p pen, y value, a []value) (value, []value) {
+	return y, []value{p.mul(a[0], constant(.5)), constant(.5)}
 }
 
 // proportion is the function change of the beta density that is parametrised by a mean μ and a
 // precision κ. It converts these arguments to the two shapes μκ and (1 − μ)κ.
-func proportion(s *stager, y value, a []value, at syntax.Span) (value, []value) {
-	first := s.binary(ir.Mul, a[0], a[1], at)
-	second := s.binary(ir.Sub, a[1], first, at)
+func proportion(p pen, y value, a []value) (value, []value) {
+	first := p.mul(a[0], a[1])
+	second := p.sub(a[1], first)
 	second.above = a[1].above && a[0].from != nil && a[0].from.constraint.Kind == ir.Both && a[0].from.constraint.Upper <= 1
 	return y, []value{first, second}
 }
 
 // linear converts the arguments of a generalised linear model: it replaces the regressors x, the
 // intercept α and the coefficients β by the linear predictor xβ + α.
-func linear(s *stager, y value, a []value, at syntax.Span) (value, []value) {
-	predictor := s.binary(ir.Add, s.product(a[0], a[2], at), a[1], at)
-	return y, append([]value{predictor}, a[3:]...)
+func linear(p pen, y value, a []value) (value, []value) {
+	return y, append([]value{p.add(p.product(a[0], a[2], p.at), a[1])}, a[3:]...)
 }
 
-func logFirst(s *stager, y value, a []value, at syntax.Span) (value, []value) {
-	return y, append([]value{s.unary(ir.Log, a[0], at)}, a[1:]...)
+func logFirst(p pen, y value, a []value) (value, []value) {
+	return y, append([]value{p.log(a[0])}, a[1:]...)
 }
 
 // fromZero converts a class that the program counts from 1 to a class that is counted from 0.
-func fromZero(s *stager, y value, a []value, at syntax.Span) (value, []value) {
+func fromZero(p pen, y value, a []value) (value, []value) {
 	if len(a[0].shape.dims) != 1 || !y.shape.single() {
-		s.fail("E402", at, "a class needs a vector of log odds.")
+		p.fail("E402", p.at, "a class needs a vector of log odds.")
 	}
 	if n := a[0].shape.dims[0]; !y.in.Whole || !(y.in.Low >= 1) || !(y.in.High <= float64(n)) {
-		s.fail("E310", at, "the class lies in %g..%g, but there are %d classes.", y.in.Low, y.in.High, n)
+		p.fail("E310", p.at, "the class lies in %g..%g, but there are %d classes.", y.in.Low, y.in.High, n)
 	}
 	role := y.role
 	y.role = plain
-	out := s.binary(ir.Sub, y, constant(1), at)
+	out := p.sub(y, constant(1))
 	out.role = role
 	return out, a
 }
 
-func logOdds(s *stager, y value, a []value, at syntax.Span) (value, []value) {
-	return fromZero(s, y, []value{s.unary(ir.Log, a[0], at)}, at)
+func logOdds(p pen, y value, a []value) (value, []value) {
+	return fromZero(p, y, []value{p.log(a[0])})
 }
 
 // A pen does arithmetic on values: its methods return the results of operations. at is the place in
@@ -367,18 +364,17 @@ func (p pen) div(a, b value) value       { return p.binary(ir.Div, a, b, p.at) }
 func (p pen) is(op ir.Op, a value) value { return p.unary(op, a, p.at) }
 func (p pen) neg(a value) value          { return p.is(ir.Neg, a) }
 func (p pen) log(a value) value          { return p.is(ir.Log, a) }
+func (p pen) log1m(a value) value        { return p.is(ir.Log1p, p.neg(a)) }
 
 // standardised returns (y − location)/scale.
 func (p pen) standardised(y value, a []value) value { return p.div(p.sub(y, a[0]), a[1]) }
 
-func writeNormal(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeNormal(p pen, y value, a []value) value {
 	z := p.is(ir.Square, p.standardised(y, a))
 	return p.sub(p.sub(p.mul(z, constant(-.5)), p.log(a[1])), constant(logRoot2Pi))
 }
 
-func writeStudent(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeStudent(p pen, y value, a []value) value {
 	half := p.mul(p.add(a[0], constant(1)), constant(.5))
 	norm := p.sub(p.is(ir.Lgamma, half), p.is(ir.Lgamma, p.mul(a[0], constant(.5))))
 	norm = p.sub(norm, p.mul(p.log(p.mul(a[0], constant(math.Pi))), constant(.5)))
@@ -386,85 +382,73 @@ func writeStudent(s *stager, y value, a []value, at syntax.Span) value {
 	return p.sub(p.sub(norm, p.log(a[2])), p.mul(half, p.is(ir.Log1p, p.div(z, a[0]))))
 }
 
-func writeCauchy(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeCauchy(p pen, y value, a []value) value {
 	z := p.is(ir.Square, p.standardised(y, a))
 	return p.sub(p.sub(p.neg(p.is(ir.Log1p, z)), p.log(a[1])), constant(math.Log(math.Pi)))
 }
 
-func writeLaplace(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeLaplace(p pen, y value, a []value) value {
 	return p.sub(p.neg(p.is(ir.Abs, p.standardised(y, a))), p.log(p.mul(a[1], constant(2))))
 }
 
-func writeLogistic(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeLogistic(p pen, y value, a []value) value {
 	z := p.standardised(y, a)
 	return p.sub(p.sub(p.neg(p.is(ir.Softplus, z)), p.is(ir.Softplus, p.neg(z))), p.log(a[1]))
 }
 
-func writeGumbel(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeGumbel(p pen, y value, a []value) value {
 	z := p.neg(p.standardised(y, a))
 	return p.sub(p.sub(z, p.is(ir.Exp, z)), p.log(a[1]))
 }
 
-func writeLogNormal(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeLogNormal(p pen, y value, a []value) value {
 	l := p.log(y)
-	return p.sub(writeNormal(s, l, a, at), l)
+	return p.sub(writeNormal(p, l, a), l)
 }
 
-func writeGamma(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeGamma(p pen, y value, a []value) value {
 	norm := p.sub(p.mul(a[0], p.log(a[1])), p.is(ir.Lgamma, a[0]))
 	return p.sub(p.add(norm, p.mul(p.sub(a[0], constant(1)), p.log(y))), p.mul(a[1], y))
 }
 
-func writeInvGamma(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeInvGamma(p pen, y value, a []value) value {
 	norm := p.sub(p.mul(a[0], p.log(a[1])), p.is(ir.Lgamma, a[0]))
 	return p.sub(p.sub(norm, p.mul(p.add(a[0], constant(1)), p.log(y))), p.div(a[1], y))
 }
 
-func writeExponential(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeExponential(p pen, y value, a []value) value {
 	return p.sub(p.log(a[0]), p.mul(a[0], y))
 }
 
-func writeWeibull(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeWeibull(p pen, y value, a []value) value {
 	l := p.sub(p.log(y), p.log(a[1]))
 	power := p.mul(a[0], l)
 	return p.sub(p.add(p.sub(p.log(a[0]), p.log(y)), power), p.is(ir.Exp, power))
 }
 
-func writeBeta(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeBeta(p pen, y value, a []value) value {
 	norm := p.sub(p.sub(p.is(ir.Lgamma, p.add(a[0], a[1])), p.is(ir.Lgamma, a[0])), p.is(ir.Lgamma, a[1]))
 	first := p.mul(p.sub(a[0], constant(1)), p.log(y))
-	return p.add(norm, first, p.mul(p.sub(a[1], constant(1)), s.log1m(y, at)))
+	return p.add(norm, first, p.mul(p.sub(a[1], constant(1)), p.log1m(y)))
 }
 
 // writeUniform returns 0, the log of a uniform density up to a constant. The variate must be a
 // parameter whose declared bounds are within the bounds of the density.
-func writeUniform(s *stager, y value, a []value, at syntax.Span) value {
+func writeUniform(p pen, y value, a []value) value {
 	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
-		s.fail("E403", at, "uniform is in the language only as the prior of a parameter, with constant bounds.")
+		p.fail("E403", p.at, "uniform is in the language only as the prior of a parameter, with constant bounds.")
 	}
 	if c := y.from.constraint; c.Kind != ir.Both || c.Lower < a[0].number() || c.Upper > a[1].number() {
-		s.fail("E302", at, "%s can leave the interval: declare %s<lower=%g, upper=%g>.", y.from.name, y.from.name, a[0].number(), a[1].number())
+		p.fail("E302", p.at, "%s can leave the interval: declare %s<lower=%g, upper=%g>.", y.from.name, y.from.name, a[0].number(), a[1].number())
 	}
 	return constant(0)
 }
 
-func writeBernoulli(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
-	return p.add(p.mul(y, p.log(a[0])), p.mul(p.sub(constant(1), y), s.log1m(a[0], at)))
+func writeBernoulli(p pen, y value, a []value) value {
+	return p.add(p.mul(y, p.log(a[0])), p.mul(p.sub(constant(1), y), p.log1m(a[0])))
 }
 
-func writeBernoulliLogit(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeBernoulliLogit(p pen, y value, a []value) value {
 	return p.sub(p.mul(y, a[0]), p.is(ir.Softplus, a[0]))
 }
 
@@ -474,25 +458,21 @@ func (p pen) choices(n, y value) value {
 	return p.sub(p.sub(all, p.is(ir.Lgamma, p.add(y, constant(1)))), p.is(ir.Lgamma, p.add(p.sub(n, y), constant(1))))
 }
 
-func writeBinomial(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
-	return p.add(p.choices(a[0], y), p.mul(y, p.log(a[1])), p.mul(p.sub(a[0], y), s.log1m(a[1], at)))
+func writeBinomial(p pen, y value, a []value) value {
+	return p.add(p.choices(a[0], y), p.mul(y, p.log(a[1])), p.mul(p.sub(a[0], y), p.log1m(a[1])))
 }
 
-func writeBinomialLogit(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeBinomialLogit(p pen, y value, a []value) value {
 	yes, no := p.is(ir.LogInvLogit, a[1]), p.is(ir.LogInvLogit, p.neg(a[1]))
 	return p.add(p.choices(a[0], y), p.mul(y, yes), p.mul(p.sub(a[0], y), no))
 }
 
-func writeBetaBinomial(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeBetaBinomial(p pen, y value, a []value) value {
 	out := p.add(p.choices(a[0], y), p.logBeta(p.add(y, a[1]), p.add(p.sub(a[0], y), a[2])))
 	return p.sub(out, p.logBeta(a[1], a[2]))
 }
 
-func writePoissonLog(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writePoissonLog(p pen, y value, a []value) value {
 	return p.sub(p.sub(p.mul(y, a[0]), p.is(ir.Exp, a[0])), p.is(ir.Lgamma, p.add(y, constant(1))))
 }
 
@@ -500,17 +480,15 @@ func writePoissonLog(s *stager, y value, a []value, at syntax.Span) value {
 // c. With the logistic function F, class k has the probability
 //
 //	F(c_k − η) − F(c_{k−1} − η) = F(c_k − η)·F(η − c_{k−1})·(1 − e^{c_{k−1} − c_k}).
-func writeOrdered(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeOrdered(p pen, y value, a []value) value {
 	return p.ordered("ordered_logistic", y, a, ir.LogInvLogit, func(low, high, eta value) value {
-		gap := composed["log1m_exp"](s, p.sub(low, high), at)
+		gap := p.logRest(p.sub(low, high))
 		return p.add(p.is(ir.LogInvLogit, p.sub(high, eta)), p.is(ir.LogInvLogit, p.sub(eta, low)), gap)
 	})
 }
 
 // writeOrderedProbit is writeOrdered with the normal distribution function as F.
-func writeOrderedProbit(s *stager, y value, a []value, at syntax.Span) value {
-	p := pen{s, at}
+func writeOrderedProbit(p pen, y value, a []value) value {
 	return p.ordered("ordered_probit", y, a, ir.LogPhi, func(low, high, eta value) value {
 		return p.logDifference(p.is(ir.LogPhi, p.sub(high, eta)), p.is(ir.LogPhi, p.sub(low, eta)))
 	})

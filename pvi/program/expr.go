@@ -168,6 +168,12 @@ func (s *stager) pickAt(v value, k int) value {
 	return out
 }
 
+// ofRecord reports whether v depends on the record at hand.
+func (s *stager) ofRecord(v value) bool {
+	p := s.phase(v)
+	return p == ir.Data || p == ir.Record
+}
+
 // phase returns the phase of a value: whether the value depends on parameters, on the row, on both
 // or on neither.
 func (s *stager) phase(v value) ir.Phase {
@@ -182,12 +188,11 @@ func (s *stager) phase(v value) ir.Phase {
 		if !p.known {
 			continue
 		}
-		of := s.phase(p)
-		if joined, ok := ir.Join(phase, of); ok {
-			phase = joined
-		} else {
+		joined, ok := ir.Join(phase, s.phase(p))
+		if !ok {
 			return ir.Record
 		}
+		phase = joined
 	}
 	return phase
 }
@@ -351,7 +356,7 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	if a.role == total {
 		other = b
 	}
-	shared := other.role == plain && other.shape.single() && (s.phase(other) == ir.Fixed || s.phase(other) == ir.Shared)
+	shared := other.role == plain && other.shape.single() && !s.ofRecord(other)
 	switch {
 	case (op == "+" || op == "-") && (shared || other.role == total):
 		return s.addTotals(a, b, op == "-", at)
@@ -447,7 +452,7 @@ func (s *stager) choose(condition, a, b value, at syntax.Span) value {
 	s.spend(at, of.size())
 	out := value{shape: of, known: true, whole: a.whole && b.whole, above: a.above && b.above, in: real}
 	out.node = s.b.Apply(ir.Select, s.nodeOf(condition), s.nodeOf(a), s.nodeOf(b))
-	if p := s.phase(out); p == ir.Data {
+	if s.phase(out) == ir.Data {
 		out.in = ir.Select.Of(condition.in, a.in, b.in)
 	}
 	return out

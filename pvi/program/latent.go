@@ -163,22 +163,16 @@ type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole b
 // frames holds the frame of each density that a latent may have.
 var frames = map[ir.Density]frame{
 	ir.Normal:   located,
-	ir.StudentT: func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool) { return located(p, c, a[1:]) },
+	ir.StudentT: func(p pen, c ir.Constraint, a []value) (value, value, bool) { return located(p, c, a[1:]) },
 	ir.Logistic: located,
-	ir.LogNormal: func(_ pen, c ir.Constraint, a []value) (center, scale value, whole bool) {
+	ir.LogNormal: func(_ pen, c ir.Constraint, a []value) (value, value, bool) {
 		return a[0], a[1], c.Lower == 0 && c.Kind == ir.Lower
 	},
-	ir.Gamma: func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool) {
-		return p.positive(c, p.div(a[0], a[1]))
-	},
-	ir.InvGamma: func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool) {
-		return p.positive(c, p.div(a[1], a[0]))
-	},
-	ir.Exponential: func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool) {
-		return p.positive(c, p.is(ir.Inv, a[0]))
-	},
-	ir.Weibull: func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool) { return p.positive(c, a[1]) },
-	ir.Beta: func(p pen, _ ir.Constraint, a []value) (center, scale value, whole bool) {
+	ir.Gamma:       func(p pen, c ir.Constraint, a []value) (value, value, bool) { return p.positive(c, p.div(a[0], a[1])) },
+	ir.InvGamma:    func(p pen, c ir.Constraint, a []value) (value, value, bool) { return p.positive(c, p.div(a[1], a[0])) },
+	ir.Exponential: func(p pen, c ir.Constraint, a []value) (value, value, bool) { return p.positive(c, p.is(ir.Inv, a[0])) },
+	ir.Weibull:     func(p pen, c ir.Constraint, a []value) (value, value, bool) { return p.positive(c, a[1]) },
+	ir.Beta: func(p pen, _ ir.Constraint, a []value) (value, value, bool) {
 		return p.log(p.div(a[0], a[1])), constant(1), false
 	},
 }
@@ -218,9 +212,9 @@ func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (fr
 	case whole && (l.density.prior == ir.Normal || l.density.prior == ir.LogNormal):
 		return free, p.add(p.mul(p.is(ir.Square, z), constant(-.5)), constant(-logRoot2Pi)), normal
 	case whole:
-		return free, l.density.write(s, z, append(slices.Clone(l.args[:n-2]), constant(0), constant(1)), at), heavy
+		return free, l.density.write(p, z, append(slices.Clone(l.args[:n-2]), constant(0), constant(1))), heavy
 	}
-	log = p.add(l.density.write(s, s.bounded(c, free, at), l.args, at), s.logJacobian(c, free, at))
+	log = p.add(l.density.write(p, s.bounded(c, free, at), l.args), s.logJacobian(c, free, at))
 	return free, p.add(log, p.log(scale)), skew
 }
 

@@ -19,40 +19,18 @@ var elementwise = map[string]ir.Op{
 }
 
 // composed maps names to the functions of one argument that are computed from other functions.
-var composed = map[string]func(s *stager, x value, at syntax.Span) value{
-	"log1m": (*stager).log1m,
-	"logit": func(s *stager, x value, at syntax.Span) value {
-		return s.binary(ir.Sub, s.unary(ir.Log, x, at), s.log1m(x, at), at)
-	},
-	"log1m_inv_logit": func(s *stager, x value, at syntax.Span) value {
-		return s.unary(ir.LogInvLogit, s.unary(ir.Neg, x, at), at)
-	},
-	"log1m_exp": func(s *stager, x value, at syntax.Span) value {
-		return s.unary(ir.Log, s.unary(ir.Neg, s.unary(ir.Expm1, x, at), at), at)
-	},
-	"inv_sqrt":   func(s *stager, x value, at syntax.Span) value { return s.unary(ir.Inv, s.unary(ir.Sqrt, x, at), at) },
-	"inv_square": func(s *stager, x value, at syntax.Span) value { return s.unary(ir.Inv, s.unary(ir.Square, x, at), at) },
-	"log2": func(s *stager, x value, at syntax.Span) value {
-		return s.scaled(s.unary(ir.Log, x, at), 1/math.Ln2, at)
-	},
-	"log10": func(s *stager, x value, at syntax.Span) value {
-		return s.scaled(s.unary(ir.Log, x, at), 1/math.Ln10, at)
-	},
-	"exp2": func(s *stager, x value, at syntax.Span) value { return s.unary(ir.Exp, s.scaled(x, math.Ln2, at), at) },
-	"sinh": func(s *stager, x value, at syntax.Span) value {
-		return s.scaled(s.binary(ir.Sub, s.unary(ir.Exp, x, at), s.unary(ir.Exp, s.unary(ir.Neg, x, at), at), at), .5, at)
-	},
-	"cosh": func(s *stager, x value, at syntax.Span) value {
-		return s.scaled(s.binary(ir.Add, s.unary(ir.Exp, x, at), s.unary(ir.Exp, s.unary(ir.Neg, x, at), at), at), .5, at)
-	},
-}
-
-func (s *stager) log1m(x value, at syntax.Span) value {
-	return s.unary(ir.Log1p, s.unary(ir.Neg, x, at), at)
-}
-
-func (s *stager) scaled(x value, by float64, at syntax.Span) value {
-	return s.binary(ir.Mul, x, constant(by), at)
+var composed = map[string]func(p pen, x value) value{
+	"log1m":           pen.log1m,
+	"logit":           func(p pen, x value) value { return p.sub(p.log(x), p.log1m(x)) },
+	"log1m_inv_logit": func(p pen, x value) value { return p.is(ir.LogInvLogit, p.neg(x)) },
+	"log1m_exp":       pen.logRest,
+	"inv_sqrt":        func(p pen, x value) value { return p.is(ir.Inv, p.is(ir.Sqrt, x)) },
+	"inv_square":      func(p pen, x value) value { return p.is(ir.Inv, p.is(ir.Square, x)) },
+	"log2":            func(p pen, x value) value { return p.mul(p.log(x), constant(1/math.Ln2)) },
+	"log10":           func(p pen, x value) value { return p.mul(p.log(x), constant(1/math.Ln10)) },
+	"exp2":            func(p pen, x value) value { return p.is(ir.Exp, p.mul(x, constant(math.Ln2))) },
+	"sinh":            func(p pen, x value) value { return p.mul(p.sub(p.is(ir.Exp, x), p.is(ir.Exp, p.neg(x))), constant(.5)) },
+	"cosh":            func(p pen, x value) value { return p.mul(p.add(p.is(ir.Exp, x), p.is(ir.Exp, p.neg(x))), constant(.5)) },
 }
 
 // call returns the value of a function call.
@@ -90,7 +68,7 @@ func (s *stager) call(e *syntax.Expr) value {
 	case simple:
 		return s.unary(op, args[0], e.At)
 	case compound:
-		return write(s, args[0], e.At)
+		return write(pen{s, e.At}, args[0])
 	}
 	s.fail("E403", e.At, "the function %s is not in the language%s", e.Text, near(e.Text))
 	return value{}
@@ -213,10 +191,9 @@ func (s *stager) sum(v value, at syntax.Span) value {
 }
 
 func (s *stager) mean(a []value, e *syntax.Expr) value {
-	n := float64(a[0].shape.size())
 	out := s.sum(a[0], e.At)
 	out.whole = false
-	return s.scaled(out, 1/n, e.At)
+	return s.binary(ir.Mul, out, constant(1/float64(a[0].shape.size())), e.At)
 }
 
 func (s *stager) extreme(op ir.Op, v value, at syntax.Span) value {
@@ -266,8 +243,8 @@ func (s *stager) logSumExp(a []value, e *syntax.Expr) value {
 
 // logMix returns log(p·eˣ + (1−p)·eʸ) for the arguments p, x and y.
 func (s *stager) logMix(a []value, e *syntax.Expr) value {
-	x := s.binary(ir.Add, s.unary(ir.Log, a[0], e.At), a[1], e.At)
-	y := s.binary(ir.Add, s.log1m(a[0], e.At), a[2], e.At)
+	p := pen{s, e.At}
+	x, y := p.add(p.log(a[0]), a[1]), p.add(p.log1m(a[0]), a[2])
 	if !x.shape.single() || !y.shape.single() || x.role != plain || y.role != plain {
 		s.fail("E206", e.At, "log_mix takes numbers. Did you mean a loop over the records?")
 	}

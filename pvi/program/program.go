@@ -155,7 +155,7 @@ type stager struct {
 	terms      int          // number of terms in likelihood
 	variates   []value      // variates of the terms of the log density that are data and that no condition applies to
 	outcome    outcome
-	loop       *loop // the current loop over the records; nil outside such a loop
+	loop       int   // number of blocks around the statements of the current loop over the records; 0 outside such a loop
 	mask       value // condition on the record for the current statement; mask.known is false if there is none
 	functions  map[string]*syntax.Function
 	returns    *[]returned // results of the function that is being evaluated; nil outside functions
@@ -176,12 +176,6 @@ const (
 	parameterBlock
 	modelBlock
 )
-
-// loop describes a loop over the records.
-type loop struct {
-	name  string
-	level int // number of blocks around the statements of the loop
-}
 
 type variable struct {
 	value value
@@ -236,20 +230,15 @@ func (s *stager) datum(d *syntax.Statement) {
 	s.given[d.Name] = true
 	v := &variable{input: true, whole: d.Type.Base == "int", bad: true}
 	s.variables[d.Name] = v
-	switch {
-	case d.Name == s.data.Records:
+	if d.Name == s.data.Records {
 		if !v.whole || len(d.Type.Array) > 0 {
 			s.fail("E303", d.At, "%s counts the records: declare int<lower=0> %s.", d.Name, d.Name)
 		}
 		v.value = value{role: count, known: true, whole: true}
-	default:
-		sizes, each := s.sizes(d.Type)
-		v.shape = sizes
-		if each {
-			v.role, v.value = rows, s.column(d, sizes)
-		} else {
-			v.value = s.publicConstant(d, sizes)
-		}
+	} else if sizes, each := s.sizes(d.Type); each {
+		v.shape, v.role, v.value = sizes, rows, s.column(d, sizes)
+	} else {
+		v.shape, v.value = sizes, s.publicConstant(d, sizes)
 	}
 	v.bad = false
 }
@@ -300,7 +289,7 @@ func (s *stager) publicConstant(d *syntax.Statement, sh shape) value {
 	if !ok {
 		s.fail("E303", d.At, "the study gives no value for %s. Add  data.%s = …", d.Name, d.Name)
 	}
-	if len(sh.dims) != len(c.Dims) || !slices.Equal(sh.dims, c.Dims) {
+	if !slices.Equal(sh.dims, c.Dims) {
 		s.fail("E304", d.At, "%s has the sizes %v, and the study's value %v.", d.Name, sh.dims, c.Dims)
 	}
 	v := constants(sh, c.Values)

@@ -28,7 +28,7 @@ func (s *stager) random(name string, e *syntax.Expr) value {
 	}
 	variate := &syntax.Expr{Kind: syntax.Number, Value: 1, Whole: true, At: e.At}
 	_, args := s.arguments(d, name, variate, e.Args, e.At)
-	return s.drawn(d, args, s.loop != nil, e.At)
+	return s.drawn(d, args, s.loop > 0, e.At)
 }
 
 // drawn returns random numbers with the density d. args holds the arguments of the density, after

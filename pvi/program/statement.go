@@ -106,7 +106,7 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 		s.fail("E400", d.At, "%s is declared twice.", d.Name)
 	}
 	of, each := s.sizes(d.Type)
-	if each && s.loop != nil {
+	if each && s.loop > 0 {
 		s.fail("E202", d.At, "a value for each record is declared inside the loop over the records: declare it before the loop.")
 	}
 	v := &variable{shape: of, level: s.level, masks: s.masks, whole: d.Type.Base == "int"}
@@ -114,8 +114,7 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 		v.role = rows
 	}
 	if d.Value != nil {
-		got := s.eval(d.Value)
-		s.set(v, got, d.Value.At, d.Name)
+		s.set(v, s.eval(d.Value), d.Value.At, d.Name)
 	}
 	s.variables[d.Name] = v
 }
@@ -129,7 +128,7 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	if got.role == index || got.role == count {
 		s.fail("E206", at, "the number of a record cannot be assigned to a variable, and the number of records only to one that is declared int.")
 	}
-	if got.role == total && v.role == plain && v.shape.single() && s.loop == nil {
+	if got.role == total && v.role == plain && v.shape.single() && s.loop == 0 {
 		v.value = got
 		return
 	}
@@ -158,7 +157,7 @@ func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 // outside refuses an assignment, inside the loop over the records, to a variable that is declared
 // before the loop. Such a variable would carry a value from one record to the next.
 func (s *stager) outside(v *variable, name string, at syntax.Span) {
-	if s.loop != nil && v.level < s.loop.level {
+	if s.loop > 0 && v.level < s.loop {
 		s.fail("E207", at, "%s is carried from one record to the next. Declare it inside the loop.", name)
 	}
 }
@@ -197,7 +196,7 @@ func (s *stager) assign(a *syntax.Statement) {
 // declared before the loop. The number x becomes a sum over the records. accumulate returns false
 // if the assignment is not of this kind.
 func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
-	if s.loop == nil || v.level >= s.loop.level || a.Target.Kind != syntax.Name || !v.shape.single() || v.role != plain || a.Name != "+" {
+	if s.loop == 0 || v.level >= s.loop || a.Target.Kind != syntax.Name || !v.shape.single() || v.role != plain || a.Name != "+" {
 		return false
 	}
 	if !v.value.known {
@@ -222,7 +221,7 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 	if v.role == rows {
 		first := subscripts[0]
 		switch {
-		case s.loop == nil || first.role != index:
+		case s.loop == 0 || first.role != index:
 			s.fail("E201", target.Args[1].At, "%s has a value for each record: assign it in a loop over the records, at the record's number.", name)
 		case got.role != plain:
 			s.fail("E202", at, "a value for each record cannot be assigned to one record.")
@@ -306,15 +305,15 @@ func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 	switch {
 	case !low.fixed() || low.number() != 1:
 		s.fail("E201", f.Low.At, "this loop leaves records out. A loop over the records begins at 1: a record's density may use its own row only.")
-	case s.loop != nil:
+	case s.loop > 0:
 		s.fail("E202", f.At, "a loop over the records inside another one joins pairs of records.")
 	}
 	s.level++
-	s.loop = &loop{f.Name, s.level}
+	s.loop = s.level
 	s.variables[f.Name] = &variable{value: value{role: index, known: true, whole: true}, level: s.level, input: true}
 	s.within(f.Body)
 	delete(s.variables, f.Name)
-	s.loop = nil
+	s.loop = 0
 	s.level--
 }
 
@@ -381,7 +380,7 @@ func (s *stager) add(v value, at syntax.Span) {
 	if v.role == rows {
 		v.role = total
 	}
-	if v.role == total && s.loop != nil {
+	if v.role == total && s.loop > 0 {
 		s.fail("E202", at, "this term is a sum over all records, but is inside the loop over the records: subscript by the record's number, or move it out.")
 	}
 	if v.role == total {
@@ -394,7 +393,7 @@ func (s *stager) add(v value, at syntax.Span) {
 	}
 	phase := s.phase(v)
 	switch {
-	case s.loop != nil:
+	case s.loop > 0:
 		if phase == ir.Shared {
 			s.note("W503", at, "this term is inside the loop over the records, and counts once for each record.")
 		}

@@ -99,9 +99,9 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 			v = s.select1(v, subscripts[1:], e.At)
 			v.role = rows
 			return v
-		case (first.role != index || s.loop == nil) && v.from != nil && v.from.latents != nil:
+		case (first.role != index || s.loop == 0) && v.from != nil && v.from.latents != nil:
 			s.fail("E201", e.At, "%s belongs to one record, and another record reads it here. If several rows share a value, make them one record: array[%s, T] real y. Or declare vector[J] %s, with a value for each level of a column.", v.from.name, s.data.Records, v.from.name)
-		case first.role != index || s.loop == nil:
+		case first.role != index || s.loop == 0:
 			s.fail("E201", e.At, "%s reads another record. A record's density may use its own row only. If a lag belongs to the same person, make the person the record: array[%s, T] real y.", s.printed(e), s.data.Records)
 		}
 		v.role = plain
@@ -219,13 +219,10 @@ func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]
 // selected.
 func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	var chosen []int
-	if k >= len(subscripts) {
-		for i := range size {
-			chosen = append(chosen, i)
-		}
-		return chosen
+	sub := subscript{low: 1}
+	if k < len(subscripts) {
+		sub = subscripts[k]
 	}
-	sub := subscripts[k]
 	places := sub.places
 	if places == nil {
 		high := sub.high
@@ -275,16 +272,14 @@ func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 			place = s.binary(ir.Add, s.binary(ir.Mul, place, constant(float64(table.dims[k])), sub.at), at, sub.at)
 		}
 	}
-	out := value{role: role, shape: shape{}, known: true, whole: v.whole, above: v.above, in: v.in}
-	if p := s.phase(v); v.role == rows || p == ir.Data || p == ir.Record {
+	if v.role == rows || s.ofRecord(v) {
 		return s.pick(v, place, at)
 	}
 	flat := s.nodeOf(v)
 	if _, cols := table.table(); cols > 1 {
 		flat = s.b.Slice(flat, 0, table.size(), 1)
 	}
-	out.node = s.b.Gather(flat, s.nodeOf(place))
-	return out
+	return value{role: role, node: s.b.Gather(flat, s.nodeOf(place)), known: true, whole: v.whole, above: v.above, in: v.in}
 }
 
 // place returns the position of a single element, counted from 0, that the subscript sub selects
@@ -310,7 +305,7 @@ func (s *stager) place(sub subscript, size int) value {
 // gatherRow returns a row of the matrix v. The number of the row is a value of the record.
 func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	row := s.place(sub, v.shape.dims[0])
-	if p := s.phase(v); v.role == rows || p == ir.Data || p == ir.Record {
+	if v.role == rows || s.ofRecord(v) {
 		s.fail("E403", at, "a row of the record's own matrix is not in the language: select an element.")
 	}
 	out := value{role: row.role, shape: v.shape.first(), known: true, whole: v.whole, above: v.above, in: v.in}

@@ -1,6 +1,8 @@
 package program
 
 import (
+	"slices"
+
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 )
@@ -46,15 +48,7 @@ func (s shape) size() int {
 func (s shape) single() bool { return len(s.dims) == 0 }
 
 func (s shape) equal(t shape) bool {
-	if s.base != t.base || len(s.dims) != len(t.dims) {
-		return false
-	}
-	for i, d := range s.dims {
-		if d != t.dims[i] {
-			return false
-		}
-	}
-	return true
+	return s.base == t.base && slices.Equal(s.dims, t.dims)
 }
 
 // table returns the numbers of rows and columns of the node that stores a value of this shape.

@@ -144,8 +144,5 @@ func numberLength(text string) int {
 // digits returns the position of the first byte at or after start that is neither a digit nor an
 // underscore.
 func digits(text string, start int) int {
-	for start < len(text) && (digit(text[start]) || text[start] == '_') {
-		start++
-	}
-	return start
+	return len(text) - len(strings.TrimLeft(text[start:], "0123456789_"))
 }
