@@ -46,6 +46,25 @@ func compiled(t testing.TB, text string, data program.Data) *model.Model {
 	return c.Model
 }
 
+// gradients measures the clipped gradient of a program with the given records.
+func gradients(b *testing.B, m *model.Model, rows int, columns [][]float64) {
+	table, err := m.Load(rows, columns)
+	if err != nil {
+		b.Fatal(err)
+	}
+	engine, err := gpu.CPU{}.Compile(m, table)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dst, theta := make([]float64, m.Dim()), make([]float64, m.Dim())
+	for b.Loop() {
+		if _, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/record")
+}
+
 // BenchmarkRegression measures the clipped gradient of a regression with six coordinates in two
 // forms. Written with scalars, it takes at most 1.1 times as long as written as one matrix product.
 func BenchmarkRegression(b *testing.B) {
@@ -79,23 +98,7 @@ func BenchmarkRegression(b *testing.B) {
 		"scalars":   {compiled(b, text, data), append(columns, y)},
 		"catalogue": {built, [][]float64{y, column(n)}},
 	} {
-		b.Run(name, func(b *testing.B) {
-			table, err := c.m.Load(rows, c.columns)
-			if err != nil {
-				b.Fatal(err)
-			}
-			engine, err := gpu.CPU{}.Compile(c.m, table)
-			if err != nil {
-				b.Fatal(err)
-			}
-			dst, theta := make([]float64, c.m.Dim()), make([]float64, c.m.Dim())
-			for b.Loop() {
-				if _, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/record")
-		})
+		b.Run(name, func(b *testing.B) { gradients(b, c.m, rows, c.columns) })
 	}
 }
 
@@ -146,24 +149,7 @@ model {
   eps ~ normal(0, sigma);
   y ~ poisson_log(a + x * b + eps);
 }`, width, declared, width, parameter)
-			b.Run(fmt.Sprintf("%d/%s", width, name), func(b *testing.B) {
-				m := compiled(b, text, data)
-				table, err := m.Load(rows, columns)
-				if err != nil {
-					b.Fatal(err)
-				}
-				engine, err := gpu.CPU{}.Compile(m, table)
-				if err != nil {
-					b.Fatal(err)
-				}
-				dst, theta := make([]float64, m.Dim()), make([]float64, m.Dim())
-				for b.Loop() {
-					if _, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1}); err != nil {
-						b.Fatal(err)
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/record")
-			})
+			b.Run(fmt.Sprintf("%d/%s", width, name), func(b *testing.B) { gradients(b, compiled(b, text, data), rows, columns) })
 		}
 	}
 }

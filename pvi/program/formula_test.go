@@ -45,40 +45,40 @@ func (p given) smoking(r record) float64 { return p.age(r) + p["b_smoking_yes"]*
 
 // These are textbook densities.
 
+func lgamma(x float64) float64 { y, _ := math.Lgamma(x); return y }
+
+func lbeta(a, b float64) float64 { return lgamma(a) + lgamma(b) - lgamma(a+b) }
+
 func normalLog(y, mean, sd float64) float64 {
 	return -.5*(y-mean)*(y-mean)/(sd*sd) - math.Log(sd) - .5*math.Log(2*math.Pi)
 }
 
 func normalBelow(z float64) float64 { return .5 * math.Erfc(-z/math.Sqrt2) }
 
-func poissonLog(y, mean float64) float64 { return y*math.Log(mean) - mean - special.Lgamma(y+1) }
+func poissonLog(y, mean float64) float64 { return y*math.Log(mean) - mean - lgamma(y+1) }
 
 func negativeLog(y, mean, shape float64) float64 {
-	return special.Lgamma(y+shape) - special.Lgamma(shape) - special.Lgamma(y+1) +
+	return lgamma(y+shape) - lgamma(shape) - lgamma(y+1) +
 		shape*math.Log(shape/(shape+mean)) + y*math.Log(mean/(shape+mean))
 }
 
 func choices(n, y float64) float64 {
-	return special.Lgamma(n+1) - special.Lgamma(y+1) - special.Lgamma(n-y+1)
+	return lgamma(n+1) - lgamma(y+1) - lgamma(n-y+1)
 }
 
 func binomialLog(y, n, p float64) float64 {
 	return choices(n, y) + y*math.Log(p) + (n-y)*math.Log1p(-p)
 }
 
-func betaFunction(a, b float64) float64 {
-	return special.Lgamma(a) + special.Lgamma(b) - special.Lgamma(a+b)
-}
-
 func betaLog(y, mean, phi float64) float64 {
 	a, b := mean*phi, (1-mean)*phi
-	return (a-1)*math.Log(y) + (b-1)*math.Log1p(-y) - betaFunction(a, b)
+	return (a-1)*math.Log(y) + (b-1)*math.Log1p(-y) - lbeta(a, b)
 }
 
 // gammaLog returns the log density of y under the gamma distribution with the given mean and shape.
 func gammaLog(y, mean, shape float64) float64 {
 	rate := shape / mean
-	return shape*math.Log(rate) - special.Lgamma(shape) + (shape-1)*math.Log(y) - rate*y
+	return shape*math.Log(rate) - lgamma(shape) + (shape-1)*math.Log(y) - rate*y
 }
 
 func lognormalLog(y, mean, sd float64) float64 { return normalLog(math.Log(y), mean, sd) - math.Log(y) }
@@ -171,7 +171,7 @@ var naive = map[string]func(r record, p given) float64{
 	"student": func(r record, p given) float64 {
 		sigma, nu := math.Exp(p["Intercept_sigma"]+p["b_sigma_smoking_yes"]*r["smoking"]), p["nu"]
 		z := (r["score"] - p.age(r)) / sigma
-		return special.Lgamma((nu+1)/2) - special.Lgamma(nu/2) - .5*math.Log(nu*math.Pi) - math.Log(sigma) - (nu+1)/2*math.Log1p(z*z/nu)
+		return lgamma((nu+1)/2) - lgamma(nu/2) - .5*math.Log(nu*math.Pi) - math.Log(sigma) - (nu+1)/2*math.Log1p(z*z/nu)
 	},
 	"logit": func(r record, p given) float64 {
 		eta := p.smoking(r) + p.level("r_practice_Intercept", r["practice"])
@@ -194,7 +194,7 @@ var naive = map[string]func(r record, p given) float64{
 	"beta-binomial": func(r record, p given) float64 {
 		mean := special.InvLogit(p.age(r))
 		a, b := mean*p["phi"], (1-mean)*p["phi"]
-		return choices(r["trials"], r["hits"]) + betaFunction(r["hits"]+a, r["trials"]-r["hits"]+b) - betaFunction(a, b)
+		return choices(r["trials"], r["hits"]) + lbeta(r["hits"]+a, r["trials"]-r["hits"]+b) - lbeta(a, b)
 	},
 	"poisson": func(r record, p given) float64 {
 		return poissonLog(r["visits"], r["years"]*math.Exp(p.smoking(r)))

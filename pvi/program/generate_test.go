@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"fedpvi/pvi/program"
-	"fedpvi/pvi/program/syntax"
 )
 
 // cumulative maps calls to random functions to the distribution functions of their results. These
@@ -61,10 +60,6 @@ func sums(first float64, probability func(k float64) float64) func(x float64) fl
 	}
 }
 
-func lgamma(x float64) float64 { y, _ := math.Lgamma(x); return y }
-
-func lbeta(a, b float64) float64 { return lgamma(a) + lgamma(b) - lgamma(a+b) }
-
 func betaBinomial(n, a, b float64) func(k float64) float64 {
 	return func(k float64) float64 {
 		return math.Exp(-lbeta(n-k+1, k+1) - math.Log(n+1) + lbeta(k+a, n-k+b) - lbeta(a, b))
@@ -91,11 +86,7 @@ func generated(t testing.TB, quantities string) *program.Compiled {
 	if quantities != "" {
 		text += "generated quantities { " + quantities + " }"
 	}
-	tree, err := syntax.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := program.Compile(tree, used(tree, usual()))
+	c, err := compileUsual(text, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,13 +209,7 @@ func TestPredictionsOfDensities(t *testing.T) {
 		"z ~ normal(a, c); k ~ poisson(c)":                   nil,
 	} {
 		text := "data { int N; vector[N] z; array[N] int<lower=0> k; array[N] int<lower=0, upper=1> y; } parameters { real a; real<lower=0> c; } model { a ~ normal(0, 1); c ~ normal(0, 1); " + density + "; }"
-		tree, err := syntax.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := used(tree, usual())
-		data.Predict = true
-		compiled, err := program.Compile(tree, data)
+		compiled, err := compileUsual(text, true)
 		if err != nil {
 			t.Fatal(density, err)
 		}

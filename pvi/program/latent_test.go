@@ -16,16 +16,6 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-func logGamma(x float64) float64 {
-	l, _ := math.Lgamma(x)
-	return l
-}
-
-func logNormal(x, mean, sd float64) float64 {
-	z := (x - mean) / sd
-	return -z*z/2 - math.Log(sd) - math.Log(2*math.Pi)/2
-}
-
 // closedForms lists programs whose integral over the latents is known in closed form. The function
 // exact computes the log density of a record with the numbers y, at parameters on their own scale.
 var closedForms = map[string]struct {
@@ -43,7 +33,7 @@ parameters { real a; real<lower=0> s; real<lower=0> tau; vector[N] eps; }
 model { a ~ normal(0, 1); s ~ normal(0, 1); tau ~ normal(0, 1); eps ~ normal(a, tau); y ~ normal(eps, s); }`,
 		parameters: []float64{.3, math.Log(.7), math.Log(1.6)},
 		records:    [][]float64{{-4}, {0}, {.2}, {3}, {9}},
-		exact:      func(y []float64) float64 { return logNormal(y[0], .3, math.Hypot(.7, 1.6)) },
+		exact:      func(y []float64) float64 { return normalLog(y[0], .3, math.Hypot(.7, 1.6)) },
 		tolerance:  1e-9,
 	},
 	"two latents": {
@@ -78,8 +68,7 @@ model { a ~ gamma(2, 1); b ~ gamma(2, 1); p ~ beta(a, b); y ~ binomial(trials, p
 		parameters: []float64{math.Log(2.5), math.Log(4)},
 		records:    [][]float64{{0, 3}, {2, 9}, {9, 9}, {1, 30}, {20, 40}},
 		exact: func(y []float64) float64 {
-			beta := func(a, b float64) float64 { return logGamma(a) + logGamma(b) - logGamma(a+b) }
-			return logGamma(y[1]+1) - logGamma(y[0]+1) - logGamma(y[1]-y[0]+1) + beta(2.5+y[0], 4+y[1]-y[0]) - beta(2.5, 4)
+			return choices(y[1], y[0]) + lbeta(2.5+y[0], 4+y[1]-y[0]) - lbeta(2.5, 4)
 		},
 		tolerance: 2e-3,
 	},
@@ -92,7 +81,7 @@ model { mu ~ normal(0, 1); phi ~ gamma(2, 1); u ~ gamma(phi, phi); y ~ poisson(e
 		records:    [][]float64{{0}, {1}, {4}, {25}, {100}},
 		exact: func(y []float64) float64 {
 			m := math.Exp(1.1)
-			return logGamma(y[0]+3) - logGamma(3) - logGamma(y[0]+1) + 3*math.Log(3/(3+m)) + y[0]*math.Log(m/(3+m))
+			return lgamma(y[0]+3) - lgamma(3) - lgamma(y[0]+1) + 3*math.Log(3/(3+m)) + y[0]*math.Log(m/(3+m))
 		},
 		tolerance: 2e-3,
 	},
@@ -141,11 +130,7 @@ model { a ~ normal(0, 1); b ~ normal(0, 1); s ~ normal(0, 1); e ~ normal(0, s); 
 
 // A description states that the latent is integrated out, and with how many points.
 func TestLatentInWords(t *testing.T) {
-	tree, err := syntax.Parse(overdispersed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := program.Compile(tree, used(tree, usual()))
+	c, err := compileUsual(overdispersed, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,13 +148,7 @@ func TestLatentInWords(t *testing.T) {
 func TestLogLikelihoodOfLatents(t *testing.T) {
 	text := overdispersed + "generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = poisson_log_lpmf(k[n] | a + b * x[n] + e[n]); }"
 	for predict, text := range map[bool]string{false: text, true: overdispersed} {
-		tree, err := syntax.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data := used(tree, usual())
-		data.Predict = predict
-		c, err := program.Compile(tree, data)
+		c, err := compileUsual(text, predict)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,10 +191,7 @@ func TestMessagesAboutLatents(t *testing.T) {
 		"vector[N] e;" + tail + "e ~ normal(0, s); x ~ normal(e, s); } generated quantities { vector[N] log_lik; for (n in 1:N) { real v = e[n]; for (i in 1:5000) v = v + v * a; log_lik[n] = v; } }": "and is computed 27 times",
 		"vector[N] e; vector[N] f;" + tail + "e ~ normal(f, 1); f ~ normal(e, 1); x ~ normal(a + f, s); }":                                                                                             "the other way round",
 	} {
-		tree, err := syntax.Parse(head + text)
-		if err == nil {
-			_, err = program.Compile(tree, used(tree, usual()))
-		}
+		_, err := compileUsual(head+text, false)
 		var found *syntax.Errors
 		if !errors.As(err, &found) || !strings.Contains(found.Messages[0].Text, want) {
 			t.Errorf("%s\n%v, want %q", text, err, want)
@@ -275,7 +251,7 @@ func TestLawsOfLatents(t *testing.T) {
 			logs := make([]float64, len(outcomes))
 			m.LogDensities(logs, []float64{math.Log(s)}, table)
 			for i, y := range outcomes {
-				want := integral(c.low, c.high, func(u float64) float64 { return math.Exp(c.log(u) + logNormal(y, u, s)) })
+				want := integral(c.low, c.high, func(u float64) float64 { return math.Exp(c.log(u) + normalLog(y, u, s)) })
 				if d := logs[i] - math.Log(want); !(math.Abs(d) < c.tolerance) {
 					t.Errorf("%s, y = %g, s = %g: the error is %.2g", name, y, s, d)
 				}

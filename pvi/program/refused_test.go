@@ -47,13 +47,15 @@ func used(tree *syntax.Program, data program.Data) program.Data {
 	return data
 }
 
-func compileUsual(text string) error {
+// compileUsual compiles a program for the columns of usual. predict is the field of [program.Data].
+func compileUsual(text string, predict bool) (*program.Compiled, error) {
 	tree, err := syntax.Parse(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = program.Compile(tree, used(tree, usual()))
-	return err
+	data := used(tree, usual())
+	data.Predict = predict
+	return program.Compile(tree, data)
 }
 
 // The test compiles every program in testdata/refused. The compiler must refuse it with the code,
@@ -69,7 +71,7 @@ func TestRefusedPrograms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = compileUsual(string(text))
+			_, err = compileUsual(string(text), false)
 			var found *syntax.Errors
 			if !errors.As(err, &found) {
 				t.Fatalf("not refused: %v", err)
@@ -102,7 +104,7 @@ func TestFollowedAdvice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := compileUsual(string(text)); err != nil {
+		if _, err := compileUsual(string(text), false); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
