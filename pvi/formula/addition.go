@@ -176,7 +176,6 @@ func (w *writer) addCensoring(a *additions, n *node) {
 	e := w.codes(n.args[0])
 	a.low, a.high = w.ends(e)
 	if w.isLevels(n.args[0]) {
-		a.low, a.high = 0, 1
 		for _, l := range w.columns[w.column(n.args[0])].Levels {
 			switch l {
 			case "left":
@@ -217,15 +216,12 @@ func (w *writer) codes(n *node) expression {
 	for _, c := range censoring {
 		known = append(known, c.level)
 		k := slices.Index(w.columns[i].Levels, c.level)
-		switch is := ""; {
+		switch {
 		case k < 0:
+		case e.text == "":
+			e.text = c.code + w.indicator(i, k)
 		default:
-			is = w.indicator(i, k)
-			if e.text == "" {
-				e.text = c.code + is
-			} else {
-				e.text += map[string]string{"-": " - ", "2 * ": " + 2 * "}[c.code] + is
-			}
+			e.text += map[string]string{"-": " - ", "2 * ": " + 2 * "}[c.code] + w.indicator(i, k)
 		}
 	}
 	for _, l := range w.columns[i].Levels {

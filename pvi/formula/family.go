@@ -271,27 +271,15 @@ func (w *writer) check(n *node, i int) {
 }
 
 func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
-	low, high := math.Inf(-1), math.Inf(1)
-	switch w.family.outcome {
-	case positive:
-		if !(c.Low > 0) {
-			wrong("must be above 0, but the column may have %s: raise the lower bound", short(c.Low, 6))
-		}
-	case nonneg:
-		low = 0
-	case unitOrZero:
-		low = 0
-		fallthrough
-	case inUnit:
-		if w.family.outcome == inUnit && !(c.Low > 0) {
-			wrong("must be above 0, but the column may have %s: raise the lower bound, or write zero_inflated_beta", short(c.Low, 6))
-		}
-		if !(c.High < 1) {
-			wrong("must be below 1, but the column may have %s: lower the upper bound", short(c.High, 6))
-		}
-	}
-	if c.Low < low || c.High > high {
-		wrong("must be at least %s, but the column may have %s", short(low, 6), short(c.Low, 6))
+	switch of := w.family.outcome; {
+	case of == positive && !(c.Low > 0):
+		wrong("must be above 0, but the column may have %s: raise the lower bound", short(c.Low, 6))
+	case of == inUnit && !(c.Low > 0):
+		wrong("must be above 0, but the column may have %s: raise the lower bound, or write zero_inflated_beta", short(c.Low, 6))
+	case (of == inUnit || of == unitOrZero) && !(c.High < 1):
+		wrong("must be below 1, but the column may have %s: lower the upper bound", short(c.High, 6))
+	case (of == nonneg || of == unitOrZero) && c.Low < 0:
+		wrong("must be at least 0, but the column may have %s", short(c.Low, 6))
 	}
 }
 
@@ -316,11 +304,11 @@ func (s *scale) wide() string {
 func (w *writer) scale(c *Column) scale {
 	logs := func() (middle, half float64) {
 		low, high := max(c.Low, .5), max(c.High, 1)
-		if w.family.outcome == positive {
+		switch w.family.outcome {
+		case positive:
 			low, high = c.Low, c.High
-		} else if w.family.outcome == nonneg {
-			low = max(c.Low, c.High/1000)
-			high = c.High
+		case nonneg:
+			low, high = max(c.Low, c.High/1000), c.High
 		}
 		middle, half = (math.Log(low)+math.Log(high))/2, (math.Log(high)-math.Log(low))/(2*math.Sqrt(3))
 		if c.Spread > 0 && c.Centre > 0 {

@@ -117,6 +117,8 @@ func TestRefused(t *testing.T) {
 		{"score ~ age", "poisson", "E604 at 1", "whose bounds are whole numbers"},
 		{"dose ~ age", "Gamma", "E604 at 1", "raise the lower bound"},
 		{"part ~ age", "Beta", "E604 at 1", "zero_inflated_beta"},
+		{"score ~ age", "hurdle_gamma", "E604 at 1", "must be at least 0, but the column may have -"},
+		{"time ~ age", "zero_inflated_beta", "E604 at 1", "must be below 1"},
 		{"smoking ~ age", "cumulative", "E604 at 1", "at least 3"},
 		{"grade ~ 0 + age", "cumulative", "E602 at 1", "its own intercepts"},
 		{"hits ~ age", "binomial", "E602 at 1", "hits | trials(n)"},

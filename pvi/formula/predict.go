@@ -114,7 +114,7 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 // because the cut points or the baseline hazard of the family contain it.
 func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
-	at := syntax.Span{To: len(w.source)}
+	at := syntax.Span{To: len(w.request.Formula)}
 	centred := s.intercept || noIntercept
 	if noIntercept && !s.intercept {
 		fail("E602", at, "the family %s has its own intercepts: leave out 0 and - 1.", w.family.name)

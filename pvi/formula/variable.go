@@ -44,7 +44,7 @@ type smooth struct {
 
 // variable returns the index of the variable that a node denotes.
 func (w *writer) variable(n *node) int {
-	source := strings.Join(strings.Fields(w.source[n.at.From:n.at.To]), "")
+	source := strings.Join(strings.Fields(w.request.Formula[n.at.From:n.at.To]), "")
 	if i := slices.IndexFunc(w.variables, func(v *variable) bool { return v.source == source }); i >= 0 {
 		return i
 	}
@@ -64,8 +64,7 @@ func (w *writer) describe(v *variable, n *node) {
 			w.factor(v, i, c.Levels)
 			return
 		}
-		e := w.columnValue(n)
-		v.pieces = []piece{{name: w.columns[i].Name, expression: e}}
+		v.pieces = []piece{{name: w.columns[i].Name, expression: w.columnValue(n)}}
 	case refusedTerms[n.text] != "":
 		fail("E603", n.at, "%s", refusedTerms[n.text])
 	case n.text == "factor":
@@ -221,8 +220,8 @@ func (w *writer) monotonic(v *variable, n *node) {
 }
 
 // A namer makes names for variables of a program from the names of columns and levels, and makes
-// sure that no name occurs twice.
-type namer struct{ used map[string]bool }
+// sure that no name occurs twice. It maps the used names to true.
+type namer map[string]bool
 
 // taken lists the words besides [syntax.Reserved] that cannot name a variable of a formula's
 // program: words of C++, and names that the program already uses.
@@ -230,17 +229,17 @@ var taken = strings.Fields(`auto bool break case catch char class const default 
 	long mutable namespace new operator private protected public register short signed sizeof static struct switch template this throw try
 	typedef typename union unsigned using var virtual volatile N n j T`)
 
-func newNamer() *namer {
-	m := &namer{map[string]bool{}}
+func newNamer() namer {
+	m := namer{}
 	for _, word := range taken {
-		m.used[word] = true
+		m[word] = true
 	}
 	return m
 }
 
 // unique derives a name from the text base that no variable of the program has, and marks the name
 // as used.
-func (m *namer) unique(base string) string {
+func (m namer) unique(base string) string {
 	var b strings.Builder
 	for _, r := range base {
 		switch {
@@ -255,9 +254,9 @@ func (m *namer) unique(base string) string {
 		stem = "x" + stem
 	}
 	out := stem
-	for k := 2; m.used[out] || syntax.Reserved(out); k++ {
+	for k := 2; m[out] || syntax.Reserved(out); k++ {
 		out = fmt.Sprintf("%s_%d", stem, k)
 	}
-	m.used[out] = true
+	m[out] = true
 	return out
 }

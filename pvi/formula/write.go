@@ -64,22 +64,18 @@ func Write(r Request) (out *Written, err error) {
 		case nil:
 		case mistake:
 			err = &syntax.Errors{Text: r.Formula, Messages: []syntax.Message{p.Message}}
-		case *FamilyError:
-			err = p
-		case *PriorError:
-			err = p
+		case *FamilyError, *PriorError:
+			err = p.(error)
 		default:
 			panic(p)
 		}
 	}()
 	w := &writer{
-		request: r, source: r.Formula, columns: r.Columns, family: familyOf(r.Family), names: newNamer(), used: map[string]bool{},
-		vectors: map[int]string{}, levels: map[int]string{}, indicators: map[[2]int]string{},
+		request: r, columns: r.Columns, family: familyOf(r.Family), names: newNamer(), used: map[string]bool{},
+		vectors: map[int]string{}, levels: map[int]string{}, indicators: map[[2]int]string{}, averages: map[string][2]float64{},
 	}
-	w.names.used["mu"] = true
-	w.averages = map[string][2]float64{}
-	sides := parse(r.Formula)
-	w.model(sides)
+	w.names["mu"] = true
+	w.model(parse(r.Formula))
 	w.checkPriors()
 	text := w.program()
 	if len(text) > syntax.MaxText {
@@ -98,10 +94,9 @@ func Write(r Request) (out *Written, err error) {
 // A writer collects the parts of a program.
 type writer struct {
 	request Request
-	source  string
 	columns []Column
 	family  chosen
-	names   *namer
+	names   namer
 
 	variables  []*variable
 	data       []Variable
@@ -281,7 +276,10 @@ func (w *writer) model(sides []side) {
 		w.further(sides, s)
 		w.piecewise(y, right, s, a)
 	default:
-		w.cutPoints(i)
+		if w.family.outcome == grades { // the parameters at which the outcome changes from one class to the next
+			w.names["Intercept"] = true
+			w.parameter(Prior{"Intercept", "normal(0, 3)", "default of ordered cut points"}, fmt.Sprintf("ordered[%d]", len(c.Levels)-1), "Intercept")
+		}
 		w.predict("mu", "", right, s, w.family.outcome == grades)
 		w.further(sides, s)
 		d := w.family.density(w, y, w.family.link)
@@ -333,15 +331,6 @@ func (w *writer) outcomeVariable(i int) string {
 	return w.vector(i) + "[n]"
 }
 
-// cutPoints declares the parameters at which an ordered outcome changes from one class to the next.
-// It does nothing if the classes of column i are not ordered.
-func (w *writer) cutPoints(i int) {
-	if w.family.outcome == grades {
-		w.names.used["Intercept"] = true
-		w.parameter(Prior{"Intercept", "normal(0, 3)", "default of ordered cut points"}, fmt.Sprintf("ordered[%d]", len(w.columns[i].Levels)-1), "Intercept")
-	}
-}
-
 // categorical writes a linear predictor for each class except the first, whose predictor is 0. It
 // then writes the density of the outcome's class.
 func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side) {
@@ -370,25 +359,21 @@ func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	log, cumulative := w.names.unique("log_h"), w.names.unique("H")
 	w.locals = append(w.locals, [2]string{log, "0"}, [2]string{cumulative, "0"})
 	for j := range k {
-		low, inside, overlap := "0", fmt.Sprintf("%s > %s", y, bound(cuts, j-1)), fmt.Sprintf("fmin(%s, %s)", y, bound(cuts, j))
-		if j > 0 {
-			low = bound(cuts, j-1)
-		}
-		switch {
-		case j == 0 && k == 1:
-			inside, overlap = "1", y
-		case j == 0:
-			inside = fmt.Sprintf("%s <= %s", y, bound(cuts, 0))
-		case j == k-1:
-			overlap = y
-		default:
-			inside += fmt.Sprintf(" && %s <= %s", y, bound(cuts, j))
+		var inside []string
+		overlap := y
+		if j < len(cuts) {
+			overlap = fmt.Sprintf("fmin(%s, %s)", y, short(cuts[j], 10))
 		}
 		if j > 0 {
+			low := short(cuts[j-1], 10)
+			inside = append(inside, y+" > "+low)
 			overlap = fmt.Sprintf("fmax(%s - %s, 0)", overlap, low)
 		}
+		if j < len(cuts) {
+			inside = append(inside, y+" <= "+short(cuts[j], 10))
+		}
 		w.density = append(w.density,
-			fmt.Sprintf("%s += (%s) * %s[%d];", log, inside, hazard, j+1),
+			fmt.Sprintf("%s += (%s) * %s[%d];", log, strings.Join(inside, " && "), hazard, j+1),
 			fmt.Sprintf("%s += %s * exp(%s[%d]);", cumulative, overlap, hazard, j+1))
 	}
 	of := w.names.unique("hazard")
@@ -397,13 +382,6 @@ func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 		w.functions = append(w.functions, fmt.Sprintf("real %s_lccdf(real t, real log_h, real H) { return -H; }", of))
 	}
 	w.likelihood(y, density{name: of, args: fmt.Sprintf("%s + mu, exp(mu) * %s", log, cumulative)}, a)
-}
-
-func bound(cuts []float64, j int) string {
-	if j < 0 || j >= len(cuts) {
-		return "0"
-	}
-	return short(cuts[j], 10)
 }
 
 // further declares the parameters of the family other than mu, such as sigma. If the model has a
@@ -427,7 +405,7 @@ func (w *writer) further(sides []side, s scale) {
 			if d.upper != "" {
 				bounds += ", upper=" + d.upper
 			}
-			w.names.used[name] = true
+			w.names[name] = true
 			w.parameter(Prior{name, d.prior, d.says}, "real"+bounds+">", name)
 			continue
 		}
@@ -437,7 +415,7 @@ func (w *writer) further(sides []side, s scale) {
 		eta := w.names.unique(name + "_eta")
 		w.predict(eta, name+"_", w.sumOf(of.right), unitScale(d.centre, d.link), false)
 		inverse := map[string]string{"log": "exp", "logit": "inv_logit"}[d.link]
-		w.names.used[name] = true
+		w.names[name] = true
 		w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s(%s);", name, inverse, eta))
 	}
 }
@@ -490,8 +468,7 @@ func (w *writer) program() string {
 		}
 		b.WriteString("}\n")
 	}
-	source := strings.Join(strings.Fields(w.source), " ")
-	fmt.Fprintf(&b, "// %s, family = %s\n", source, w.family.says())
+	fmt.Fprintf(&b, "// %s, family = %s\n", strings.Join(strings.Fields(w.request.Formula), " "), w.family.says())
 	block("functions", w.functions...)
 	block("data", append([]string{"int<lower=0> N;"}, w.declared...)...)
 	block("parameters", w.parameters...)
