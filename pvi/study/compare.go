@@ -117,12 +117,11 @@ func readScoreRange(s *Study, c *Compare, t *document.Table) {
 		}
 		return
 	}
-	switch uniform := 0.0; s.Model.Kind() {
-	case Measured:
-		uniform = -math.Log(s.Scale(outcome, outcome.High) - s.Scale(outcome, outcome.Low))
+	if s.Model.Kind() == Measured {
+		uniform := -math.Log(s.Scale(outcome, outcome.High) - s.Scale(outcome, outcome.Low))
 		c.Low, c.High = uniform-belowUniform, uniform+aboveUniform
-	default:
-		uniform = -math.Log(s.OutcomeBound() + 1)
-		c.Low, c.High = uniform-belowUniform, min(uniform+aboveUniform, 0)
+		return
 	}
+	uniform := -math.Log(s.OutcomeBound() + 1)
+	c.Low, c.High = uniform-belowUniform, min(uniform+aboveUniform, 0)
 }

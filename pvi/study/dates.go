@@ -48,9 +48,7 @@ func asDay(value any) (calendar.Day, bool) {
 // readDates reads the keys of a column of dates. The column becomes a numeric column of years.
 func readDates(t *document.Table, c *Column) {
 	c.Type, c.Dated = Numeric, true
-	for _, key := range []string{"unit", "transform", "centre", "spread"} {
-		refuse(t, key, "belongs to a numeric column: the value of a date is the number of years from the day in since")
-	}
+	refuseAll(t, []string{"unit", "transform", "centre", "spread"}, "belongs to a numeric column: the value of a date is the number of years from the day in since")
 	t.Require("since", `write the public day from which years are counted, since = "2020-01-01"`)
 	t.Require("bounds", `write the first and the last day that a record may have, bounds = ["2015-01-01", "2024-12-31"]; they are public and must not be read off private data`)
 	if value, ok := t.Value("since"); ok {

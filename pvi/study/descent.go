@@ -90,11 +90,11 @@ func readDescent(s *Study, t *document.Table) {
 	readCount(t, "draws", &d.Draws, maxReleasedDraws)
 	readChoice(t, "gradients", &d.Gradients, Aligned, Joint, Preconditioned, PublishedGradients)
 	readOptimiser(d, t)
-	d.Rate = share(t, "sampling_rate", d.Rate, false)
+	readShare(t, "sampling_rate", &d.Rate, "(0, 1]")
 	readChoice(t, "sampling", &d.Sampling, PoissonSampling, WithoutReplacement, PublishedSampling)
 	readStart(s, t)
-	d.Decay = share(t, "step_decay", d.Decay, true)
-	d.Average = share(t, "average", d.Average, true)
+	readShare(t, "step_decay", &d.Decay, "[0, 1]")
+	readShare(t, "average", &d.Average, "[0, 1]")
 	readPositive(t, "initial_sd", &d.InitialSD)
 	if s.Inference.Factors == Published {
 		t.Errorf("factors", `"published" is not defined for solver = "dp-svi": write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
@@ -154,12 +154,7 @@ func readStart(s *Study, t *document.Table) {
 		t.Errorf("start", `"analytical" is possible only with family = "linear" and a known noise_sd: write start = "prior"`)
 	}
 	d.StartShare = defaultStartShare
-	if v, ok := t.Float("start_share"); ok {
-		d.StartShare = v
-		if !(v > 0 && v < 1) {
-			t.Errorf("start_share", "must lie in (0, 1), got %g", v)
-		}
-	}
+	readShare(t, "start_share", &d.StartShare, "(0, 1)")
 }
 
 // checkSummed is called for studies in which each step uses the sum of the gradients of all
@@ -179,21 +174,4 @@ func checkSummed(d *Descent, t *document.Table) {
 			t.Errorf(own.key, "is for clients that take steps by themselves; with federation.opens = %q write %s", OpenSums, own.say)
 		}
 	}
-}
-
-// share reads a number in (0, 1], or in [0, 1] if the parameter zero is true. It reports an error
-// for other numbers. If t does not have the key, share returns fallback.
-func share(t *document.Table, key string, fallback float64, zero bool) float64 {
-	v, ok := t.Float(key)
-	if !ok {
-		return fallback
-	}
-	if !(v > 0 || zero && v == 0) || v > 1 {
-		within := "(0, 1]"
-		if zero {
-			within = "[0, 1]"
-		}
-		t.Errorf(key, "must lie in %s, got %g", within, v)
-	}
-	return v
 }

@@ -17,7 +17,7 @@ import (
 // study. The key is the first argument that is a string literal.
 var readers = map[string]bool{
 	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,
-	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "share": true, "needs": true,
+	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "readShare": true, "needs": true,
 }
 
 // readKeys scans the sources of this package. It returns the keys that occur as literals in calls

@@ -29,9 +29,7 @@ func readModel(s *Study, root *document.Table) (private bool) {
 		readProgram(s, t)
 		return false
 	}
-	for _, key := range []string{"records", "data", "complete"} {
-		refuse(t, key, "is used only with program")
-	}
+	refuseAll(t, []string{"records", "data", "complete"}, "is used only with program")
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another family in docs/use/study.md`)
 	readChoice(t, "family", &s.Model.Family, Families()...)
 	s.Model.Standardise = true
@@ -46,7 +44,8 @@ func readModel(s *Study, root *document.Table) (private bool) {
 		return private
 	}
 	readOutcome(s, t)
-	readCoding(s, t)
+	coding, _ := t.Choice("coding", "treatment", "one-hot")
+	s.Model.OneHot = coding == "one-hot"
 	readTerms(s, t)
 	readGroups(s, t)
 	return private
@@ -70,7 +69,6 @@ func readFamilyKeys(s *Study, t *document.Table) {
 	if has("noise_sd") {
 		readNoise(s, t)
 	}
-	m.DegreesOfFreedom = 0
 	if has("degrees_of_freedom") {
 		m.DegreesOfFreedom = 4
 		readPositive(t, "degrees_of_freedom", &m.DegreesOfFreedom)
@@ -93,12 +91,9 @@ func readFamilyKeys(s *Study, t *document.Table) {
 // readNoise reads the sd of the noise, or the text "learned".
 func readNoise(s *Study, t *document.Table) {
 	t.Require("noise_sd", `write the known standard deviation of the outcome around its mean, in the outcome's unit, or noise_sd = "learned"`)
-	if v, ok := t.Value("noise_sd"); ok {
-		if text, isText := v.(string); isText && text == "learned" {
-			return
-		}
+	if v, _ := t.Value("noise_sd"); v != "learned" {
+		readPositive(t, "noise_sd", &s.Model.NoiseSD)
 	}
-	readPositive(t, "noise_sd", &s.Model.NoiseSD)
 }
 
 func readOutcome(s *Study, t *document.Table) {
@@ -199,16 +194,8 @@ func (c *Column) comparable(text string) (value float64, ok bool) {
 	return value, err == nil && value == value
 }
 
-func readCoding(s *Study, t *document.Table) {
-	if how, ok := t.Choice("coding", "treatment", "one-hot"); ok {
-		s.Model.OneHot = how == "one-hot"
-	}
-}
-
 func readMixture(s *Study, t *document.Table) {
-	for _, key := range []string{"outcome", "terms", "groups", "intercept", "coding", "max_norm"} {
-		refuse(t, key, `has no meaning with family = "mixture": a mixture describes the columns that are listed in columns`)
-	}
+	refuseAll(t, []string{"outcome", "terms", "groups", "intercept", "coding", "max_norm"}, `has no meaning with family = "mixture": a mixture describes the columns that are listed in columns`)
 	t.Require("columns", `write the numeric columns in which to find clusters, columns = ["length", "weight"]`)
 	names, _ := t.Strings("columns")
 	for i, name := range names {
@@ -299,18 +286,14 @@ func readTerms(s *Study, t *document.Table) {
 			}
 		}
 	}
-	intercept := true
-	if v, ok := t.Bool("intercept"); ok {
-		intercept = v
-	}
-	if intercept {
+	if intercept, ok := t.Bool("intercept"); intercept || !ok {
 		terms = slices.Insert(terms, 0, Term{})
 	}
 	if len(terms) == 0 {
 		t.Errorf("terms", "the model has no term")
 		return
 	}
-	if n := countCoefficients(s, terms); n > maxParameters {
+	if countCoefficients(s, terms) > maxParameters {
 		t.Errorf("terms", "the terms make more than %d coefficients", maxParameters)
 		return
 	}

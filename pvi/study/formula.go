@@ -27,15 +27,9 @@ type Formula struct {
 // readFormula reads a model that is given as a formula, and translates the formula into a program.
 func readFormula(s *Study, t, prior *document.Table) {
 	s.Model.Family = ByProgram
-	p := &Program{Tree: &syntax.Program{}, Records: "N"}
-	f := &Formula{}
+	p, f := &Program{Tree: &syntax.Program{}, Records: "N"}, &Formula{}
 	s.Model.Program, s.Model.Formula = p, f
-	for _, key := range []string{
-		"outcome", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom", "hidden", "components", "columns",
-		"cluster_sd", "program", "records", "data", "complete",
-	} {
-		refuse(t, key, "has no meaning beside formula, which is the whole model")
-	}
+	refuseAll(t, append([]string{"program", "records", "data", "complete"}, keysOfFamilies...), "has no meaning beside formula, which is the whole model")
 	refuseOfPrograms(s, t, "formula")
 	t.Require("family", `write the distribution of the outcome, such as family = "gaussian", "bernoulli", "poisson" or "bernoulli(probit)"`)
 	f.Text, _ = t.String("formula")
@@ -80,10 +74,8 @@ func columnOfFormula(c *Column) formula.Column {
 	if c.Type != Numeric {
 		return formula.Column{Name: c.Name, Levels: c.Levels}
 	}
-	low, high := c.Transform.Of(c.Low), c.Transform.Of(c.High)
 	return formula.Column{
-		Name: c.Name, Low: low, High: high, Centre: c.Centre, Spread: c.Spread,
-		Whole: c.whole(),
+		Name: c.Name, Low: c.Transform.Of(c.Low), High: c.Transform.Of(c.High), Centre: c.Centre, Spread: c.Spread, Whole: c.whole(),
 	}
 }
 

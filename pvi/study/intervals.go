@@ -26,9 +26,7 @@ func readIntervals(s *Study, t *document.Table) {
 		return
 	}
 	if readChoice(t, "intervals", &in.Intervals, NoIntervals) || t.Has("intervals") {
-		for _, key := range []string{"noise_aware", "noise_aware_shares"} {
-			refuse(t, key, "makes intervals, and intervals = %q reports none: remove one of the two", NoIntervals)
-		}
+		refuseAll(t, []string{"noise_aware", "noise_aware_shares"}, "makes intervals, and intervals = %q reports none: remove one of the two", NoIntervals)
 		in.NoiseAware, in.NoiseAwareShares = NoNoiseAware, [3]float64{}
 		return
 	}

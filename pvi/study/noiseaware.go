@@ -36,9 +36,7 @@ func readNoiseAware(s *Study, t *document.Table) {
 	in := &s.Inference
 	in.NoiseAware = NoNoiseAware
 	if !in.Sampled() {
-		for _, key := range []string{"noise_aware", "noise_aware_shares"} {
-			refuse(t, key, `is used only with solver = "dp-svi" or "dp-sep"`)
-		}
+		refuseAll(t, []string{"noise_aware", "noise_aware_shares"}, `is used only with solver = "dp-svi" or "dp-sep"`)
 		return
 	}
 	in.NoiseAware = ClosedForm

@@ -20,12 +20,8 @@ func readNoModel(s *Study, root, inference, privacy *document.Table) {
 		if root.Has(name) {
 			root.Errorf(name, "has no meaning in a study without [model]: remove it, or write the model")
 		}
-		for _, key := range t.Keys() {
-			t.Value(key)
-		}
+		ignore(t)
 	}
-	for _, key := range []string{"clip", "coordinates"} {
-		refuse(privacy, key, "has no meaning in a study without [model]: the clip of the tables follows from their columns")
-	}
+	refuseAll(privacy, []string{"clip", "coordinates"}, "has no meaning in a study without [model]: the clip of the tables follows from their columns")
 	s.Inference = Inference{Schedule: Synchronous, Rounds: 1, Solver: Tabulate, Factors: Tied, Damping: Damping{Alpha: 1}, Q: "diagonal"}
 }

@@ -48,11 +48,7 @@ func readSummed(s *Study, federation, t *document.Table) {
 		t.Errorf("steps", `with federation.opens = %q a round is one sum of gradients. Several steps of one client, with its share of the noise only, would reveal more than their sum: remove steps, and write one round for each sum`, OpenSums)
 	}
 	in.Descent.Steps = 1
-	for _, key := range []string{"factors", "damping", "damping_schedule", "local_prior"} {
-		if t.Has(key) {
-			t.Errorf(key, `has no meaning with federation.opens = %q: gradients are summed, and clients have no factors`, OpenSums)
-		}
-	}
+	refuseAll(t, []string{"factors", "damping", "damping_schedule", "local_prior"}, `has no meaning with federation.opens = %q: gradients are summed, and clients have no factors`, OpenSums)
 	in.Damping = Damping{Alpha: 1}
 }
 

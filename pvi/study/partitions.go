@@ -14,20 +14,6 @@ type Partitions struct {
 	Averaged bool
 }
 
-// Kinds of partitions.
-const (
-	virtual  = "virtual"
-	averaged = "averaged"
-)
-
-// String returns the partition as it is written in a study.
-func (p Partitions) String() string {
-	if p.Averaged {
-		return averaged
-	}
-	return virtual
-}
-
 const maxPartitions = 1<<16 - 1
 
 func readPartitions(s *Study, t *document.Table) {
@@ -38,8 +24,8 @@ func readPartitions(s *Study, t *document.Table) {
 			t.Errorf("partitions", `have no meaning with privacy.unit = %q, because they hide one record of a client: remove the key`, s.Privacy.Unit)
 		}
 	}
-	if v, ok := t.Choice("partitioned", virtual, averaged); ok {
-		p.Averaged = v == averaged
+	if v, ok := t.Choice("partitioned", "virtual", "averaged"); ok {
+		p.Averaged = v == "averaged"
 		if !t.Has("partitions") {
 			t.Errorf("partitioned", "is used only with partitions, the number of parts into which a client deals its records: write partitions = 100")
 		}

@@ -36,9 +36,7 @@ func readPerson(s *Study, table, privacy *document.Table) {
 // refusePerson refuses keys that are used only with the unit [Person] if the study has another
 // unit.
 func refusePerson(s *Study, table, privacy *document.Table) {
-	for _, key := range []string{"rows_per_person", "people_across"} {
-		refuse(privacy, key, `is used only with unit = %q and person = "patient" in [table], the column that identifies the person of a row`, Person)
-	}
+	refuseAll(privacy, []string{"rows_per_person", "people_across"}, `is used only with unit = %q and person = "patient" in [table], the column that identifies the person of a row`, Person)
 	if !table.Has("person") {
 		return
 	}

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -67,27 +68,27 @@ func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	return c.Transform.Of(value)
 }
 
+// keysOfFamilies are the keys of [model] that only models with a family of likelihoods have.
+var keysOfFamilies = []string{
+	"outcome", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom", "hidden", "components", "columns", "cluster_sd",
+}
+
 // readProgram reads a model that is given as a program.
 func readProgram(s *Study, t *document.Table) {
 	s.Model.Family = ByProgram
 	p := &Program{Records: "N", Constants: map[string]Constant{}, Complete: map[string]string{}}
 	s.Model.Program = p
-	for _, key := range []string{
-		"family", "outcome", "positive", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom",
-		"hidden", "components", "columns", "cluster_sd",
-	} {
-		refuse(t, key, "has no meaning beside program, which is the whole model")
-	}
+	refuseAll(t, append([]string{"family", "positive"}, keysOfFamilies...), "has no meaning beside program, which is the whole model")
 	refuseOfPrograms(s, t, "program")
-	p.Records = textOr(t, "records", p.Records)
+	if records, ok := t.String("records"); ok {
+		p.Records = records
+	}
 	data, complete := t.Table("data"), t.Table("complete")
 	for _, name := range complete.Keys() {
 		p.Complete[name], _ = complete.String(name)
 	}
 	if p.Tree = parseProgram(t); p.Tree == nil {
-		for _, name := range data.Keys() {
-			data.Value(name)
-		}
+		ignore(data)
 		p.Tree = &syntax.Program{}
 		return
 	}
@@ -129,13 +130,6 @@ func parseProgram(t *document.Table) *syntax.Program {
 	return tree
 }
 
-func textOr(t *document.Table, key, otherwise string) string {
-	if text, ok := t.String(key); ok {
-		return text
-	}
-	return otherwise
-}
-
 // readStatistic reads a constant that gives the value of a statistic of columns and is named after
 // it, such as "mean(age)".
 func (s *Study) readStatistic(name string, data *document.Table) {
@@ -159,9 +153,11 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p := s.Model.Program
 	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)
 	each := len(sizes) > 0 && sizes[0].Kind == syntax.Name && sizes[0].Text == p.Records
+	v := ProgramVariable{Name: d.Name, Whole: d.Type.Base == "int"}
 	if !data.Has(d.Name) {
 		if i := s.ColumnIndex(d.Name); each && i >= 0 {
-			p.Variables = append(p.Variables, ProgramVariable{Name: d.Name, Whole: d.Type.Base == "int", Parts: []ProgramPart{{Column: i}}})
+			v.Parts = []ProgramPart{{Column: i}}
+			p.Variables = append(p.Variables, v)
 		}
 		return // the compiler reports a missing value, with its place in the program
 	}
@@ -172,7 +168,6 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 		}
 		return
 	}
-	v := ProgramVariable{Name: d.Name, Whole: d.Type.Base == "int"}
 	parts, ok := value.([]any)
 	if !ok {
 		parts = []any{value}
@@ -331,21 +326,9 @@ func isFile(program string) bool {
 	return strings.HasSuffix(program, ".stan") && !strings.ContainsAny(program, "\n{")
 }
 
-// quoted returns text as a quoted TOML string.
+// quoted returns text as a quoted TOML string. A JSON string is one, except that it can contain the
+// character 0x7f as it is.
 func quoted(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	out, _ := json.Marshal(text) // a string has no errors
+	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
 }

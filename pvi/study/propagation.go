@@ -96,19 +96,18 @@ func readPropagation(s *Study, t *document.Table) {
 		d.InitialSD = networkStart
 	}
 	readCount(t, "steps", &d.Steps, maxSteps)
-	d.Rate = share(t, "sampling_rate", d.Rate, false)
+	readShare(t, "sampling_rate", &d.Rate, "(0, 1]")
 	readChoice(t, "sampling", &d.Sampling, PoissonSampling, AllocatedSampling, PublishedSampling)
 	published := d.Sampling == PublishedSampling
 	if readPositive(t, "step_size", &p.StepSize) && p.StepSize > 1 && !published {
 		t.Errorf("step_size", "must lie in (0, 1]: a pass over the records moves the factor at most all the way to the sum of their sites; got %g", p.StepSize)
 	}
 	if v, ok := t.Float("recency"); ok {
-		p.Recency = v
-		if !(v >= 0 && v <= maxRecency) {
+		if p.Recency = v; !(v >= 0 && v <= maxRecency) {
 			t.Errorf("recency", "must lie in [0, %d], got %g", maxRecency, v)
 		}
 	}
-	p.Power = share(t, "power", p.Power, false)
+	readShare(t, "power", &p.Power, "(0, 1]")
 	readPositive(t, "precision_weight", &p.PrecisionWeight)
 	readChoice(t, "contribution", &p.Contribution, SiteContribution, DeviationContribution)
 	readChoice(t, "improper", &p.Improper, Project, Reject)
@@ -143,10 +142,8 @@ const networkStart = 0.3
 const maxRecency = 100
 
 func readMixtureSites(p *Propagation, t *document.Table, known bool) {
-	for _, key := range []string{"sites", "reseat"} {
-		if t.Has(key) && !known {
-			t.Errorf(key, `is used only with family = "mixture" and a known cluster_sd`)
-		}
+	if !known {
+		refuseAll(t, []string{"sites", "reseat"}, `is used only with family = "mixture" and a known cluster_sd`)
 	}
 	readChoice(t, "sites", &p.Sites, TiedSites, MomentSites)
 	if v, ok := t.Bool("reseat"); ok {

@@ -2,6 +2,7 @@ package study
 
 import (
 	"math"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -59,6 +60,8 @@ func read(s *Study, root *document.Table) {
 	readPrior(s, root.Table("prior"))
 }
 
+var studyName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
 func readStudy(s *Study, t *document.Table) {
 	t.Require("version", "write version = 2, the version of the study language")
 	if v, ok := t.Int("version"); ok {
@@ -68,7 +71,7 @@ func readStudy(s *Study, t *document.Table) {
 	}
 	t.Require("name", `write name = "blood-pressure", in lower-case letters, digits and dashes`)
 	s.Name, _ = t.String("name")
-	if t.Has("name") && !validStudyName(s.Name) {
+	if t.Has("name") && !studyName.MatchString(s.Name) {
 		t.Errorf("name", "%q must be 1 to 64 lower-case letters, digits and dashes", s.Name)
 	}
 	s.Title = s.Name
@@ -84,18 +87,6 @@ func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has invisible characters: remove them", text)
 	}
-}
-
-func validStudyName(name string) bool {
-	if name == "" || len(name) > 64 {
-		return false
-	}
-	for _, r := range name {
-		if !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-') {
-			return false
-		}
-	}
-	return true
 }
 
 func readTable(s *Study, t *document.Table) {
@@ -119,14 +110,13 @@ func readTable(s *Study, t *document.Table) {
 }
 
 func readPrior(s *Study, t *document.Table) {
-	s.Prior = Prior{SD: 1, Coefficients: map[string]Normal{}}
-	s.Prior.Mean, s.Prior.SD = readNormal(t, s.Prior.Mean, s.Prior.SD)
+	all := readNormal(t, Normal{SD: 1})
+	s.Prior = Prior{Mean: all.Mean, SD: all.SD, Coefficients: map[string]Normal{}}
 	readScales(s, t)
 	exceptions := t.Table("coefficients")
 	s.checkCoefficients(exceptions)
 	for _, name := range exceptions.Keys() {
-		mean, sd := readNormal(exceptions.Table(name), s.Prior.Mean, s.Prior.SD)
-		s.Prior.Coefficients[name] = Normal{mean, sd}
+		s.Prior.Coefficients[name] = readNormal(exceptions.Table(name), Normal{s.Prior.Mean, s.Prior.SD})
 	}
 }
 
@@ -142,33 +132,29 @@ func readScales(s *Study, t *document.Table) {
 		learned = learned || len(m.Groups) > 0
 		refuse(t, "spread", `is used only with groups and solver = %q`, Scoring)
 	}
-	for _, of := range []struct {
-		key  string
-		of   *LogNormal
-		used bool
-		LogNormal
-	}{
-		{"scale", &s.Prior.Scale, learned, LogNormal{0.5, 3}},
-		{"dispersion", &s.Prior.Dispersion, prior == "dispersion", LogNormal{3, 5}},
-	} {
-		inner := t.Table(of.key)
-		if !of.used {
-			if t.Has(of.key) && m.Family != "" {
-				t.Errorf(of.key, "has no meaning here: the model has no such parameter")
-			}
-			inner.Value("median")
-			inner.Value("factor")
-			continue
+	s.Prior.Scale = readLogNormal(m, t, "scale", learned, LogNormal{0.5, 3})
+	s.Prior.Dispersion = readLogNormal(m, t, "dispersion", prior == "dispersion", LogNormal{3, 5})
+}
+
+// readLogNormal reads the prior of a positive parameter. It returns the zero LogNormal if the model
+// does not have the parameter.
+func readLogNormal(m *Model, t *document.Table, key string, used bool, prior LogNormal) LogNormal {
+	inner := t.Table(key)
+	if !used {
+		if t.Has(key) && m.Family != "" {
+			t.Errorf(key, "has no meaning here: the model has no such parameter")
 		}
-		*of.of = of.LogNormal
-		readPositive(inner, "median", &of.of.Median)
-		if v, ok := inner.Float("factor"); ok {
-			of.of.Factor = v
-			if v <= 1 {
-				inner.Errorf("factor", "must be above 1, got %g: one sd of the prior multiplies or divides the median by it", v)
-			}
+		inner.Value("median")
+		inner.Value("factor")
+		return LogNormal{}
+	}
+	readPositive(inner, "median", &prior.Median)
+	if v, ok := inner.Float("factor"); ok {
+		if prior.Factor = v; v <= 1 {
+			inner.Errorf("factor", "must be above 1, got %g: one sd of the prior multiplies or divides the median by it", v)
 		}
 	}
+	return prior
 }
 
 // checkCoefficients reports an error for each key of t that is not the name of a coefficient.
@@ -191,17 +177,16 @@ func (s *Study) checkCoefficients(t *document.Table) {
 	}
 }
 
-func readNormal(t *document.Table, mean, sd float64) (float64, float64) {
+func readNormal(t *document.Table, prior Normal) Normal {
 	if v, ok := t.Float("mean"); ok {
-		mean = v
+		prior.Mean = v
 	}
 	if v, ok := t.Float("sd"); ok {
-		if !(v > 0) {
+		if prior.SD = v; !(v > 0) {
 			t.Errorf("sd", "must be positive: an improper prior gives no proper posterior before data arrive; got %g", v)
 		}
-		sd = v
 	}
-	return mean, sd
+	return prior
 }
 
 // For returns the prior of the coefficient with the given name.
@@ -287,11 +272,8 @@ func readDamping(s *Study, t *document.Table) {
 	if s.Inference.Solver == DPSVI && s.Inference.Schedule == Synchronous {
 		d.Alpha = 0.3
 	}
-	if alpha, ok := t.Float("damping"); ok {
-		if !(alpha > 0 && alpha <= 1) {
-			t.Errorf("damping", "must lie in (0, 1], got %g", alpha)
-		}
-		d.Alpha, d.Harmonic = alpha, false
+	if readShare(t, "damping", &d.Alpha, "(0, 1]") {
+		d.Harmonic = false
 	}
 	if v, ok := t.Choice("damping_schedule", "constant", "harmonic"); ok {
 		d.Harmonic = v == "harmonic"
@@ -363,9 +345,7 @@ func readPace(s *Study, t *document.Table) {
 func readPrivacy(s *Study, t *document.Table) {
 	p := &s.Privacy
 	if p.Unit == None {
-		for _, key := range []string{"adjacency", "epsilon", "delta", "noise_multiplier", "clip", "coordinates"} {
-			refuse(t, key, `has no meaning with unit = "none": remove it, or say what is protected`)
-		}
+		refuseAll(t, []string{"adjacency", "epsilon", "delta", "noise_multiplier", "clip", "coordinates"}, `has no meaning with unit = "none": remove it, or say what is protected`)
 		return
 	}
 	readAdjacency(p, t)
@@ -421,29 +401,35 @@ func readTarget(p *Privacy, t *document.Table) {
 		t.Errorf("epsilon", "is missing: write the target, epsilon = 1.0, or a noise_multiplier instead")
 	}
 	t.Require("delta", "write the target, delta = 1e-5: below one over the number of those protected")
-	delta, ok := t.Float("delta")
-	if ok && !(delta > 0 && delta < 1) {
-		t.Errorf("delta", "must lie in (0, 1), got %g", delta)
+	readShare(t, "delta", &p.Delta, "(0, 1)")
+}
+
+// readShare sets dst to the value of key, which must lie in the interval that within names:
+// "(0, 1)", "(0, 1]", "[0, 1)" or "[0, 1]". It reports whether t has the key.
+func readShare(t *document.Table, key string, dst *float64, within string) bool {
+	x, ok := t.Float(key)
+	if !ok {
+		return false
 	}
-	p.Delta = delta
+	*dst = x
+	open, closed := within[0] == '(', strings.HasSuffix(within, "]")
+	if x < 0 || x > 1 || x == 0 && open || x == 1 && !closed {
+		t.Errorf(key, "must lie in %s, got %g", within, x)
+	}
+	return true
 }
 
 // readPositive sets dst to the value of key, which must be a number above 0. It reports whether
 // t has the key.
 func readPositive(t *document.Table, key string, dst *float64) bool {
 	x, ok := t.Float(key)
-	if ok {
-		*dst = positive(t, key, x)
+	if !ok {
+		return false
 	}
-	return ok
-}
-
-// positive returns x. It reports an error unless x > 0.
-func positive(t *document.Table, key string, x float64) float64 {
-	if !(x > 0) {
+	if *dst = x; !(x > 0) {
 		t.Errorf(key, "must be positive, got %g", x)
 	}
-	return x
+	return true
 }
 
 // readCount sets dst to the value of key, which must be a whole number in [1, most]. It reports
@@ -479,4 +465,18 @@ func refuse(t *document.Table, key, format string, args ...any) {
 		t.Errorf(key, format, args...)
 	}
 	t.Value(key)
+}
+
+// refuseAll reports an error for each of the keys that t has.
+func refuseAll(t *document.Table, keys []string, format string, args ...any) {
+	for _, key := range keys {
+		refuse(t, key, format, args...)
+	}
+}
+
+// ignore reads all keys of t, so that they are not reported as unknown.
+func ignore(t *document.Table) {
+	for _, key := range t.Keys() {
+		t.Value(key)
+	}
 }

@@ -84,12 +84,8 @@ func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 	if s.Inference.Solver != Scoring {
 		return
 	}
-	for _, key := range []string{"factors", "damping", "damping_schedule", "local_prior"} {
-		refuse(t, key, `has no meaning with solver = %q: clients have no factors, and steps follow from released sums; remove it`, Scoring)
-	}
-	for _, key := range []string{"clip", "coordinates"} {
-		refuse(privacy, key, `has no meaning with inference.solver = %q: clips and coordinates follow from released sums; remove it`, Scoring)
-	}
+	refuseAll(t, []string{"factors", "damping", "damping_schedule", "local_prior"}, `has no meaning with solver = %q: clients have no factors, and steps follow from released sums; remove it`, Scoring)
+	refuseAll(privacy, []string{"clip", "coordinates"}, `has no meaning with inference.solver = %q: clips and coordinates follow from released sums; remove it`, Scoring)
 	if s.Inference.Schedule != Synchronous {
 		t.Errorf("schedule", "solver = %q opens one sum of all clients' scores in a round: write schedule = %q", Scoring, Synchronous)
 	}

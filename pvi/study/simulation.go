@@ -1,6 +1,7 @@
 package study
 
 import (
+	"slices"
 	"strings"
 
 	"fedpvi/internal/document"
@@ -26,15 +27,11 @@ func readSimulation(s *Study, root *document.Table) {
 	readTest(s, t)
 	synthetic := t.Table("synthetic")
 	if s.Model.Absent() {
-		for _, key := range []string{"test", "baseline", "reference"} {
-			refuse(t, key, "has no meaning in a study without [model]: remove it")
-		}
+		refuseAll(t, []string{"test", "baseline", "reference"}, "has no meaning in a study without [model]: remove it")
 	}
 	if t.Has("synthetic") && s.Model.Absent() {
 		t.Errorf("synthetic", "records are drawn from a model, and the study has none: name files of records in data")
-		for _, key := range synthetic.Keys() {
-			synthetic.Value(key)
-		}
+		ignore(synthetic)
 	} else if t.Has("synthetic") {
 		readSynthetic(s, synthetic)
 	}
@@ -100,11 +97,9 @@ func inOnePlace(s *Study, t *document.Table) {
 }
 
 func readFiles(t *document.Table, key string) []string {
-	if v, ok := t.Value(key); ok {
-		if _, isText := v.(string); isText {
-			name, _ := t.String(key)
-			return []string{name}
-		}
+	v, _ := t.Value(key)
+	if name, ok := v.(string); ok {
+		return []string{name}
 	}
 	names, _ := t.Strings(key)
 	return names
@@ -153,11 +148,8 @@ func readOwnName(t *document.Table, key string, dst *string) bool {
 // without privacy. It can also use them with the privacy unit client, because a mechanism then
 // hides the results of the solver and of the clip.
 func readOwn(s *Study, t *document.Table) {
-	for _, one := range []struct {
-		key string
-		dst *string
-	}{{"solver", &s.Simulation.Solver}, {"clip", &s.Simulation.Clip}} {
-		key, dst := one.key, one.dst
+	for i, key := range []string{"solver", "clip"} {
+		dst := []*string{&s.Simulation.Solver, &s.Simulation.Clip}[i]
 		switch {
 		case !t.Has(key):
 		case !readOwnName(t, key, dst):
@@ -188,11 +180,9 @@ func readPartition(s *Study, t *document.Table) {
 		t.Errorf("partition", "%q deals rows, and a person's rows stay with one client: write partition = %q or %q", p.Kind, "balanced", "by-size")
 	}
 	needs := func(key, remedy string, kinds ...string) bool {
-		for _, k := range kinds {
-			if p.Kind == k {
-				t.Require(key, remedy)
-				return t.Has(key)
-			}
+		if slices.Contains(kinds, p.Kind) {
+			t.Require(key, remedy)
+			return t.Has(key)
 		}
 		refuse(t, key, "has no meaning with partition = %q", p.Kind)
 		return false
@@ -204,10 +194,7 @@ func readPartition(s *Study, t *document.Table) {
 		}
 	}
 	if needs("size_skew", "write ρ in [0, 1): small clients hold (1−ρ)N/M records, large ones (1+ρ)N/M", "by-size", "label-skew") {
-		var ok bool
-		if p.SizeSkew, ok = t.Float("size_skew"); ok && !(p.SizeSkew >= 0 && p.SizeSkew < 1) {
-			t.Errorf("size_skew", "must lie in [0, 1), got %g", p.SizeSkew)
-		}
+		readShare(t, "size_skew", &p.SizeSkew, "[0, 1)")
 	}
 	if needs("label_skew", "write κ: the small clients' share of the majority label is c + (1−c)κ, c the share in all records", "label-skew") {
 		p.LabelSkew, _ = t.Float("label_skew")

@@ -38,9 +38,7 @@ func readStandardisation(s *Study, t *document.Table, asked, wanted bool) {
 		if asked {
 			t.Errorf("", `is used only with model.standardise = "private"`)
 		}
-		for _, key := range t.Keys() {
-			t.Value(key)
-		}
+		ignore(t)
 		return
 	}
 	st := &Standardisation{Rounds: 3, SDs: 4}
@@ -56,33 +54,17 @@ func readStandardisation(s *Study, t *document.Table, asked, wanted bool) {
 }
 
 func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) {
-	share, hasShare := t.Float("budget_share")
-	multiplier, hasMultiplier := t.Float("noise_multiplier")
 	switch {
 	case s.Privacy.Unit == None:
-		for _, key := range []string{"budget_share", "noise_multiplier"} {
-			if t.Has(key) {
-				t.Errorf(key, `has no meaning with privacy.unit = "none": remove it`)
-			}
-		}
+		refuseAll(t, []string{"budget_share", "noise_multiplier"}, `has no meaning with privacy.unit = "none": remove it`)
 	case s.Privacy.NoiseMultiplier > 0:
-		if hasShare {
-			t.Errorf("budget_share", "there is no budget to share with privacy.noise_multiplier: write a noise_multiplier here too")
-		}
+		refuse(t, "budget_share", "there is no budget to share with privacy.noise_multiplier: write a noise_multiplier here too")
 		t.Require("noise_multiplier", "write the noise multiplier of each pass; privacy.noise_multiplier is that of each round")
-		if hasMultiplier {
-			st.NoiseMultiplier = positive(t, "noise_multiplier", multiplier)
-		}
+		readPositive(t, "noise_multiplier", &st.NoiseMultiplier)
 	default:
-		if hasMultiplier {
-			t.Errorf("noise_multiplier", "follows from privacy.epsilon and budget_share: remove it")
-		}
+		refuse(t, "noise_multiplier", "follows from privacy.epsilon and budget_share: remove it")
 		st.Share = 0.1
-		if hasShare {
-			if st.Share = share; !(share > 0 && share < 1) {
-				t.Errorf("budget_share", "must lie in (0, 1), got %g", share)
-			}
-		}
+		readShare(t, "budget_share", &st.Share, "(0, 1)")
 	}
 }
 

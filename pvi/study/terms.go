@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -128,9 +129,12 @@ func (s *Study) ProductName(parts []Part) string {
 	if len(parts) == 0 {
 		return Intercept
 	}
-	names := make([]string, 0, maxInteraction)
-	for _, p := range parts {
-		names = append(names, s.partName(p))
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		c := &s.Columns[p.Column]
+		if names[i] = c.Name; p.Level >= 0 {
+			names[i] += "[" + c.Levels[p.Level] + "]"
+		}
 	}
 	return strings.Join(names, ":")
 }
@@ -141,22 +145,12 @@ func (s *Study) parts(column int) []Part {
 		return []Part{{Column: column, Level: -1}}
 	}
 	var parts []Part
-	first := 1
-	if s.Model.OneHot {
-		first = 0
-	}
-	for level := first; level < len(c.Levels); level++ {
-		parts = append(parts, Part{Column: column, Level: level})
+	for level := range c.Levels {
+		if level > 0 || s.Model.OneHot {
+			parts = append(parts, Part{Column: column, Level: level})
+		}
 	}
 	return parts
-}
-
-func (s *Study) partName(p Part) string {
-	c := &s.Columns[p.Column]
-	if p.Level < 0 {
-		return c.Name
-	}
-	return c.Name + "[" + c.Levels[p.Level] + "]"
 }
 
 // Scale maps a value of a numerical column to the scale of the model. A value outside the bounds
@@ -282,17 +276,7 @@ func (s *Study) OutcomeUnit() float64 {
 	return unit
 }
 
-// validName reports whether a column's name may be used in a term.
-func validName(name string) bool {
-	if name == "" || name == Intercept || len(name) > 200 {
-		return false
-	}
-	for _, r := range name {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+var columnName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
+
+// usable reports whether a column's name may be used in a term.
+func usable(name string) bool { return name != Intercept && columnName.MatchString(name) }
