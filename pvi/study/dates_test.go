@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"fedpvi/internal/calendar"
-	"fedpvi/pvi/study"
 )
 
 const datesSource = `study = { version = 2, name = "dates" }
@@ -36,11 +35,7 @@ func julianDay(y, m, d int) int {
 // 365.25. It counts the days by an independent formula. A day that is written as text and read
 // again must have the same value.
 func TestYears(t *testing.T) {
-	st, err := study.Parse("dates.toml", []byte(datesSource))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &st.Columns[0]
+	c := &parse(t, datesSource).Columns[0]
 	for _, d := range [][3]int{{2020, 1, 1}, {2024, 1, 1}, {2019, 12, 31}, {2020, 2, 29}, {1900, 3, 1}, {1582, 10, 15}, {2399, 12, 31}} {
 		day := calendar.Day(julianDay(d[0], d[1], d[2]) - julianDay(1970, 1, 1))
 		want := float64(julianDay(d[0], d[1], d[2])-julianDay(2020, 1, 1)) / 365.25
@@ -52,9 +47,8 @@ func TestYears(t *testing.T) {
 		t.Errorf("the column is %+v", c)
 	}
 	bare := strings.NewReplacer(`"2020-01-01"`, "2020-01-01", `["1582-10-15", "2399-12-31"]`, "[1582-10-15, 2399-12-31]", `"2021-03-01"`, "2021-03-01").Replace(datesSource)
-	again, err := study.Parse("dates.toml", []byte(bare))
-	if err != nil || again.Columns[0].Low != c.Low || again.Columns[0].High != c.High || again.Columns[0].Imputed != c.Imputed {
-		t.Errorf("dates without quotes: %v", err)
+	if again := parse(t, bare).Columns[0]; again.Low != c.Low || again.High != c.High || again.Imputed != c.Imputed {
+		t.Errorf("dates without quotes: %+v", again)
 	}
 }
 
@@ -63,17 +57,15 @@ func TestYears(t *testing.T) {
 func TestDatesAreNoCounts(t *testing.T) {
 	text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"poisson", outcome = "enrolled"`, `terms = ["enrolled"]`, `terms = ["y"]`,
 		"1582-10-15", "2020-01-01", "2399-12-31", "2024-01-01").Replace(datesSource)
-	if _, err := study.Parse("dates.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), "does not have counts") {
-		t.Errorf("got %v", err)
-	}
+	check(t, text, "does not have counts")
 }
 
 func TestWrongDates(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{`since = "2020-01-01"`, "", "dates.toml:4:3: column.1.since: is missing: write the public day"},
-		{`since = "2020-01-01"`, "since = 2020", `dates.toml:7:1: column.1.since: must be a day, such as "2020-01-01"`},
+		{`since = "2020-01-01"`, "", "t.toml:4:3: column.1.since: is missing: write the public day"},
+		{`since = "2020-01-01"`, "since = 2020", `t.toml:7:1: column.1.since: must be a day, such as "2020-01-01"`},
 		{`"2020-01-01"`, `"01.01.2020"`, `must be a day, such as`},
-		{`"1582-10-15", `, "", `dates.toml:8:1: column.1.bounds: must be two days`},
+		{`"1582-10-15", `, "", `t.toml:8:1: column.1.bounds: must be two days`},
 		{"1582-10-15", "2400-01-01", `must be two days, the earlier first`},
 		{`["1582-10-15", "2399-12-31"]`, "[0, 5]", `must be two days`},
 		{"2399-12-31", "2399-02-29", `must be two days`},
@@ -84,10 +76,7 @@ func TestWrongDates(t *testing.T) {
 		{"missing =", "transform = \"log\"\nmissing =", `column.1.transform: belongs to a numeric column`},
 		{"bounds = [0, 9]", "bounds = [0, 9]\nsince = \"2020-01-01\"", `column.2.since: is used only with type = "date"`},
 	} {
-		text := strings.Replace(datesSource, c.old, c.new, 1)
-		if _, err := study.Parse("dates.toml", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.new, err, c.want)
-		}
+		check(t, edit(datesSource, c.old, c.new), c.want)
 	}
 }
 
@@ -98,15 +87,8 @@ func TestEventOfDates(t *testing.T) {
 		">= 2021-01-01": "", "< 2021-01-01": "", "> 3": "has dates, write", ">= 2500-01-01": "is the same for every value",
 	} {
 		text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"logistic", outcome = "enrolled", positive = "`+positive+`"`, `terms = ["enrolled"]`, `terms = ["y"]`).Replace(datesSource)
-		st, err := study.Parse("dates.toml", []byte(text))
-		if want != "" {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: got %v, want %q", positive, err, want)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", positive, err)
+		st := check(t, text, want)
+		if st == nil {
 			continue
 		}
 		before, after := 365/365.25, 366/365.25 // 2020-12-31 and 2021-01-01

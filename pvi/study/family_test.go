@@ -24,8 +24,10 @@ column = [
 ]
 `
 
-func parseModel(model string) (*study.Study, error) {
-	return study.Parse("t.toml", []byte(strings.Replace(families, "MODEL", model, 1)))
+// ofFamily returns the study families with the given model, further keys of [inference], and keys of
+// [privacy].
+func ofFamily(model, inference, privacy string) string {
+	return strings.NewReplacer("MODEL", model, "rounds = 3", "rounds = 3"+inference, `unit = "none"`, privacy).Replace(families)
 }
 
 func TestFamilies(t *testing.T) {
@@ -51,11 +53,7 @@ func TestFamilies(t *testing.T) {
 		{`family = "mixture", columns = ["age", "gain"], components = 2`, study.Model{Family: study.Mixture, Variables: []string{"age", "gain"}, Components: 2}, study.NoOutcome},
 		{`family = "neural-network", outcome = "age", positive = "< 50", hidden = 3, terms = ["gain"]`, study.Model{Family: study.NeuralNetwork, Outcome: "age", Hidden: 3, Positive: &study.Event{Text: "< 50", Level: -1, Op: "<", Value: 50}, Terms: []study.Term{{}, {Columns: []string{"gain"}}}}, study.Binary},
 	} {
-		s, err := parseModel(c.model)
-		if err != nil {
-			t.Errorf("%s: %v", c.model, err)
-			continue
-		}
+		s := parse(t, ofFamily(c.model, "", `unit = "none"`))
 		c.want.Standardise = true
 		if diff := cmp.Diff(c.want, s.Model); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.model, diff)
@@ -91,7 +89,7 @@ func TestFamilyErrors(t *testing.T) {
 		{`family = "poisson", outcome = "visits", terms = [], groups = ["clinic", "age | clinic"]`, `is the group of two terms`},
 		{`family = "softmax", outcome = "clinic", terms = [], groups = ["ill"]`, `has no group terms`},
 	} {
-		_, err := parseModel(c.model)
+		_, err := study.Parse("t.toml", []byte(ofFamily(c.model, "", `unit = "none"`)))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "t.toml:5:") {
 			t.Errorf("%s:\n%v\nwant %q at line 5", c.model, err, c.want)
 		}
@@ -126,15 +124,8 @@ func TestSolvers(t *testing.T) {
 		{`family = "poisson", outcome = "visits", terms = []`, ``, `unit = "client", epsilon = 1.0, delta = 1e-5 }
 federation = { nominal_records = 9`, "", `no public number bounds the effect of a record of a poisson model`},
 	} {
-		source := strings.NewReplacer("MODEL", c.model, "rounds = 3", "rounds = 3"+c.inference, `unit = "none"`, c.privacy).Replace(families)
-		s, err := study.Parse("t.toml", []byte(source))
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s%s: %v", c.model, c.inference, err)
-		case c.want == "" && s.Inference.Solver != c.solver:
+		if s := check(t, ofFamily(c.model, c.inference, c.privacy), c.want); s != nil && s.Inference.Solver != c.solver {
 			t.Errorf("%s%s: solver %q, want %q", c.model, c.inference, s.Inference.Solver, c.solver)
-		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
-			t.Errorf("%s%s: %v, want %q", c.model, c.inference, err, c.want)
 		}
 	}
 }
@@ -142,10 +133,7 @@ federation = { nominal_records = 9`, "", `no public number bounds the effect of 
 // The test checks that a transform is applied before a column is mapped to [−1, 1] by its bounds,
 // and that a public centre and spread, if given, replace the bounds in this map.
 func TestScaling(t *testing.T) {
-	s, err := parseModel(`family = "linear", outcome = "age", noise_sd = 3, terms = ["gain"]`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parse(t, ofFamily(`family = "linear", outcome = "age", noise_sd = 3, terms = ["gain"]`, "", `unit = "none"`))
 	gain, _ := s.Column("gain")
 	for value, want := range map[float64]float64{0: -1, 9: 0, 99: 1} {
 		got := s.Scale(gain, value)

@@ -1,57 +1,27 @@
 package study_test
 
 import (
-	"strings"
 	"testing"
 
 	"fedpvi/pvi/study"
 )
 
-const formulaStudy = `[study]
-version = 2
-name = "wards"
-[[column]]
-name = "age"
-type = "numeric"
-bounds = [20, 90]
-[[column]]
-name = "dose"
-type = "numeric"
-bounds = [1, 100]
-transform = "log"
-[[column]]
-name = "falls"
-type = "numeric"
-bounds = [0, 9]
-[[column]]
-name = "ward"
-type = "categorical"
-levels = ["a", "b", "c"]
-[model]
-formula = "falls ~ age + dose + ward"
-family = "poisson"
-[prior]
-b = "normal(0, 1)"
-[privacy]
-unit = "record"
-epsilon = 1.0
-delta = 1e-5
+const formulaStudy = wards + `
+model = { formula = "falls ~ age + dose + ward", family = "poisson" }
+prior = { b = "normal(0, 1)" }
 `
 
 // The program of a formula reads two kinds of numbers of a record: values of columns, after the
 // columns' transforms, and indicators of levels.
 func TestNumbersOfAFormula(t *testing.T) {
-	st, err := study.Parse("study.toml", []byte(formulaStudy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := parse(t, formulaStudy)
 	p := st.Model.Program
 	want := map[string]float64{"falls": 4, "age": 54, "dose": 0, "ward_b": 0, "ward_c": 1}
 	if len(p.Variables) != len(want) {
 		t.Errorf("%d variables, not %d", len(p.Variables), len(want))
 	}
 	for _, v := range p.Variables {
-		if got := st.Number(v.Parts[0], []float64{54, 1, 4, 2}); got != want[v.Name] {
+		if got := st.Number(v.Parts[0], []float64{54, 1, 4, 0, 2}); got != want[v.Name] {
 			t.Errorf("%s is %g, not %g", v.Name, got, want[v.Name])
 		}
 		if v.Whole != (v.Name == "falls") {
@@ -69,27 +39,21 @@ func TestNumbersOfAFormula(t *testing.T) {
 // The test checks that Parse refuses formulas with errors, and keys that have no meaning beside a
 // formula. The error gives a remedy.
 func TestKeysOfFormulas(t *testing.T) {
-	for _, c := range []struct{ old, new, want string }{
-		{"age + dose", "age + height", "1:15: E601 height is not a column"},
-		{`"poisson"`, `"cox"`, "not a sum over records"},
-		{`family = "poisson"`, "", "family: is missing"},
-		{`"poisson"`, `"bernoulli"` + "\npositive = \">= 20\"", "positive: \">= 20\" is the same for every value"},
-		{`"poisson"`, `"poisson"` + "\nterms = [\"age\"]", "beside formula"},
-		{`"poisson"`, `"poisson"` + "\nprogram = \"wards.stan\"", "beside formula"},
-		{`"poisson"`, `"poisson"` + "\nstandardise = \"bounds\"", "their own units"},
-		{"b = ", "b_height = ", "prior.b_height: is not the prior of a parameter"},
-		{`"normal(0, 1)"`, "3.0", "prior.b"},
-		{`"normal(0, 1)"`, `"normal(0, tau)"`, "is not a density with numbers"},
-		{"version = 2", "version = 1", "version 2"},
-		{"[prior]", "[inference]\nsolver = \"dp-sep\"\nrounds = 3\n[prior]", "not for formulas and programs"},
+	for setting, want := range map[string]string{
+		`model.formula="falls ~ age + height + ward"`: "1:15: E601 height is not a column",
+		`model.family="cox"`:                          "not a sum over records",
+		"model.family=":                               "family: is missing",
+		`model={ formula = "falls ~ age", family = "bernoulli", positive = ">= 20" }`: "positive: \">= 20\" is the same for every value",
+		`model.terms=["age"]`:                         "beside formula",
+		`model.program="wards.stan"`:                  "beside formula",
+		`model.standardise="bounds"`:                  "their own units",
+		`prior={ b_height = "normal(0, 1)" }`:         "prior.b_height: is not the prior of a parameter",
+		"prior.b=3.0":                                 "prior.b",
+		`prior.b="normal(0, tau)"`:                    "is not a density with numbers",
+		"study.version=1":                             "version 2",
+		`inference={ solver = "dp-sep", rounds = 3 }`: "not for formulas and programs",
 	} {
-		if !strings.Contains(formulaStudy, c.old) {
-			t.Fatal(c.old)
-		}
-		_, err := study.Parse("study.toml", []byte(strings.Replace(formulaStudy, c.old, c.new, 1)))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, not %q", c.new, err, c.want)
-		}
+		check(t, formulaStudy, want, set(setting)...)
 	}
 }
 
@@ -97,27 +61,24 @@ func TestKeysOfFormulas(t *testing.T) {
 // have intervals by default. A study with any other formula is refused unless it asks for point
 // estimates.
 func TestFormulasOfClients(t *testing.T) {
-	clients := strings.Replace(formulaStudy, `unit = "record"`, `unit = "client"`, 1) + "[federation]\nnominal_records = 40\n"
-	st, err := study.Parse("study.toml", []byte(clients))
-	if err != nil {
-		t.Fatal(err)
-	}
+	clients := set(`privacy.unit="client"`, "federation.nominal_records=40")
+	st := parse(t, formulaStudy, clients...)
 	if in := st.Inference; in.Solver != study.Scoring || in.Rounds != 10 || st.Points() || !st.Honest() {
 		t.Errorf("the study has %+v", in)
 	}
-	grouped := strings.Replace(clients, "falls ~ age + dose + ward", "falls ~ age + (1 | ward)", 1)
-	for _, c := range []struct{ text, more, want string }{
-		{grouped, "", "effects of groups"},
-		{strings.Replace(clients, "age +", "s(age) +", 1), "", "s() and mo()"},
-		{grouped, "[inference]\nsolver = \"scoring\"\n", "effects of groups"},
-		{clients, "[inference]\nsolver = \"svi\"\nrounds = 3\n", "the default has intervals"},
+	const grouped = `model.formula="falls ~ age + (1 | ward)"`
+	for _, c := range []struct {
+		settings []string
+		want     string
+	}{
+		{[]string{grouped}, "effects of groups"},
+		{[]string{`model.formula="falls ~ s(age) + dose + ward"`}, "s() and mo()"},
+		{[]string{grouped, `inference.solver="scoring"`}, "effects of groups"},
+		{[]string{`inference={ solver = "svi", rounds = 3 }`}, "the default has intervals"},
 	} {
-		if _, err := study.Parse("study.toml", []byte(c.text+c.more)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, not %q", err, c.want)
-		}
+		check(t, formulaStudy, c.want, with(clients, c.settings...)...)
 	}
-	points := strings.Replace(grouped, "delta = 1e-5", "delta = 1e-5\nclip = 3.0", 1) + "[inference]\nrounds = 5\nintervals = \"none\"\n"
-	if st, err := study.Parse("study.toml", []byte(points)); err != nil || st.Inference.Solver == study.Scoring {
-		t.Errorf("point estimates of groups: %v", err)
+	if st := parse(t, formulaStudy, with(clients, grouped, "privacy.clip=3.0", `inference={ rounds = 5, intervals = "none" }`)...); st.Inference.Solver == study.Scoring {
+		t.Error("point estimates of groups have intervals")
 	}
 }

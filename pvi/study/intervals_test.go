@@ -7,14 +7,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-func with(version string, more ...string) []study.Override {
-	all := []study.Override{{Key: "study.version", Value: version}}
-	for i := 0; i < len(more); i += 2 {
-		all = append(all, study.Override{Key: more[i], Value: more[i+1]})
-	}
-	return all
-}
-
 // The test parses studies of version 2 with every solver, for several models and for every privacy
 // unit. Only some solvers have honest intervals ([study.Study.Honest]). With another solver Parse
 // must refuse the study unless it has intervals = "none".
@@ -38,9 +30,8 @@ func TestEverySolverIsHonestOrRefused(t *testing.T) {
 				study.Conjugate, study.NaturalGradient, study.SVI, study.Laplace, study.ClippedAnalytical, study.DPSVI, study.DPSEP, study.Scoring,
 			} {
 				for _, parts := range []string{"", ", partitions = 50"} {
-					set := with("2", "model", model, "privacy", privacy, "federation.nominal_records", "500",
-						"inference", `{ rounds = 10, solver = "`+string(solver)+`"`+parts+` }`)
-					st, err := study.Parse("t.toml", []byte(private), set...)
+					st, err := study.Parse("t.toml", []byte(private), set("study.version=2", "model="+model, "privacy="+privacy, "federation.nominal_records=500",
+						`inference={ rounds = 10, solver = "`+string(solver)+`"`+parts+` }`)...)
 					if err != nil {
 						continue // refused, for this or for another reason
 					}
@@ -61,29 +52,29 @@ func TestEverySolverIsHonestOrRefused(t *testing.T) {
 // unless the study has intervals = "none". In version 1 Parse must refuse this key.
 func TestIntervals(t *testing.T) {
 	const (
-		svi     = `{ rounds = 30, solver = "dp-svi" }`
-		none    = `{ unit = "none" }`
-		network = `{ family = "neural-network", outcome = "y", positive = ">= 0.5", terms = ["x"], hidden = 3 }`
-		groups  = `{ family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"], groups = ["1 | g"] }`
+		svi     = `inference={ rounds = 30, solver = "dp-svi" }`
+		none    = `privacy={ unit = "none" }`
+		network = `model={ family = "neural-network", outcome = "y", positive = ">= 0.5", terms = ["x"], hidden = 3 }`
+		groups  = `model={ family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"], groups = ["1 | g"] }`
 	)
 	for _, c := range []struct {
 		name    string
 		with    []study.Override
 		missing string // part of the error without the key; "" if the study has honest intervals
 	}{
-		{"scoring", with("2", "inference", "{}"), ""},
-		{"one-step", with("2", "inference", svi, "inference.noise_aware", `"one-step"`), ""},
-		{"without privacy", with("2", "privacy", none), ""},
-		{"dp-svi", with("2", "inference", svi), "or leave solver out"},
-		{"no noise-aware posterior", with("2", "inference", svi, "inference.noise_aware", `"none"`), "leave out the privacy noise"},
-		{"the closed form", with("2", "inference", svi, "inference.noise_aware", `"closed-form"`), "sds of the closed form are too small"},
-		{"iterates", with("2", "inference", svi, "inference.noise_aware", `"iterates"`), "depend on the step size"},
-		{"dp-sep", with("2", "inference.solver", `"dp-sep"`, "federation.nominal_records", "50"), "or leave solver out"},
-		{"groups", with("2", "inference", svi, "model", groups), "point estimates alone"},
-		{"changes of a client", with("2", "privacy.unit", `"client"`, "inference.solver", `"natural-gradient"`, "federation.nominal_records", "50"), "or leave solver out"},
-		{"parts", with("2", "inference.partitions", "50", "federation.nominal_records", "500"), "leave out the privacy noise"},
-		{"a diagonal q without privacy", with("2", "privacy", none, "inference.q", `"diagonal"`), `or q = "full"`},
-		{"a network without privacy", with("2", "privacy", none, "model", network), "many modes"},
+		{"scoring", set("study.version=2", "inference={}"), ""},
+		{"one-step", set("study.version=2", svi, `inference.noise_aware="one-step"`), ""},
+		{"without privacy", set("study.version=2", none), ""},
+		{"dp-svi", set("study.version=2", svi), "or leave solver out"},
+		{"no noise-aware posterior", set("study.version=2", svi, `inference.noise_aware="none"`), "leave out the privacy noise"},
+		{"the closed form", set("study.version=2", svi, `inference.noise_aware="closed-form"`), "sds of the closed form are too small"},
+		{"iterates", set("study.version=2", svi, `inference.noise_aware="iterates"`), "depend on the step size"},
+		{"dp-sep", set("study.version=2", `inference.solver="dp-sep"`, "federation.nominal_records=50"), "or leave solver out"},
+		{"groups", set("study.version=2", svi, groups), "point estimates alone"},
+		{"changes of a client", set("study.version=2", `privacy.unit="client"`, `inference.solver="natural-gradient"`, "federation.nominal_records=50"), "or leave solver out"},
+		{"parts", set("study.version=2", "inference.partitions=50", "federation.nominal_records=500"), "leave out the privacy noise"},
+		{"a diagonal q without privacy", set("study.version=2", none, `inference.q="diagonal"`), `or q = "full"`},
+		{"a network without privacy", set("study.version=2", none, network), "many modes"},
 	} {
 		st, err := study.Parse("t.toml", []byte(private), c.with...)
 		switch {
@@ -93,35 +84,27 @@ func TestIntervals(t *testing.T) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.missing)
 		}
 		if c.name == "the closed form" || c.name == "iterates" || strings.Contains(c.name, "noise-aware") || c.name == "one-step" {
-			_, err := study.Parse("t.toml", []byte(private), append(c.with, study.Override{Key: "inference.intervals", Value: `"none"`})...)
-			if err == nil || !strings.Contains(err.Error(), "remove one of the two") {
-				t.Errorf("%s beside none: %v", c.name, err)
-			}
+			check(t, private, "remove one of the two", with(c.with, `inference.intervals="none"`)...)
 			continue
 		}
-		st, err = study.Parse("t.toml", []byte(private), append(c.with, study.Override{Key: "inference.intervals", Value: `"none"`})...)
-		if err != nil || !st.Points() || st.Inference.NoiseAware != study.NoNoiseAware || st.Doubt() != "" {
-			t.Errorf("%s, point estimates alone: %v", c.name, err)
+		st = parse(t, private, with(c.with, `inference.intervals="none"`)...)
+		if !st.Points() || st.Inference.NoiseAware != study.NoNoiseAware || st.Doubt() != "" {
+			t.Errorf("%s, point estimates alone: %q", c.name, st.Doubt())
 		}
 	}
-	if _, err := study.Parse("t.toml", []byte(private), with("2", "inference.intervals", `"some"`)...); err == nil {
-		t.Error("another value is read")
-	}
-	if _, err := study.Parse("t.toml", []byte(private), with("1", "inference.intervals", `"none"`)...); err == nil || !strings.Contains(err.Error(), "version 2") {
-		t.Errorf("in version 1: %v", err)
-	}
+	check(t, private, `"some" is unknown`, set("study.version=2", `inference.intervals="some"`)...)
+	check(t, private, "version 2", set("study.version=1", `inference.intervals="none"`)...)
 	for _, c := range []struct {
 		name, doubt string
 		with        []study.Override
 	}{
-		{"closed form", "the closed form are too small", with("1")},
-		{"one-step", "", with("1", "inference.noise_aware", `"one-step"`)},
-		{"changes", "leave out the privacy noise", with("1", "privacy.unit", `"client"`, "federation.nominal_records", "50")},
-		{"without privacy", "", with("1", "privacy", none)},
+		{"closed form", "the closed form are too small", set("study.version=1")},
+		{"one-step", "", set("study.version=1", `inference.noise_aware="one-step"`)},
+		{"changes", "leave out the privacy noise", set("study.version=1", `privacy.unit="client"`, "federation.nominal_records=50")},
+		{"without privacy", "", set("study.version=1", none)},
 	} {
-		st, err := study.Parse("t.toml", []byte(private), c.with...)
-		if err != nil || (st.Doubt() == "") != (c.doubt == "") || !strings.Contains(st.Doubt(), c.doubt) {
-			t.Errorf("version 1, %s: %v", c.name, err)
+		if st := parse(t, private, c.with...); (st.Doubt() == "") != (c.doubt == "") || !strings.Contains(st.Doubt(), c.doubt) {
+			t.Errorf("version 1, %s: %q", c.name, st.Doubt())
 		}
 	}
 }

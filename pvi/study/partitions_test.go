@@ -36,16 +36,8 @@ func TestPartitions(t *testing.T) {
 		{`, partitions = 10, factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 10}}, ``},
 		{``, record + `, coordinates = "centred"`, study.Inference{}, `or inference.partitions`},
 	} {
-		source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", "rounds = 3"+c.inference, `unit = "none"`, c.privacy).Replace(families)
-		s, err := study.Parse("t.toml", []byte(source))
-		if c.refused != "" {
-			if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "t.toml:") {
-				t.Errorf("%s: %v, want %q with a line", c.inference, err, c.refused)
-			}
-			continue
-		}
-		if err != nil {
-			t.Errorf("%s: %v", c.inference, err)
+		s := check(t, ofFamily(partedModel, c.inference, c.privacy), c.refused)
+		if s == nil {
 			continue
 		}
 		in := s.Inference
@@ -62,8 +54,7 @@ func TestPartitions(t *testing.T) {
 // read the study as if its records were not divided, it would return a second error, about the
 // solver.
 func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
-	source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", `rounds = 3, partitions = 0, solver = "natural-gradient"`,
-		`unit = "none"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`).Replace(families)
+	source := ofFamily(partedModel, `, partitions = 0, solver = "natural-gradient"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`)
 	if _, err := study.Parse("t.toml", []byte(source)); err == nil || strings.Count(err.Error(), "t.toml") != 1 {
 		t.Errorf("partitions = 0: %v", err)
 	}

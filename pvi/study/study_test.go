@@ -92,15 +92,6 @@ label_threshold = 140
 seed = 3
 `
 
-func parse(t *testing.T, source string) *study.Study {
-	t.Helper()
-	s, err := study.Parse("t.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 func TestParse(t *testing.T) {
 	s := parse(t, good)
 	want := study.Study{
@@ -201,14 +192,6 @@ func TestDamping(t *testing.T) {
 	}
 }
 
-// edit replaces the first occurrence of old in source by new. It panics if old does not occur.
-func edit(source, old, new string) string {
-	if !strings.Contains(source, old) {
-		panic("edit: no " + old)
-	}
-	return strings.Replace(source, old, new, 1)
-}
-
 // Each case changes the study good. Parse must refuse the result with a line number and a
 // remedy.
 func TestParseErrors(t *testing.T) {
@@ -291,10 +274,7 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestCentredPublished(t *testing.T) {
-	source := edit(edit(good, "rounds = 10", "rounds = 10\nfactors = \"published\""), "epsilon = 2.0", "epsilon = 2.0\ncoordinates = \"centred\"")
-	if _, err := study.Parse("t.toml", []byte(source)); err == nil || !strings.Contains(err.Error(), "has no centred coordinates") {
-		t.Errorf("centred coordinates with published factors: %v", err)
-	}
+	check(t, good, "has no centred coordinates", set(`inference.factors="published"`, `privacy.coordinates="centred"`)...)
 }
 
 // Parse reports a value of the wrong type once.
@@ -329,13 +309,7 @@ func TestErrorsAreJoined(t *testing.T) {
 }
 
 func TestOverrides(t *testing.T) {
-	s, err := study.Parse("t.toml", []byte(good),
-		study.Override{Key: "privacy.epsilon", Value: "0.5"},
-		study.Override{Key: "inference.factors", Value: "exact"},
-		study.Override{Key: "simulation.seed", Value: ""})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := parse(t, good, set("privacy.epsilon=0.5", "inference.factors=exact", "simulation.seed=")...)
 	if s.Privacy.Epsilon != .5 || s.Inference.Factors != study.Exact || s.Simulation.Seed != 1 {
 		t.Errorf("overridden study has ε = %g, factors %q, seed %d", s.Privacy.Epsilon, s.Inference.Factors, s.Simulation.Seed)
 	}
@@ -343,9 +317,7 @@ func TestOverrides(t *testing.T) {
 	if again.Digest != s.Digest || s.Digest == parse(t, good).Digest {
 		t.Error("the digest of an overridden study is not that of its own source")
 	}
-	for _, bad := range []study.Override{
-		{Key: "privacy.epsilom", Value: "1"}, {Key: "study.name.x", Value: "1"}, {Key: ".", Value: "1"}, {Key: "inference.rounds", Value: "many"},
-	} {
+	for _, bad := range set("privacy.epsilom=1", "study.name.x=1", ".=1", "inference.rounds=many") {
 		if _, err := study.Parse("t.toml", []byte(good), bad); err == nil {
 			t.Errorf("override %+v is accepted", bad)
 		}
