@@ -35,9 +35,7 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// The test checks that the daemons compute the same scores of held-out records as the simulator if
-// they draw the same noise, also with secure sums. The interval for the number of held-out records
-// must be close to 120, which is 40 % of all records.
+// The interval for the number of held-out records must be close to 120, which is 40 % of all records.
 func TestHeldOutScoresOfDaemons(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,

@@ -14,9 +14,7 @@ import (
 )
 
 // An earlier version of the program computed the cost of a study with three clients for an outsider,
-// because the policy trusted the coordinator. The test makes such a charge and approves the study
-// again. The approval must add one entry with the missing cost: for another participant, μ² is 3/2
-// times as large. If the budget does not cover this entry, the approval must fail.
+// because the policy trusted the coordinator. For another participant, μ² is 3/2 times as large.
 func TestEarlierChargesAreCorrected(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", "min_clients = 3"))
 	whole, err := session.Whole(h.study, []pvi.ClientID{"east", "north", "south"})

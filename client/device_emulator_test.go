@@ -7,7 +7,6 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// emulated is a device whose kernels run on the CPU.
 type emulated struct{ emulator.Device }
 
 func (*emulated) Close() error { return nil }

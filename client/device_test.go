@@ -2,10 +2,8 @@ package client_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +15,6 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// gone is a device on which every call fails, as if the device had been removed.
 type gone struct{}
 
 var errGone = errors.New("it fell off the bus")
@@ -54,37 +51,20 @@ const (
 	someOfThem = "rounds = 2\nsteps = 3\nsampling_rate = 0.3"
 )
 
-// The test runs a study with devices, in the simulator and with daemons. Both results must be equal
-// bit for bit, even if the devices fail and the CPU continues.
 func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	for name, d := range devicesOfTests() {
 		st, records, _, natural := simulatedOn(t, federatedStudy(logistic, everyone, ofRecords, ""), []device.Device{d})
 		n := newRealNetwork(t, st, records)
 		s := newSource(false, d)
 		n.device = s
-		for m, e := range n.play() {
-			if e == nil {
-				t.Fatal(name)
-			}
-			var result struct {
-				Natural []float64 `json:"natural"`
-			}
-			check(t, json.Unmarshal(e.Result, &result))
-			for i, x := range natural {
-				if math.Float64bits(x) != math.Float64bits(result.Natural[i]) {
-					t.Errorf("%s: λ[%d] of %s is %v, in the simulator %v", name, i, n.clients[m], result.Natural[i], x)
-				}
-			}
-		}
+		n.finds(natural)
 		if len(s.taken) != len(n.clients) {
 			t.Errorf("%s: %d clients took a device", name, len(s.taken))
 		}
 	}
 }
 
-// The test runs a study with failing devices twice, the second time with one more record. The
-// clients' logs must give the same reasons both times, so that nobody can learn the number of
-// records from a log.
+// A log that depended on the number of records would reveal it.
 func TestLogsOfFailedDevices(t *testing.T) {
 	var reasons [2][]string
 	for world, added := range []string{"", "0.5,a,yes\n"} {
@@ -139,9 +119,8 @@ func (l *listener) Write(memory uint64, words []uint64) error {
 	return nil
 }
 
-// The test checks that the client draws the batches exactly and passes them to the device as
-// lists of records. The device then needs no source of randomness, so its use adds no assumption
-// to the privacy guarantee.
+// The client draws the batches itself, so the use of a device adds no assumption to the privacy
+// guarantee.
 func TestBatchesForADeviceAreListed(t *testing.T) {
 	const listed = 2 // kind of a batch that is an explicit list of records
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))
@@ -162,8 +141,6 @@ func TestBatchesForADeviceAreListed(t *testing.T) {
 	}
 }
 
-// The test requires a device for a study that no device can compute. The run must return an
-// error and must not compute on the CPU.
 func TestDemandedDevice(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(logistic, everyone+"\ndraws = 2", ofRecords, ""))
 	n := newRealNetwork(t, st, records)

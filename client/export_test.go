@@ -14,8 +14,7 @@ import (
 // returns.
 func (c *Client) SeedNoise(noise func(ask int) *dpmech.Stream) { c.noise = noise }
 
-// Halted returns an error if this copy of the state must not be used any more, and nil
-// otherwise.
+// Halted returns an error if this copy of the state must not be used any more.
 func (c *Client) Halted() error { return c.halted() }
 
 // Forget removes a part of a study's state.
@@ -25,8 +24,7 @@ func (c *Client) Forget(of ledger.Hash, part string) error {
 
 // Missed returns the reasons why charged answers were not accepted, keyed by plan number.
 func (c *Client) Missed(of ledger.Hash) (map[uint64]string, error) {
-	var at position
-	err := c.get(of, positionPart, &at)
+	at, _, err := c.position(of)
 	return at.Missed, err
 }
 

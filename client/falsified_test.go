@@ -70,7 +70,6 @@ func (l *falsifier) Pieces(ctx context.Context, peer channel.Party, of transport
 	return changedPieces{p}, nil
 }
 
-// changedPieces is a release whose first element is larger by falseStep.
 type changedPieces struct{ transport.Pieces }
 
 func (p changedPieces) Read(b []byte, from int64) error {
@@ -124,7 +123,6 @@ func (l *falsifier) Entry(ctx context.Context, peer channel.Party, number uint64
 	return l.said[number-1], nil
 }
 
-// tell returns the entry that the falsifier publishes in place of the true entry item.
 func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	chain, e, err := l.chain.Follow(item.Envelope, item.Body)
 	if err != nil {
@@ -163,7 +161,6 @@ func (l *falsifier) tell(item transport.Item) (transport.Item, error) {
 	return item, err
 }
 
-// note records the hashes of the releases that clients fetch to check an outcome.
 func (l *falsifier) note(e transcript.Entry, entry session.Entry, a transcript.Answered) error {
 	counted, err := l.server.Counted(entry)
 	if err != nil {
@@ -183,10 +180,7 @@ func (l *falsifier) note(e transcript.Entry, entry session.Entry, a transcript.A
 }
 
 func (l *falsifier) begin(chain transcript.Chain) (err error) {
-	var names []pvi.ClientID
-	for _, name := range l.n.clients {
-		names = append(names, pvi.ClientID(name))
-	}
+	names := ids(l.n.clients)
 	if l.server, err = session.NewServer(l.n.document, names); err != nil {
 		return err
 	}
@@ -198,8 +192,7 @@ func (l *falsifier) begin(chain transcript.Chain) (err error) {
 	return err
 }
 
-// falsify returns the false outcome of a plan. It follows from the true sum plus one step of the
-// lattice, or, in a study that opens messages, from the true sum plus the constant falseStep.
+// falsify returns the false outcome of a plan, which follows from the false sum.
 func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (transport.Item, error) {
 	if l.sums == nil {
 		return l.falsifyMessages(e, body, model)
@@ -208,11 +201,8 @@ func (l *falsifier) falsify(e session.Entry, body []byte, model [32]byte) (trans
 	if !opened {
 		return transport.Item{}, errors.New("the plan has no opening")
 	}
-	sum := session.Sum{Elements: slices.Clone(elements)}
+	sum := session.Sum{Elements: slices.Clone(elements), Participants: ids(names)}
 	sum.Elements[0]++
-	for _, name := range names {
-		sum.Participants = append(sum.Participants, pvi.ClientID(name))
-	}
 	outcome, err := l.server.CollectSum(int(l.plan), sum)
 	if err != nil {
 		return transport.Item{}, err
@@ -240,7 +230,6 @@ func (l *falsifier) falsifyMessages(e session.Entry, body []byte, model [32]byte
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// bundle returns the bundle that this dishonest coordinator writes.
 func (l *falsifier) bundle(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -272,10 +261,6 @@ func (l *falsifier) bundle(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// The coordinator adds one lattice step to a sum that the clients have opened, in the first or in
-// the last round. Every client must stop with exit code 3, and verifying the bundle must report the
-// plan whose sum was changed.
-//
 //abuse:case A21 a sum that is changed by one step: every client stops with exit code 3, and the verification of the bundle names the plan
 func TestFalsifiedSumStopsEverybody(t *testing.T) {
 	const privacy = "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5"
@@ -290,10 +275,6 @@ func TestFalsifiedSumStopsEverybody(t *testing.T) {
 	}
 }
 
-// In a study whose releases everybody may read, the coordinator adds a constant to the sum of a
-// round, or to both the sum and the release of one client. Every client must stop with exit code 3.
-// The verification of the bundle must name the plan, and the client whose release was changed.
-//
 //abuse:case A21 a constant added to a sum of messages, or also to the answer of one client: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 	source := federatedStudy(linear, "rounds = 2\nsolver = \"clipped-analytical\"\nintervals = \"none\"", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", "pace = 0")
@@ -310,10 +291,6 @@ func TestFalsifiedSumOfMessagesStopsEverybody(t *testing.T) {
 	}
 }
 
-// The releases of this study are too long for outcomes, so clients fetch them. The coordinator adds
-// a constant to a sum, or to both a sum and one client's release, or does not deliver this release.
-// Every client must stop with exit code 3.
-//
 //abuse:case A21 a constant added to a sum whose releases clients fetch, or also to a fetched release: every client stops with exit code 3, and the verification of the bundle names the plan and the client
 //abuse:case A21 a release that the coordinator does not deliver: every client stops with exit code 3 and names its client and the plan
 func TestFalsifiedReleasesStopEverybody(t *testing.T) {
@@ -334,9 +311,8 @@ func TestFalsifiedReleasesStopEverybody(t *testing.T) {
 	}
 }
 
-// fetchedStudy returns a study whose releases are too long for its outcomes. It lowers the maximum
-// size of outcomes for this purpose. Until the test ends, the lower maximum applies to the whole
-// process.
+// fetchedStudy returns a study whose releases are too long for its outcomes. Until the test ends, the
+// maximum size of outcomes is lower in the whole process.
 func fetchedStudy(t *testing.T) *study.Study {
 	t.Helper()
 	most := phase.MaxPublished

@@ -107,8 +107,8 @@ type realNetwork struct {
 
 const federationSeed = 7
 
-// simulated runs a study in the simulator and writes each client's records to a file in folder.
-// It returns the study, the outcomes of the rounds and the natural parameters of the posterior.
+// simulated runs a study in the simulator. It returns the study, a folder with each client's records,
+// the outcomes of the rounds and the natural parameters of the posterior.
 func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	return simulatedOn(t, source, nil)
@@ -204,8 +204,8 @@ func (n *realNetwork) open(m int) *client.Client {
 	return c
 }
 
-// join redeems the invitation text for client m. It then approves the study under a policy that
-// trusts the coordinator.
+// join redeems an invitation for client m, and approves the study under a policy that trusts the
+// coordinator.
 func (n *realNetwork) join(m int, text string) {
 	n.t.Helper()
 	c := n.open(m)
@@ -228,7 +228,6 @@ func (n *realNetwork) join(m int, text string) {
 	check(n.t, err)
 }
 
-// run makes client m take part until the study ends.
 func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	c := n.open(m)
 	defer c.Close()
@@ -255,8 +254,7 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	})
 }
 
-// play runs all clients concurrently until the study has ended for each of them. It returns the
-// ending that each client has seen.
+// play runs all clients concurrently until the study has ended, and returns their endings.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
 	endings, errs := n.runAll()
@@ -268,7 +266,26 @@ func (n *realNetwork) play() []*client.Ending {
 	return endings
 }
 
-// runAll runs all clients concurrently until each of them stops.
+// finds plays the study, and checks that every client finds the given natural parameters.
+func (n *realNetwork) finds(natural []float64) {
+	n.t.Helper()
+	endings := n.play()
+	if n.t.Failed() {
+		n.t.FailNow()
+	}
+	for m, e := range endings {
+		var result struct {
+			Natural []float64 `json:"natural"`
+		}
+		check(n.t, json.Unmarshal(e.Result, &result))
+		if diff := cmp.Diff(natural, result.Natural, sameBits); diff != "" {
+			n.t.Errorf("the posterior of %s (-simulator +daemon):\n%s", n.clients[m], diff)
+		}
+	}
+}
+
+var sameBits = cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+
 func (n *realNetwork) runAll() ([]*client.Ending, []error) {
 	endings, errs := make([]*client.Ending, len(n.clients)), make([]error, len(n.clients))
 	var wg sync.WaitGroup
@@ -279,7 +296,6 @@ func (n *realNetwork) runAll() ([]*client.Ending, []error) {
 	return endings, errs
 }
 
-// outcomes returns the outcomes of all rounds in the transcript.
 func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	n.t.Helper()
 	peer := channel.Party{Study: n.study.Hash(), Role: identity.Client, Name: n.clients[0]}
@@ -299,8 +315,6 @@ func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	return all
 }
 
-// The test gives the simulator and the daemons the same noise, and checks that their results
-// have the same bits.
 func TestSimulatorAndDaemonsAgree(t *testing.T) {
 	const (
 		record = "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5"
@@ -328,21 +342,8 @@ func TestSimulatorAndDaemonsAgree(t *testing.T) {
 			t.Parallel()
 			st, records, outcomes, natural := simulated(t, source)
 			n := newRealNetwork(t, st, records)
-			endings := n.play()
-			if t.Failed() {
-				return
-			}
-			same := cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
-			for m, e := range endings {
-				var result struct {
-					Natural []float64 `json:"natural"`
-				}
-				check(t, json.Unmarshal(e.Result, &result))
-				if diff := cmp.Diff(natural, result.Natural, same); diff != "" {
-					t.Errorf("the posterior of %s (-simulator +daemon):\n%s", n.clients[m], diff)
-				}
-			}
-			if diff := cmp.Diff(outcomes, n.outcomes(), same); diff != "" {
+			n.finds(natural)
+			if diff := cmp.Diff(outcomes, n.outcomes(), sameBits); diff != "" {
 				t.Errorf("outcomes (-simulator +daemons):\n%s", diff)
 			}
 		})

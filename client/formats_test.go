@@ -56,9 +56,7 @@ missing = "impute"
 impute = 100
 `
 
-// The test checks that a client decodes the same numbers, bit for bit, from each format. All
-// computations of a client depend only on these numbers. The files were written with pyarrow and
-// sqlite3.
+// The files were written with pyarrow and sqlite3.
 func TestFormatsGiveTheSameRecords(t *testing.T) {
 	st, err := study.Parse("formats.toml", []byte(formatsSource))
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzPolicy parses arbitrary text, and checks that the limits in an accepted policy are valid.
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte("version = 1\n[coordinators]\nallowed = [\"" + "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff" + "\"]\ntrust = true\n[participants]\nminimum = 3\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\nfilter = \"renyi\"\norder = 8.0"))
 	f.Add([]byte("version = 1"))

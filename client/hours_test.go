@@ -27,7 +27,7 @@ func ticking(step time.Duration) func() time.Time {
 	}
 }
 
-// slowly opens the client and calls f. The client's stopwatch measures 20 minutes for every task.
+// slowly is like with. The client's stopwatch measures 20 minutes for every task.
 func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
 	return p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
 		c.Stopwatch(ticking(20 * time.Minute))
@@ -36,8 +36,7 @@ func (p *holder) slowly(f func(c *client.Client, m *client.Member, policy *clien
 }
 
 // In this study a client processes three plans, answers them, and processes their outcomes. The test
-// compares the estimate with the time of these nine tasks. It also checks that a study that takes
-// longer than the policy allows is refused before anything is written or sent.
+// compares the estimate with the time of these nine tasks.
 func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -85,9 +84,7 @@ func TestStudyThatTakesTooLongIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that review, doctor and approval report the same bytes about the computing time
-// for a file of 10 records and for a file of 1,000 records. It does so with a limit below the
-// estimate, and with a limit above it.
+// Review, doctor and approval must write the same bytes for a file of 10 records and one of 1,000.
 func TestHoursDoNotDependOnTheFile(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -141,9 +138,7 @@ func TestPolicyOfHours(t *testing.T) {
 	}
 }
 
-// The test plays whole studies with generated records, as many as federation.max_records allows, and
-// compares the computing time of a client with the estimate. It prints the ratios. Made-up records
-// can need more or fewer iterations than generated records, so the bounds are wide.
+// Made-up records can need more or fewer iterations than generated records, so the bounds are wide.
 func TestHoursAgainstARun(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("set FEDPVI_LONG: it measures time")
@@ -169,7 +164,6 @@ func TestHoursAgainstARun(t *testing.T) {
 	}
 }
 
-// computing returns the computing time of the first client of a study.
 func computing(t *testing.T, st *study.Study, holders []sim.Holder) (took time.Duration) {
 	clients := []pvi.ClientID{holders[0].ID, holders[1].ID}
 	server, err := session.NewServer(st, clients)

@@ -9,7 +9,6 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi"
 	"fedpvi/pvi/phase"
 	"fedpvi/pvi/session"
 	"fedpvi/transport"
@@ -68,8 +67,7 @@ func (h *hub) submitSums(domain identity.Domain, item transport.Item) error {
 	return nil
 }
 
-// tooLate converts an error. If a message came after its step was over, tooLate returns a refusal
-// that says so. It returns any other error unchanged.
+// tooLate converts the error for a message that came after its step was over.
 func tooLate(err error) error {
 	if errors.Is(err, sums.ErrLate) || errors.Is(err, signed.ErrRound) {
 		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "too late"}
@@ -77,7 +75,6 @@ func tooLate(err error) error {
 	return err
 }
 
-// same fails the test if a client sends a message again with different bytes.
 func (h *hub) same(kind string, place int, ask uint64, item transport.Item) {
 	h.t.Helper()
 	key := string(h.sums.federation.Name(place)) + kind + string(rune(ask))
@@ -110,7 +107,6 @@ func (h *hub) deal(key releaseKey, item transport.Item) error {
 	return nil
 }
 
-// cut publishes the cut with all deals that have arrived.
 func (h *hub) cut() {
 	h.t.Helper()
 	body, ok := h.sums.NextCut()
@@ -135,12 +131,9 @@ func (h *hub) openSum(body []byte) {
 	if !ok {
 		h.t.Fatal("no sum after an opening")
 	}
-	sum := session.Sum{Elements: slices.Clone(elements)}
+	sum := session.Sum{Elements: slices.Clone(elements), Participants: ids(names)}
 	if h.falsify != nil {
 		h.falsify(sum.Elements)
-	}
-	for _, name := range names {
-		sum.Participants = append(sum.Participants, pvi.ClientID(name))
 	}
 	outcome, err := h.server.CollectSum(int(h.sums.Ask()), sum)
 	check(h.t, err)

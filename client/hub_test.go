@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -37,8 +38,6 @@ func check(t testing.TB, err error) {
 	}
 }
 
-type rosterEntry = roster.Entry
-
 // otherPin returns a copy of the coordinator's roster entry with a different TLS key.
 func otherPin(t testing.TB, h *hub) roster.Entry {
 	t.Helper()
@@ -52,14 +51,7 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 // stranger returns a roster entry for a client with the given name and new keys.
 func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	t.Helper()
-	i, err := identity.Generate()
-	check(t, err)
-	key, err := channel.GenerateKey()
-	check(t, err)
-	sealing, err := seal.Generate()
-	check(t, err)
-	e, err := roster.NewEntry(i, h.hash(), name, identity.Client, key.Pin(), sealing.Recipient())
-	check(t, err)
+	_, _, _, e := newEntry(t, h, name, identity.Client)
 	return e
 }
 
@@ -232,7 +224,6 @@ func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []b
 	h.append(envelope, body)
 }
 
-// sayEntry adds a plan or an outcome to the transcript.
 func (h *hub) sayEntry(e session.Entry) {
 	h.t.Helper()
 	model := h.server.Model()
@@ -248,8 +239,7 @@ func (h *hub) sayEntry(e session.Entry) {
 	h.say(transcript.Kind(e.Kind), e.Plan, model, e.Body)
 }
 
-// answered returns the body of an outcome as the transcript contains it: the outcome e, followed by
-// the envelopes of the answers that it counts.
+// answered returns the body of an outcome with the envelopes of the answers that it counts.
 func (h *hub) answered(e session.Entry) []byte {
 	a := transcript.Answered{Outcome: e.Body}
 	counted, err := h.server.Counted(e)
@@ -288,8 +278,7 @@ func (h *hub) ask() {
 	}
 }
 
-// close ends the plan with the given number without the clients that have not answered. It then
-// publishes the next plan.
+// close ends a plan without the clients that have not answered, and publishes the next plan.
 func (h *hub) close(ask int) {
 	h.t.Helper()
 	outcome, err := h.server.Close(ask)
@@ -298,7 +287,6 @@ func (h *hub) close(ask int) {
 	h.ask()
 }
 
-// submit receives an answer from a client.
 func (h *hub) submit(name identity.Name, item transport.Item) error {
 	claims, err := signed.Claims(item.Envelope)
 	check(h.t, err)
@@ -343,13 +331,7 @@ func (h *hub) submit(name identity.Name, item transport.Item) error {
 }
 
 func compareReceipts(a, b transcript.Receipt) int {
-	if a.Ask != b.Ask {
-		return int(a.Ask) - int(b.Ask)
-	}
-	if a.Client < b.Client {
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(a.Ask, b.Ask), cmp.Compare(a.Client, b.Client))
 }
 
 // A line is one client's connection to a hub.
@@ -376,8 +358,8 @@ func (l line) Approve(_ context.Context, envelope []byte) error {
 	return nil
 }
 
-// Entry returns the entry with the given number. It returns errIdle if the entry does not exist
-// yet. It does not wait, because tests run one client after the other.
+// Entry returns errIdle for an entry that does not exist yet, because tests run one client after the
+// other.
 func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	if number > uint64(len(l.items)) {
 		return transport.Item{}, errIdle

@@ -9,16 +9,11 @@ import (
 	"fedpvi/client"
 )
 
-// The test damages each key file of a client that has joined a study: it changes a character, cuts
-// the file short, replaces the kind of the key, or removes the file. Each time the client must
-// stop with the exit code for a damaged state. Once the file is restored, the client must
-// continue.
 func TestDamagedKeyFileHasItsCode(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
-	_, err := p.step()
-	check(t, err)
+	p.mustStep()
 	paths, err := filepath.Glob(filepath.Join(p.dir, "*.key"))
 	check(t, err)
 	ofStudy, err := filepath.Glob(filepath.Join(p.dir, "studies", "*", "*.key"))

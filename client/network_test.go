@@ -11,9 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that a client accepts openings for every roster with which a secure study can
-// begin. The size of an opening follows from the protocol: U_min shares of ⌈d/(D + 1)⌉ words, each
-// with a place and a signature.
+// The size of an opening follows from the protocol: U_min shares of ⌈d/(D + 1)⌉ words, each with a
+// place and a signature.
 func TestOpeningsAreAccepted(t *testing.T) {
 	var columns, terms strings.Builder
 	for i := range 60 {

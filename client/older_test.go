@@ -57,9 +57,8 @@ func unpack(t *testing.T, name string) string {
 	}
 }
 
-// An older version of the program began this study and stopped in the middle of a round. The
-// test continues the study, and checks that no answer is charged twice, that no charge is lost,
-// and that the result verifies. testdata/older/README.md describes how the files were made.
+// An older version of the program began this study and stopped in the middle of a round.
+// testdata/older/README.md describes how the files were made.
 //
 // The older program computed the cost for an outsider, who knows none of the noise. For the other
 // participant, who knows half of the noise, every answer costs twice as much. One entry must
@@ -124,9 +123,7 @@ func TestOlderStudyContinues(t *testing.T) {
 	}
 }
 
-// The client and the coordinator have no protocol version in common. The test checks that the client
-// stops, reports which program to update, keeps its state, and continues after the update. Package
-// transport tests how each end handles other versions.
+// Package transport tests how each end handles other versions.
 //
 //abuse:case A11 the client stops and keeps its state; it continues when one of the programs is updated
 func TestAnotherProtocolIsRefused(t *testing.T) {

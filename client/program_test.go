@@ -51,8 +51,6 @@ nominal_records = 20
 pace = 0.0
 `
 
-// The test plays a study whose model is a program, from the review to the last outcome. The review
-// must show the source of the program, and a policy must be able to refuse the study.
 func TestProgramIsReviewedAndRuns(t *testing.T) {
 	h, all := federation(t, []byte(lineProgram), "north", "south")
 	check(t, all[0].with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
@@ -91,7 +89,6 @@ func TestProgramIsReviewedAndRuns(t *testing.T) {
 	}))
 }
 
-// predictLine predicts the outcomes of records without outcomes, with the result of the study.
 func predictLine(t *testing.T, c *client.Client, m *client.Member) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "new.csv")
@@ -119,7 +116,6 @@ func predictLine(t *testing.T, c *client.Client, m *client.Member) {
 	}
 }
 
-// The test checks that ParsePolicy reads the key programs.
 func TestPolicyOfPrograms(t *testing.T) {
 	for text, want := range map[string]bool{"": false, `programs = "allow"`: false, `programs = "refuse"`: true} {
 		p, err := client.ParsePolicy("policy.toml", []byte("version = 1\n"+text+"\n"))

@@ -17,15 +17,14 @@ import (
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech"
-	"fedpvi/internal/table/origin"
 	"fedpvi/pvi/session"
 	"fedpvi/transport"
 )
 
-// refused checks that err has the given exit code and contains the text says, and that the data
-// set has spent the given amount.
+// refused checks the exit code and the text of an error, and how much the data set has spent.
 func (p *holder) refused(what string, err error, code int, says string, spent float64) {
 	p.t.Helper()
 	if client.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), says) {
@@ -48,9 +47,6 @@ func (p *holder) edit(old, new string) {
 	check(p.t, os.WriteFile(path, bytes.Replace(b, []byte(old), []byte(new), 1), 0o600))
 }
 
-// The test changes the study document or the policy after the approval, and checks that the
-// client sends nothing.
-//
 //abuse:case P09 another digest or policy than was approved: nothing is sent
 func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
@@ -84,9 +80,6 @@ func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	}
 }
 
-// The test lowers the policy's ε below the cost of the study, and checks that the study cannot
-// be approved.
-//
 //abuse:case P19 beyond the cap of the data set nothing is approved
 func TestTheCapIsKept(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
@@ -105,21 +98,14 @@ func TestTheCapIsKept(t *testing.T) {
 	p.refused("a study beyond the lowered cap", p.approve(), client.OverBudget, "records", 0)
 }
 
-// The cost of a study depends on the roster, which is unknown at the approval. The test checks
-// that the client refuses a roster for which the study costs more than the budget.
+// The cost of a study depends on the roster, which is unknown at the approval.
 //
 //abuse:case A05 the cost is computed for the roster that came; beyond the cap nothing is answered
 func TestCapHoldsForTheActualRoster(t *testing.T) {
 	source := planeStudy(clientPrivacy, "", "")
 	h, all := federation(t, source, "north", "south", "west", "east")
 	p := all[0]
-	var fits float64
-	check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
-		review, err := c.Review(m, policy, "")
-		fits = review.Privacy.Quote.EpsilonAfter
-		return err
-	}))
-	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", fits*1.0001))
+	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", p.review().Privacy.Quote.EpsilonAfter*1.0001))
 	check(t, p.approve())
 	h.begin()
 	_, err := p.step()
@@ -129,53 +115,37 @@ func TestCapHoldsForTheActualRoster(t *testing.T) {
 	}
 }
 
-// The test changes the policy during a study. The study must then need a new approval, and the
-// cost of earlier answers must not be counted twice.
+// The cost of earlier answers must not be counted twice.
 func TestApprovingAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
-	var after float64
-	check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
-		review, err := c.Review(m, policy, "")
-		after = review.Privacy.Quote.EpsilonAfter
-		return err
-	}))
-	_, err := p.step()
-	check(t, err)
+	after := p.review().Privacy.Quote.EpsilonAfter
+	p.mustStep()
 	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", after*1.0001))
 	spent := p.account().Spent
-	_, err = p.step()
+	_, err := p.step()
 	p.refused("a changed policy", err, client.Declined, "policy has changed", spent)
 	check(t, p.approve())
-	for _, e := range play(t, all) {
-		if e.Aborted {
-			t.Errorf("the study ended with %+v", e)
-		}
-	}
+	play(t, all)
 }
 
-// The test lowers the policy's ε while a study runs. It checks that the client stops before it
-// draws noise.
-//
 //abuse:case P19 refused before any noise is drawn
 func TestALoweredCapStopsAStudy(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
-	_, err := p.step()
-	check(t, err)
+	p.mustStep()
 	a := p.account()
 	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", a.Epsilon*1.001))
 	check(t, p.approve())
-	_, err = all[1].step()
-	check(t, err)
+	all[1].mustStep()
 	c := p.open()
 	c.SeedNoise(func(int) *dpmech.Stream {
 		t.Error("noise was drawn for an answer that does not fit")
 		return dpmech.NewStream()
 	})
-	_, err = p.run(c)
+	_, err := p.run(c)
 	check(t, c.Close())
 	p.refused("beyond the lowered cap", err, client.OverBudget, "plan 2", a.Spent)
 	if _, ok := h.releases[releaseKey{p.name, 2}]; ok {
@@ -183,9 +153,6 @@ func TestALoweredCapStopsAStudy(t *testing.T) {
 	}
 }
 
-// The test changes the roster. The client must refuse a roster that lacks this client, has another
-// key for this client, or names another coordinator.
-//
 //abuse:case A08 a roster with another key under the client's name is refused
 //abuse:case A09 a roster with another entry of the coordinator is refused
 //abuse:case P10 a roster without this client, or with other keys, is refused
@@ -206,8 +173,6 @@ func TestRosterIsChecked(t *testing.T) {
 	}
 }
 
-// The test checks that a client refuses a roster with fewer clients than its policy requires.
-//
 //abuse:case A05 refused by the policy
 func TestTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
@@ -219,9 +184,6 @@ func TestTooFewParticipants(t *testing.T) {
 	p.refused("two clients of three", err, client.Declined, "2 clients, but the policy requires at least 3", 0)
 }
 
-// The test changes the coordinator's answer to a join. It checks that an answer that does not
-// match the invitation is refused and not saved.
-//
 //abuse:case A09 another key, study or authority than the invitation names: nothing is kept
 //abuse:case P09 a study that differs by a byte is refused
 func TestInvitationIsEnforced(t *testing.T) {
@@ -264,14 +226,12 @@ type guest struct {
 }
 
 func (g guest) Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error) {
-	g.hub.members = map[identity.Name]rosterEntry{}
+	g.hub.members = map[identity.Name]roster.Entry{}
 	a, err := g.hub.Join(ctx, r)
 	g.change(&a)
 	return a, err
 }
 
-// The test checks that an expired invitation is refused.
-//
 //abuse:case P11 refused
 func TestAnExpiredInvitation(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
@@ -284,8 +244,7 @@ func TestAnExpiredInvitation(t *testing.T) {
 	}
 }
 
-// The coordinator signs changed entries. The test checks that the client refuses every entry
-// that does not follow from the earlier entries.
+// The coordinator signs changed entries.
 //
 //abuse:case A02 a plan sent twice ends the client's part; nothing is charged
 //abuse:case A03 a plan about another λ or model is refused; nothing is charged
@@ -329,32 +288,22 @@ func TestALyingCoordinator(t *testing.T) {
 			c.lie(h)
 			h.begin()
 			p := all[0]
-			_, err := p.step() // the client answers plan 1
-			check(t, err)
-			if _, err = all[1].step(); err != nil { // the second client also processes the next entry
+			p.mustStep()                             // the client answers plan 1
+			if _, err := all[1].step(); err != nil { // the second client also processes the next entry
 				all[1].refused(name, err, client.Declined, c.says, all[1].account().Spent)
 			}
 			spent := p.account().Spent
 			for range 3 {
-				_, err = p.step()
+				_, err := p.step()
 				p.refused(name, err, client.Declined, c.says, spent)
 			}
-			answers := 0
-			for key := range h.releases {
-				if key.client == p.name {
-					answers++
-				}
-			}
-			if answers != 1 {
-				t.Errorf("%d answers were sent", answers)
+			if answers := h.answersOf(p.name); len(answers) != 1 {
+				t.Errorf("%d answers were sent", len(answers))
 			}
 		})
 	}
 }
 
-// The coordinator publishes a posterior that does not follow from the outcomes. The client must
-// refuse it.
-//
 //abuse:case A21 the posterior is refused; the client keeps its own
 func TestResultThatDoesNotFollow(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
@@ -369,20 +318,16 @@ func TestResultThatDoesNotFollow(t *testing.T) {
 	}
 }
 
-// The test checks that a client refuses a second version of an entry that it has processed, and
-// a transcript that is shorter than before.
-//
 //abuse:case A02 an entry published before is refused
 //abuse:case A03 a transcript shorter than before is refused
 func TestForkedTranscript(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
-	_, err := p.step()
-	check(t, err)
+	p.mustStep()
 	spent, items := p.account().Spent, h.items
 	h.items = h.items[:1]
-	_, err = p.step()
+	_, err := p.step()
 	p.refused("a shorter transcript", err, client.Declined, "older than the entries that it sent", spent)
 	h.items = items
 	e := h.items[1]
@@ -391,20 +336,16 @@ func TestForkedTranscript(t *testing.T) {
 	p.refused("an entry that was published before", err, client.Declined, "does not follow", spent)
 }
 
-// The test replaces the file of records during a study. The client must refuse the new file, and
-// the error must not contain any value of a record.
-//
 //abuse:case A24 during a study another file is refused
 //abuse:case P20 the error names the line, and no value
 func TestAnotherFileOfRecords(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
-	_, err := p.step()
-	check(t, err)
+	p.mustStep()
 	spent := p.account().Spent
 	check(t, os.WriteFile(p.data, []byte(records(5)), 0o600))
-	_, err = p.step()
+	_, err := p.step()
 	p.refused("other records", err, client.Declined, "the file of records differs", spent)
 	check(t, os.WriteFile(p.data, []byte("x,98765\n0.5,1\n"), 0o600))
 	_, err = p.step()
@@ -414,71 +355,47 @@ func TestAnotherFileOfRecords(t *testing.T) {
 	}
 }
 
-// The test restores a state directory from a backup. The client must detect this and stop using
-// the directory for good.
-//
 //abuse:case A16 the copy stops for good, exit code 5; the newest state continues
 func TestRestoredBackupIsDetected(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
 	backup := filepath.Join(t.TempDir(), "backup")
-	check(t, os.CopyFS(backup, os.DirFS(p.dir)))
-	check(t, os.Chmod(backup, 0o700))
+	copyState(t, p.dir, backup)
 	newest := p.dir
-	_, err := p.step() // the client answers a plan
-	check(t, err)
+	p.mustStep() // the client answers a plan
 	spent := p.account().Spent
 
 	p.dir = backup
-	for name, mode := range map[string]os.FileMode{ledger.File: 0o600, ledger.AnchorFile: 0o600, ledger.IdentityFile: 0o600, ledger.StateKeyFile: 0o600, client.PolicyFile: 0o600} {
-		check(t, os.Chmod(filepath.Join(backup, name), mode))
-	}
-	check(t, filepath.WalkDir(filepath.Join(backup, "studies"), func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			return os.Chmod(path, 0o700)
-		}
-		return errors.Join(err, os.Chmod(path, 0o600))
-	}))
 	for range 2 {
-		_, err = p.step()
+		_, err := p.step()
 		p.refused("a backup", err, client.Damaged, "older than the answers sent", 0)
 	}
 	p.refused("approving for a backup", p.approve(), client.Damaged, "older than the answers sent", 0)
 	delete(h.last, p.name) // the coordinator loses the client's last message
-	_, err = p.step()
+	_, err := p.step()
 	p.refused("a backup that was detected", err, client.Damaged, "older than the answers sent", 0)
 	if len(h.releases) != 1 {
 		t.Errorf("%d answers were sent", len(h.releases))
 	}
 
 	p.dir = newest
-	_, err = p.step()
-	check(t, err)
+	p.mustStep()
 	if got := p.account().Spent; got != spent {
 		t.Errorf("spent %g, before %g", got, spent)
 	}
 }
 
-// The test checks that a study without a privacy promise cannot use records that are not public.
-//
 //abuse:case A11 a study that promises no privacy is refused unless the records are declared public
 func TestStudyWithoutAPromise(t *testing.T) {
 	h := newHub(t, planeStudy(`unit = "none"`, "", ""))
 	p := newHolder(t, h, "north", 0)
 	p.refused("no promise", p.approve(), client.Declined, "no privacy promise", 0)
-	check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
-		r, err := c.Review(m, policy, "")
-		if err == nil && (len(r.Problems) == 0 || r.Text(io.Discard) != nil) {
-			t.Errorf("the review sees no problem: %+v", r)
-		}
-		return err
-	}))
+	if r := p.review(); len(r.Problems) == 0 || r.Text(io.Discard) != nil {
+		t.Errorf("the review sees no problem: %+v", r)
+	}
 }
 
-// An answer arrives after its plan was closed or after the end of the study. The charge must
-// stay, the answer must be excluded, and the client must continue.
-//
 //abuse:case A25 excluded; the charge stays, and the client is told
 func TestALateAnswer(t *testing.T) {
 	for _, why := range []transport.Reason{transport.OutOfPlace, transport.Ended} {
@@ -489,30 +406,10 @@ func TestALateAnswer(t *testing.T) {
 func lateAnswer(t *testing.T, why transport.Reason) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
 	h.begin()
-	_, err := all[0].step()
-	check(t, err)
+	all[0].mustStep()
 	p := all[1]
-	c := p.open()
-	policy, err := client.LoadPolicy(p.dir)
-	check(t, err)
-	m, err := c.Member("")
-	check(t, err)
-	_, err = c.Run(t.Context(), client.Run{
-		Member: m, Policy: policy, Data: origin.Source{From: p.data},
-		Connect: func(context.Context) (client.Link, io.Closer, error) {
-			l := line{h, p.name}
-			return late{l, why}, l, nil
-		},
-	})
-	if !errors.Is(err, errIdle) {
-		check(t, err)
-	}
-	check(t, c.Close())
-	for _, e := range play(t, all) {
-		if e.Aborted {
-			t.Errorf("the study ended with %+v", e)
-		}
-	}
+	check(t, p.stepOver(late{line{h, p.name}, why}))
+	play(t, all)
 	if a := p.account(); !(a.Spent > 0) {
 		t.Errorf("the late answer was not charged: %+v", a)
 	}

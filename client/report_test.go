@@ -22,9 +22,7 @@ func written(t *testing.T, r *page.Report) string {
 	return b.String()
 }
 
-// The test plays studies of two clients with different records, and checks that their reports are
-// equal. Equal reports cannot depend on the records of one client. A report must contain the
-// result, and must name neither the data set nor the file of the client.
+// Equal reports of clients with different records cannot depend on the records of one client.
 func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
@@ -73,9 +71,7 @@ func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 	}
 }
 
-// The test checks that a client's report and the report from the coordinator's bundle differ only
-// in the list of checks. It also checks that a client makes no report if an entry of its
-// transcript is damaged.
+// The two reports differ only in the list of checks.
 func TestReportOfAClientAndOfTheCoordinator(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0", ""))
 	n := newRealNetwork(t, st, records)

@@ -15,8 +15,6 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The test compares a review with the study when it runs: the numbers in the study document, the
-// size of the sent messages, and the final state of the ledger.
 func TestReviewMatchesTheStudy(t *testing.T) {
 	for name, source := range map[string][]byte{
 		"record": planeStudy(recordPrivacy, "", ""),
@@ -30,14 +28,7 @@ func TestReviewMatchesTheStudy(t *testing.T) {
 			}
 			h, all := federation(t, source, names...)
 			p := all[0]
-			review := func() (r *client.Review) {
-				check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) (err error) {
-					r, err = c.Review(m, policy, "")
-					return err
-				}))
-				return r
-			}
-			before := review()
+			before := p.review()
 			costs, err := session.Costs(h.study, ids(names))
 			check(t, err)
 			if len(before.Privacy.Observers) != len(costs) || before.Privacy.Observers[0].Epsilon != costs[0].Epsilon {
@@ -64,7 +55,7 @@ func TestReviewMatchesTheStudy(t *testing.T) {
 			if q := before.Privacy.Quote; math.Abs(a.Spent/q.Cost-1) > 1e-9 || math.Abs(a.Epsilon/q.EpsilonAfter-1) > 1e-9 {
 				t.Errorf("spent %g, ε %g, and the review said %+v", a.Spent, a.Epsilon, q)
 			}
-			if after := review(); after.Privacy.Quote.Cost != a.Studies[0].Spent || len(after.Clients) != len(names) || !after.Approved {
+			if after := p.review(); after.Privacy.Quote.Cost != a.Studies[0].Spent || len(after.Clients) != len(names) || !after.Approved {
 				t.Errorf("afterwards the review says %+v", after)
 			}
 		})
@@ -78,10 +69,6 @@ func ids(names []identity.Name) (all []pvi.ClientID) {
 	return all
 }
 
-// The test checks for which observer a study is charged. If the study opens only sums and the
-// policy does not trust the coordinator to do so, this must be a coordinator that opens every
-// message.
-//
 //abuse:case A22 unless the policy trusts the coordinator the charge counts only the client's own noise
 func TestObserverOfTheCharge(t *testing.T) {
 	for _, c := range []struct{ privacy, federation, trust, view string }{
@@ -95,40 +82,23 @@ func TestObserverOfTheCharge(t *testing.T) {
 		h := newHub(t, planeStudy(c.privacy, "", c.federation))
 		p := newHolder(t, h, "north", 0)
 		p.edit("trust = false", "trust = "+c.trust)
-		check(t, p.with(func(k *client.Client, m *client.Member, policy *client.Policy) error {
-			r, err := k.Review(m, policy, "")
-			if err != nil {
-				return err
+		r := p.review()
+		if r.Terms.View != c.view {
+			t.Errorf("%+v: charged against %s", c, r.Terms.View)
+		}
+		for _, o := range r.Privacy.Observers {
+			// The two values of ε are equal, because the policy and the study have the same
+			// δ and all releases are Gaussian.
+			if o.View.Name == c.view && o.Adjacency == r.Terms.Adjacency && math.Abs(r.Privacy.Quote.EpsilonAfter/o.Epsilon-1) > 1e-6 {
+				t.Errorf("%+v: ε %g, and the study says %g", c, r.Privacy.Quote.EpsilonAfter, o.Epsilon)
 			}
-			if r.Terms.View != c.view {
-				t.Errorf("%+v: charged against %s", c, r.Terms.View)
-			}
-			for _, o := range r.Privacy.Observers {
-				// The two values of ε are equal, because the policy and the study have the same
-				// δ and all releases are Gaussian.
-				if o.View.Name == c.view && o.Adjacency == r.Terms.Adjacency && math.Abs(r.Privacy.Quote.EpsilonAfter/o.Epsilon-1) > 1e-6 {
-					t.Errorf("%+v: ε %g, and the study says %g", c, r.Privacy.Quote.EpsilonAfter, o.Epsilon)
-				}
-			}
-			return nil
-		}))
+		}
 	}
 }
 
 func TestTheTextOfAReview(t *testing.T) {
 	h := newHub(t, planeStudy(clientPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
-	text := func() string {
-		var b strings.Builder
-		check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
-			r, err := c.Review(m, policy, "")
-			if err != nil {
-				return err
-			}
-			return r.Text(&b)
-		}))
-		return strings.Join(strings.Fields(b.String()), " ")
-	}
 	for _, want := range []string{
 		"A plane plane, sha256 " + h.hash().String(),
 		"Coordinator hub at hub.example.org:7443. Fingerprint " + h.identity.Fingerprint().String(),
@@ -136,12 +106,12 @@ func TestTheTextOfAReview(t *testing.T) {
 		"one client's whole data set: replacing its contribution by zero", "ε at δ = 1e-05: 0 before this study",
 		"client approve --yes " + h.hash().String()[:12],
 	} {
-		if got := text(); !strings.Contains(got, want) {
+		if got := p.reviewText(); !strings.Contains(got, want) {
 			t.Fatalf("%q is not in\n%s", want, got)
 		}
 	}
 	p.edit("epsilon = 40", "epsilon = 0.5")
-	if got := text(); !strings.Contains(got, "It cannot be approved - the budget of the data set records: the release costs") || strings.Contains(got, "--yes") {
+	if got := p.reviewText(); !strings.Contains(got, "It cannot be approved - the budget of the data set records: the release costs") || strings.Contains(got, "--yes") {
 		t.Errorf("beyond the cap the review is\n%s", got)
 	}
 }
@@ -177,8 +147,6 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// The test checks that ParsePolicy accepts the policy that WritePolicy writes, and that
-// WritePolicy does not overwrite a policy.
 func TestTheFirstPolicy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	promise := accountant.Target{Epsilon: 1, Delta: 1e-5}

@@ -12,10 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks for which observer the privacy cost is computed. With secure aggregation it must
-// be a coalition of t clients if the policy recognises all but at most t of the other clients.
-// Otherwise it must be a coordinator that opens every message. North is the data holder in every
-// case. The expected numbers of clients that are not recognised were counted by hand.
+// North is the data holder in every case. The expected numbers of clients that are not recognised were
+// counted by hand.
 //
 //abuse:case A05 clients that the policy does not recognise count as the coordinator's own
 func TestStrangersAndTheCharge(t *testing.T) {

@@ -16,9 +16,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The coordinator signs a second outcome of plan 2 and sends it to one client. When this client
-// verifies the bundle, and when the exports of two clients are compared, the error must name the
-// entry and the plan. Clients that have seen the same history must have the same head.
+// The coordinator signs a second outcome of plan 2 and sends it to one client.
 //
 //abuse:case A07 two clients were shown two histories: the verification of the bundle, and the comparison of their exports, name the round
 func TestForksAreFound(t *testing.T) {
@@ -97,8 +95,7 @@ func TestForksAreFound(t *testing.T) {
 
 func second(_ int, err error) error { return err }
 
-// forge signs, with the coordinator's key, an outcome that differs from e but follows the same
-// entry before. It returns the envelope.
+// forge signs, with the coordinator's key, an outcome that follows the same entry as e.
 func forge(t *testing.T, n *realNetwork, before, e transcript.Entry) []byte {
 	t.Helper()
 	key, err := identity.Load(nil, filepath.Join(n.hubDir, "identity.key"))

@@ -5,16 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/client"
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/onestep"
 	"fedpvi/pvi/session"
 )
 
-// The test compares the factor by which noise widens an interval, as a review states it, with
-// the closed form for the nominal number of records. Without a nominal number the review must
-// say that the factor is unknown.
 func TestReviewStatesTheWidening(t *testing.T) {
 	const (
 		nominal = 50
@@ -29,11 +25,7 @@ func TestReviewStatesTheWidening(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, all := federation(t, planeStudy(c.privacy, c.inference, c.federation), "north", "south")
-			var r *client.Review
-			check(t, all[0].with(func(k *client.Client, m *client.Member, policy *client.Policy) (err error) {
-				r, err = k.Review(m, policy, "")
-				return err
-			}))
+			r := all[0].review()
 			var text strings.Builder
 			check(t, r.Text(&text))
 			said := strings.Join(strings.Fields(text.String()), " ")

@@ -9,7 +9,6 @@ import (
 	"fedpvi/client"
 )
 
-// entries returns the number of entries of the ledger.
 func (p *holder) entries() uint64 {
 	c := p.open()
 	defer c.Close()
@@ -18,10 +17,9 @@ func (p *holder) entries() uint64 {
 }
 
 // For each commit of a study, the test restores the state directory to its content after this
-// commit, and continues the study with the copy. The coordinator either shows the last message of
-// this client or hides it. If it hides the message, the signed answers in the outcomes still
-// reveal the missing charge. A copy that lacks a charge must stop for good with exit code 5 and
-// must send nothing. A copy that lacks no charge must finish the study with every answer charged.
+// commit, and continues the study with the copy. If the coordinator hides the last message of this
+// client, the signed answers in the outcomes still reveal the missing charge. A copy that lacks no
+// charge must finish the study with every answer charged.
 //
 //abuse:case A16 the whole directory put back to every earlier commit, also if the coordinator hides the last message: no charge is lost in silence
 func TestWholeDirectoryPutBack(t *testing.T) {
@@ -38,8 +36,7 @@ func TestWholeDirectoryPutBack(t *testing.T) {
 		_, err := p.run(c)
 		check(t, err)
 		check(t, c.Close())
-		_, err = all[1].step()
-		check(t, err)
+		all[1].mustStep()
 	}
 	whole, answers, last := p.entries(), len(h.releases), h.last[p.name]
 	if whole != 4 {
