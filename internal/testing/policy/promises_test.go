@@ -147,7 +147,7 @@ var promising = map[string]map[string]string{
 		"**Best: no backup.**":       "advice",
 		"`make upgrade FROM=COMMIT`": "a test itself, which builds an earlier commit",
 		"See [benchmarks.md]":        "measured there, with the commands",
-		"| What if a key is lost":    "refers to tables that name tests",
+		"| Is a key lost or stolen?": "refers to tables that name tests",
 		"| How are faults reported?": "advice",
 		"With Caddy":                 "tried by hand",
 	},
