@@ -23,11 +23,14 @@ import (
 // checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is the body of an answer, all of whose pieces are in the store.
+// A stored is a body in the store that does not change. It implements [transport.Pieces].
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
 }
+
+func (a stored) Size() uint64                    { return uint64(a.size) }
+func (a stored) Read(b []byte, from int64) error { return a.read(b, from) }
 
 // ReadAt implements io.ReaderAt.
 func (a stored) ReadAt(b []byte, from int64) (int, error) {
@@ -42,11 +45,16 @@ func (a stored) ReadAt(b []byte, from int64) (int, error) {
 func (s *Study) stored(w *written) stored {
 	size := int64(w.release.Body.Size)
 	if w.value != nil && w.value.Long() {
-		return stored{size, func(b []byte, from int64) error { return s.hub.store.ReadFile(s.hash, w.value, b, from) }}
+		return s.file(w.value)
 	}
 	return stored{size, func(b []byte, from int64) error {
 		return s.look(func(kept store.Study) error { return kept.ReadAnswer(w.key, b, from) })
 	}}
+}
+
+// file gives access to a value in a file of the store.
+func (s *Study) file(v *store.Value) stored {
+	return stored{v.Size, func(b []byte, from int64) error { return s.hub.store.ReadFile(s.hash, v, b, from) }}
 }
 
 // body computes the size and hash of the stored body. The client has signed both numbers.
@@ -87,7 +95,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	})
 	switch {
 	case errors.Is(err, errDestroyed):
-		return nil, nil, refuse(transport.Ended, "%v", err)
+		return nil, nil, errDestroyed
 	case errors.Is(err, seal.ErrForm), errors.Is(err, seal.ErrOpen), errors.Is(err, seal.ErrContext):
 		return nil, malformed("the release", err), nil
 	}

@@ -34,15 +34,12 @@ func (c *cache) put(number uint64, i transport.Item) {
 	if c.first == 0 {
 		c.first = number
 	}
-	for ; c.first+1 < number && (c.bytes-c.newest(number) > cacheBytes || number-c.first > cacheEntries); c.first++ {
+	newest := size(i) + size(c.items[number-1])
+	for ; c.first+1 < number && (c.bytes-newest > cacheBytes || number-c.first > cacheEntries); c.first++ {
 		c.bytes -= size(c.items[c.first])
 		delete(c.items, c.first)
 	}
 }
-
-// newest returns the total size in memory, in bytes, of the entry with the given number and the
-// entry before it.
-func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
 // size returns the number of bytes that an entry takes in memory. A long body is on disk and does
 // not count.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -30,10 +31,6 @@ type columns struct {
 // maxColumns is the maximum total size, in bytes, of the deals that are kept in memory while
 // clients fetch their columns.
 const maxColumns = 256 << 20
-
-func newColumns(s *Study, f *sums.Federation, ask uint64, cut []sums.Dealt) *columns {
-	return &columns{study: s, federation: f, ask: ask, cut: slices.Clone(cut)}
-}
 
 // load reads the deals into memory once, unless the store keeps them in files or their total size
 // exceeds maxColumns. Otherwise many small columns would have to be read from the store for each
@@ -96,15 +93,7 @@ func (p *pieces) Size() uint64 { return p.size }
 
 // Read implements [transport.Pieces].
 func (p *pieces) Read(b []byte, from int64) error {
-	i, found := slices.BinarySearchFunc(p.parts, uint64(from), func(x part, at uint64) int {
-		switch {
-		case x.offset < at:
-			return -1
-		case x.offset > at:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(p.parts, uint64(from), func(x part, at uint64) int { return cmp.Compare(x.offset, at) })
 	if !found {
 		i--
 	}

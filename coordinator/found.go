@@ -77,12 +77,12 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := h.load(hash); err != nil {
+	s, err := h.load(hash)
+	if err != nil {
 		return nil, nil, err
 	}
 	h.options.Log.Info("a study was added", "study", document.Name, "digest", short(hash))
-	s, err := h.Study(fmt.Sprintf("%x", hash))
-	return s, invited, err
+	return s, invited, nil
 }
 
 // create makes a study's keys, and writes the study with its invitations to the store. If an

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"time"
 
 	"fedpvi/crypto/channel"
-	"fedpvi/crypto/identity"
 	"fedpvi/crypto/keyfile"
 	"fedpvi/crypto/secret"
 	"fedpvi/transport"
@@ -56,13 +54,4 @@ func (s *Study) gossips() transport.Gossip {
 		return *g
 	}
 	return transport.Gossip{}
-}
-
-// newView returns an empty view for the study's gossip node, which lists reachable clients in it.
-// The view accepts only the names of clients that joined the study.
-func (s *Study) newView(now func() time.Time) *membership.View {
-	return membership.NewView(func(name identity.Name) bool {
-		_, ok := s.shown.Load().members[name]
-		return ok
-	}, now)
 }

@@ -72,7 +72,7 @@ func (h *Hub) loadAll() error {
 		return err
 	}
 	for _, hash := range all {
-		if err := h.load(hash); err != nil {
+		if _, err := h.load(hash); err != nil {
 			return fmt.Errorf("study %s: %w", short(hash), err)
 		}
 	}
@@ -80,10 +80,10 @@ func (h *Hub) loadAll() error {
 }
 
 // load reads a study from the store, makes it known to the hub, and begins to run it.
-func (h *Hub) load(hash Hash) error {
+func (h *Hub) load(hash Hash) (*Study, error) {
 	s, err := newStudy(h, hash)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h.mu.Lock()
 	h.studies[hash] = s
@@ -94,7 +94,7 @@ func (h *Hub) load(hash Hash) error {
 	if added != nil {
 		added(s)
 	}
-	return nil
+	return s, nil
 }
 
 // OnStudy calls f for each study of the hub, and later for each study that is added.
@@ -134,14 +134,9 @@ func (h *Hub) Fingerprint() identity.Fingerprint {
 func (h *Hub) Studies() []*Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	all := make([]*Study, 0, len(h.studies))
-	for _, s := range h.studies {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *Study) int {
+	return slices.SortedFunc(maps.Values(h.studies), func(a, b *Study) int {
 		return strings.Compare(a.document.Name+short(a.hash), b.document.Name+short(b.hash))
 	})
-	return all
 }
 
 // Serving returns the study with the given TLS server name, or nil if no study has this name.

@@ -33,10 +33,7 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return invited, nil
+	return invited, err
 }
 
 // checkInvitees returns an error if a client with one of the names has joined. It also returns the

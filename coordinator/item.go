@@ -14,7 +14,7 @@ import (
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: s.derived(e)}
 	if body.Long() {
-		i.Stored = &storedBody{s, e.Number, e.Body}
+		i.Stored = s.storedBody(e.Number, e.Body)
 	} else {
 		i.Body = body.Bytes
 	}
@@ -41,7 +41,7 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 			return fmt.Errorf("%w: entry %d of the transcript", store.ErrDamaged, number)
 		}
 		if i.Derived = s.derived(e); s.hub.store.IsLong(size) {
-			i.Stored = &storedBody{s, number, e.Body}
+			i.Stored = s.storedBody(number, e.Body)
 			return nil
 		}
 		_, i.Body, err = kept.Item(number)
@@ -68,16 +68,16 @@ func (s *Study) look(f func(store.Study) error) error {
 	return err
 }
 
-// A storedBody gives access to the body of an entry on disk. The body never changes.
+// A storedBody is the body of an entry on disk. It implements [transport.Stored].
 type storedBody struct {
-	study  *Study
-	number uint64
-	body   transcript.Body
+	stored
+	hash Hash
 }
 
-func (b *storedBody) Size() uint64 { return b.body.Size }
-func (b *storedBody) Hash() Hash   { return b.body.Hash }
+func (b storedBody) Hash() Hash { return b.hash }
 
-func (b *storedBody) Read(into []byte, from int64) error {
-	return b.study.look(func(kept store.Study) error { return kept.ReadBody(b.number, into, from) })
+func (s *Study) storedBody(number uint64, body transcript.Body) storedBody {
+	return storedBody{stored{int64(body.Size), func(b []byte, from int64) error {
+		return s.look(func(kept store.Study) error { return kept.ReadBody(number, b, from) })
+	}}, body.Hash}
 }

@@ -141,10 +141,11 @@ func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch
 
 // knows reports whether a peer is a client that joined this study.
 func (s *Study) knows(peer channel.Party) bool {
-	if peer.Study != s.hash || peer.Role != identity.Client {
-		return false
-	}
-	_, ok := s.shown.Load().members[peer.Name]
+	return peer.Study == s.hash && peer.Role == identity.Client && s.joined(peer.Name)
+}
+
+func (s *Study) joined(name identity.Name) bool {
+	_, ok := s.shown.Load().members[name]
 	return ok
 }
 
@@ -158,10 +159,7 @@ func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing tran
 		}
 		return nil
 	})
-	if err != nil {
-		return transport.Standing{}, err
-	}
-	return standing, nil
+	return standing, err
 }
 
 // Approve accepts a client's consent, or the message with which a client leaves the study.
@@ -182,7 +180,7 @@ func (b *batch) approve(ctx context.Context, name identity.Name, c *client, enve
 	// verified with the client's present keys if they have been replaced since.
 	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
-		if err := b.view(func(st store.Study) (err error) {
+		if err := s.look(func(st store.Study) (err error) {
 			kept, err = st.All(store.Approval)
 			return err
 		}); err != nil {

@@ -100,10 +100,8 @@ func (st *state) revoke(c *client, why string) {
 	if !c.left {
 		c.left, st.gone = true, st.gone+1
 	}
-	c.revoked, c.reason = true, revoked(why)
+	c.revoked, c.reason = true, "its keys were revoked: "+why
 }
-
-func revoked(why string) string { return "its keys were revoked: " + why }
 
 // keepMembers writes the key changes to the store.
 func (b *batch) keepMembers() {

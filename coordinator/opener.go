@@ -2,14 +2,11 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
 )
-
-var errDestroyed = errors.New("the key that opens answers was destroyed, as the study is over")
 
 // An opener decrypts answers, and limits how many decrypted answers are in memory at the same time.
 type opener struct {

@@ -2,13 +2,11 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
-	"fedpvi/transport"
 )
 
 // A prompt is an answer whose body arrived together with its offer. The goroutine of the client's
@@ -42,9 +40,6 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 // of the body that the coordinator now has.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
-	if errors.Is(err, errDestroyed) {
-		return 0, refuse(transport.Ended, "%v", err)
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -65,10 +60,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		have = int64(len(p.whole))
 		return b.take(peer.Name, c, &p.written, opened)
 	})
-	if err != nil {
-		return 0, err
-	}
-	return have, nil
+	return have, err
 }
 
 // checked returns the envelope of the answer p, which was verified before. If the plan of this

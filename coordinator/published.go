@@ -30,27 +30,14 @@ func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &publishedRelease{s, found}, nil
-}
-
-// A publishedRelease is a client's release in a file of the coordinator. The file never changes.
-type publishedRelease struct {
-	study *Study
-	value *store.Value
-}
-
-func (r *publishedRelease) Size() uint64 { return uint64(r.value.Size) }
-
-func (r *publishedRelease) Read(b []byte, from int64) error {
-	return r.study.hub.store.ReadFile(r.study.hash, r.value, b, from)
+	return s.file(found), nil
 }
 
 // writeReleases writes the releases of a plan that clients fetch one by one to a bundle. For other
 // plans it does nothing.
 func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
 	return kept.Published(ask, func(v *store.Value) error {
-		r := &publishedRelease{s, v}
-		n, err := io.Copy(out.Release(v.Size), io.NewSectionReader(stored{v.Size, r.Read}, 0, v.Size))
+		n, err := io.Copy(out.Release(v.Size), io.NewSectionReader(s.file(v), 0, v.Size))
 		if err == nil && n < v.Size {
 			err = fmt.Errorf("%w: a published release is too short", store.ErrDamaged)
 		}

@@ -24,19 +24,25 @@ func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 			return r.Release, true, nil
 		}
 	}
-	err = b.view(func(kept store.Study) error {
+	return b.stored(k)
+}
+
+// stored looks up the message with the key k among the accepted messages in the store. If there is
+// one, hash is the hash of its envelope.
+func (b *batch) stored(k store.ReleaseKey) (hash Hash, found bool, err error) {
+	err = b.study.look(func(kept store.Study) error {
 		if envelope := kept.Release(k); envelope != nil {
-			h, found = transcript.BodyOf(envelope).Hash, true
+			hash, found = transcript.BodyOf(envelope).Hash, true
 		}
 		return nil
 	})
-	return h, found, err
+	return hash, found, err
 }
 
 // allReceipts returns the receipts of all accepted answers, sorted by plan and then by client.
 func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	all := slices.Clone(b.receipts)
-	err := b.view(func(kept store.Study) error {
+	err := b.study.look(func(kept store.Study) error {
 		return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 			h, err := signed.Claims(envelope)
 			all = append(all, transcript.ReceiptOf(identity.Name(k.Client), h, transcript.BodyOf(envelope).Hash))
@@ -46,7 +52,3 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	slices.SortFunc(all, transcript.Receipt.Compare)
 	return all, err
 }
-
-// view runs f on the study in the store. The store does not have the changes of the current batch
-// yet.
-func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

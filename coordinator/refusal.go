@@ -18,6 +18,8 @@ var (
 	errStopped = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator is being stopped: try again when it is back"}
 	// errStore is returned if the disk has failed. The call has then changed nothing.
 	errStore = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator cannot write its state: nothing was changed, try again later"}
+	// errDestroyed is returned for an answer that arrives when the study is over.
+	errDestroyed = &transport.Refusal{Reason: transport.Ended, Text: "the key that opens answers was destroyed, as the study is over"}
 	// errPeer is returned to an unknown caller, and to a caller that is not allowed to call the
 	// method. Callers therefore cannot tell the two cases apart.
 	errPeer = &transport.Refusal{Reason: transport.Denied, Text: "only for the clients of this study"}

@@ -3,7 +3,6 @@ package coordinator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"slices"
 
@@ -51,10 +50,7 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	if err == nil && w != nil {
 		err = s.finish(ctx, peer, w)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return have, nil
+	return have, err
 }
 
 // whole returns the client's answer if all bytes of its body are stored but it was not accepted
@@ -106,10 +102,14 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 	case c.left || !q.missing(name):
 		return 0, refuse(transport.Denied, "plan %d does not include this client", ask)
 	}
-	r, err := b.verify(envelope, c, ask, q.model, checked)
-	if err != nil {
-		return 0, malformed("the release", err)
+	if checked == nil {
+		r, err := st.chain.VerifyRelease(envelope, c.entry.Key, ask, q.model)
+		if err != nil {
+			return 0, malformed("the release", err)
+		}
+		checked = &r
 	}
+	r := *checked
 	if o := q.offers[name]; o != nil {
 		if o.release.Hash != r.Hash {
 			return 0, b.contradiction(key, c, envelope)
@@ -124,13 +124,6 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 	}
 	q.offers[name] = &offer{key: key, envelope: bytes.Clone(envelope), release: r}
 	return 0, nil
-}
-
-func (b *batch) verify(envelope []byte, c *client, ask uint64, model Hash, checked *transcript.Release) (transcript.Release, error) {
-	if checked != nil {
-		return *checked, nil
-	}
-	return b.state.chain.VerifyRelease(envelope, c.entry.Key, ask, model)
 }
 
 // missing reports whether the plan still waits for the client's answer.
@@ -297,11 +290,8 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 // valid, and otherwise drops its body.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
-	if errors.Is(err, errDestroyed) {
-		return refuse(transport.Ended, "%v", err)
-	}
 	if err != nil {
-		return err // the context of the call is done
+		return err // the study is over, or the context of the call is done
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
@@ -368,7 +358,6 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {
 		return err
 	}
-	q := st.open[ask]
 	body, err := p()
 	if err != nil {
 		return b.undo(err)
@@ -386,21 +375,44 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 		}
 		return refuse(transport.Ended, "%s", st.ending())
 	}
-	o := q.offers[name]
-	delete(q.offers, name)
-	q.taken[name] = o.envelope
-	c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
-	c.answers++
-	b.receipts = append(b.receipts, transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
-	value := w.value
-	if w.whole != nil {
-		if value, err = s.hub.store.Prepare(s.hash, bytesOf(w.whole)); err != nil {
-			return b.undo(err)
-		}
+	if err := b.record(name, c, w); err != nil {
+		return b.undo(err)
 	}
 	published, err := b.published(w.key, body)
 	if err != nil {
 		return b.undo(err)
+	}
+	if published != nil {
+		b.write(func(kept store.Study) error { return kept.PutPublished(w.key, published) })
+	}
+	b.then(func() { s.log.Info("an answer was accepted", "client", name, "ask", ask) })
+	if outcome != nil {
+		if err := b.close(outcome); err != nil {
+			return b.undo(err)
+		}
+	}
+	return nil
+}
+
+// record records and stores an accepted message. An answer to a plan also gets a receipt.
+func (b *batch) record(name identity.Name, c *client, w *written) (err error) {
+	value := w.value
+	if w.whole != nil {
+		if value, err = b.study.hub.store.Prepare(b.study.hash, bytesOf(w.whole)); err != nil {
+			return err
+		}
+	}
+	q := b.state.question(w.key.Ask)
+	o := q.offers[name]
+	delete(q.offers, name)
+	if w.key.Step == store.Answering {
+		q.taken[name] = o.envelope
+	}
+	answer := w.key.Step == store.Answering && w.key.Ask > 0
+	if answer {
+		c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
+		c.answers++
+		b.receipts = append(b.receipts, transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
 	}
 	b.write(func(kept store.Study) error {
 		if value != nil {
@@ -408,25 +420,14 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 				return err
 			}
 		}
-		if published != nil {
-			if err := kept.PutPublished(w.key, published); err != nil {
+		if answer {
+			if err := kept.Put(store.Last, string(name), o.envelope); err != nil {
 				return err
 			}
 		}
-		if err := kept.Put(store.Last, string(name), o.envelope); err != nil {
-			return err
-		}
 		return kept.Take(w.key, o.envelope)
 	})
-	b.then(func() {
-		s.events.Took()
-		s.log.Info("an answer was accepted", "client", name, "ask", ask)
-	})
-	if outcome != nil {
-		if err := b.close(outcome); err != nil {
-			return b.undo(err)
-		}
-	}
+	b.then(b.study.events.Took)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
@@ -72,7 +70,7 @@ func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 		x.columns = nil
 		clear(x.complaints)
 	case sums.Confirming:
-		x.columns = newColumns(s, x.federation, e.Ask, x.machine.Cut())
+		x.columns = &columns{study: s, federation: x.federation, ask: e.Ask, cut: slices.Clone(x.machine.Cut())}
 	}
 	return nil
 }
@@ -254,10 +252,8 @@ func (s *Study) readSecure(st *state, kept store.Study) error {
 // readSteps brings the secure sums to the present step of the open plan. It reads the stored
 // entries, beginning with the entry number from, which contains the plan.
 func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
-	before, _ := kept.Envelope(from - 1)
-	chain := st.chain.At(transcript.Position{Number: from - 1, Head: transcript.BodyOf(before).Hash})
+	chain := after(st.chain, kept, from-1)
 	for n := from; n <= kept.Items(); n++ {
-		envelope, size := kept.Envelope(n)
 		var body []byte
 		if n > from { // the body of the plan can be long, and is not needed here
 			var err error
@@ -265,13 +261,9 @@ func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 				return err
 			}
 		}
-		sum := sha256.New()
-		if err := kept.WriteBody(n, sum); err != nil {
-			return err
-		}
-		next, e, err := chain.FollowHashed(envelope, transcript.Body{Size: uint64(size), Hash: Hash(sum.Sum(nil))})
+		next, e, err := followStored(chain, kept, n)
 		if err != nil {
-			return fmt.Errorf("entry %d of the transcript: %w", n, err)
+			return err
 		}
 		if err := st.secure.follow(s, e, body); err != nil {
 			return fmt.Errorf("entry %d of the transcript: %w", n, err)
@@ -349,11 +341,7 @@ func (x *secure) waits(other string) string {
 // waiting returns the names of the clients for which an open plan waits.
 func (b *batch) waiting(ask uint64) []string {
 	if b.state.secure == nil {
-		return names(b.state.server.Waiting(int(ask)))
+		return texts(b.state.server.Waiting(int(ask)))
 	}
-	var all []pvi.ClientID
-	for _, name := range b.awaited() {
-		all = append(all, pvi.ClientID(name))
-	}
-	return names(all)
+	return texts(b.awaited())
 }

@@ -49,10 +49,7 @@ func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.He
 	if err == nil && w != nil {
 		err = s.finishShared(ctx, peer, w)
 	}
-	if err != nil {
-		return 0, err
-	}
-	return have, nil
+	return have, err
 }
 
 // offered checks the envelope of a message whose body is about to arrive. It returns an offer,
@@ -163,13 +160,7 @@ func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 			return transcript.BodyOf(envelope).Hash, found, nil
 		}
 	}
-	err = b.view(func(kept store.Study) error {
-		if envelope := kept.Release(k); envelope != nil {
-			hash, found = transcript.BodyOf(envelope).Hash, true
-		}
-		return nil
-	})
-	return hash, found, err
+	return b.stored(k)
 }
 
 // contradictory handles a second, different message of a client for the same step. If the message
@@ -240,37 +231,10 @@ func (b *batch) accept(name identity.Name, c *client, w *written, body transcrip
 	if err != nil {
 		return b.drop(name, w, malformed("the message", err))
 	}
-	value := w.value
-	if w.whole != nil {
-		if value, err = s.hub.store.Prepare(s.hash, bytesOf(w.whole)); err != nil {
-			return b.undo(err)
-		}
+	if err := b.record(name, c, w); err != nil {
+		return b.undo(err)
 	}
-	delete(q.offers, name)
-	if w.key.Step == store.Answering {
-		q.taken[name] = o.envelope
-	}
-	deal := w.key.Step == store.Answering && w.key.Ask > 0
-	if deal {
-		c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
-		c.answers++
-		b.receipts = append(b.receipts, transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
-	}
-	b.write(func(kept store.Study) error {
-		if value != nil {
-			if err := kept.PutBody(w.key, value); err != nil {
-				return err
-			}
-		}
-		if deal {
-			if err := kept.Put(store.Last, string(name), o.envelope); err != nil {
-				return err
-			}
-		}
-		return kept.Take(w.key, o.envelope)
-	})
 	b.then(func() {
-		s.events.Took()
 		s.log.Info("a message was accepted", "client", name, "ask", w.key.Ask, "kind", w.release.Header.Domain)
 	})
 	return nil

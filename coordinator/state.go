@@ -231,16 +231,9 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := s.readVersions(st, kept); err != nil || st.chain.Position().Number == items {
 		return err
 	}
-	last, size := kept.Envelope(items)
-	before, _ := kept.Envelope(items - 1)
-	sum := sha256.New()
-	if err := kept.WriteBody(items, sum); err != nil {
-		return err
-	}
-	at := transcript.Position{Number: items - 1, Head: transcript.BodyOf(before).Hash}
-	chain, e, err := st.chain.At(at).FollowHashed(last, transcript.Body{Size: uint64(size), Hash: Hash(sum.Sum(nil))})
+	chain, e, err := followStored(after(st.chain, kept, items-1), kept, items)
 	if err != nil {
-		return fmt.Errorf("entry %d of the transcript: %w", items, err)
+		return err
 	}
 	st.chain = chain
 	if e.Kind == transcript.Abort {
@@ -253,6 +246,26 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 		return err
 	}
 	return nil
+}
+
+// after returns the chain after entry n of the stored transcript. It has the roster of chain.
+func after(chain transcript.Chain, kept store.Study, n uint64) transcript.Chain {
+	envelope, _ := kept.Envelope(n)
+	return chain.At(transcript.Position{Number: n, Head: transcript.BodyOf(envelope).Hash})
+}
+
+// followStored follows entry n of the stored transcript. It does not keep the body in memory.
+func followStored(chain transcript.Chain, kept store.Study, n uint64) (transcript.Chain, transcript.Entry, error) {
+	envelope, size := kept.Envelope(n)
+	sum := sha256.New()
+	if err := kept.WriteBody(n, sum); err != nil {
+		return chain, transcript.Entry{}, err
+	}
+	chain, e, err := chain.FollowHashed(envelope, transcript.Body{Size: uint64(size), Hash: Hash(sum.Sum(nil))})
+	if err != nil {
+		err = fmt.Errorf("entry %d of the transcript: %w", n, err)
+	}
+	return chain, e, err
 }
 
 // readVersions reads the first entry of the transcript, and the entries that changed the roster.
@@ -269,8 +282,7 @@ func (s *Study) readVersions(st *state, kept store.Study) error {
 			}
 			st.chain = transcript.Begin(s.hash, members.Coordinator().Key)
 		} else {
-			before, _ := kept.Envelope(n - 1)
-			st.chain = st.chain.At(transcript.Position{Number: n - 1, Head: transcript.BodyOf(before).Hash})
+			st.chain = after(st.chain, kept, n-1)
 		}
 		previous := st.chain.Members()
 		if st.chain, _, err = st.chain.Follow(envelope, body); err != nil {

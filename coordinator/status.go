@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"fedpvi/crypto/identity"
-	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 )
 
@@ -159,19 +158,11 @@ func (b *batch) waits(out *Status) {
 // unready returns the names of the clients for which the next plan waits. If the secure sums need
 // more keys, these are the clients that have not sent their keys. Otherwise they are the clients
 // that are not connected.
-func (b *batch) unready() (all []string) {
+func (b *batch) unready() []string {
 	if x := b.state.secure; x != nil && !x.keyed() {
-		for _, name := range b.awaited() {
-			all = append(all, string(name))
-		}
-		return all
+		return texts(b.awaited())
 	}
-	for _, name := range b.state.staying() {
-		if !b.study.presence.present(name) {
-			all = append(all, string(name))
-		}
-	}
-	return all
+	return texts(slices.DeleteFunc(b.state.staying(), b.study.presence.present))
 }
 
 // These are the states of a client, as operators read them.
@@ -249,10 +240,10 @@ func (st *state) stateOf(name identity.Name) string {
 	return stateJoined
 }
 
-func names(ids []pvi.ClientID) []string {
-	out := make([]string, len(ids))
-	for i, id := range ids {
-		out[i] = string(id)
+func texts[S ~string](names []S) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = string(name)
 	}
 	return out
 }

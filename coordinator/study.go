@@ -71,10 +71,10 @@ const (
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
-		presence: newPresence(h.options.Now, h.options.presence()),
+		presence: newPresence(h.options.Now, h.options.RoundDeadline/presenceShare),
 		commands: make(chan *command, maxBatch), stopped: make(chan struct{}),
 	}
-	s.view = s.newView(h.options.Now)
+	s.view = membership.NewView(s.joined, h.options.Now)
 	err := h.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(hash)
 		if err != nil {

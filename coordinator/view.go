@@ -73,15 +73,12 @@ func (st *state) listed() map[identity.Name]member {
 
 // ending returns, in words for the operator, the reason why no more entries follow.
 func (st *state) ending() string {
-	if st.aborted != nil {
-		return "the study was aborted by " + string(st.aborted.By) + reason(*st.aborted)
+	a := st.aborted
+	switch {
+	case a == nil:
+		return "the study is over: its posterior is in the last entry"
+	case a.Reason == "":
+		return "the study was aborted by " + string(a.By)
 	}
-	return "the study is over: its posterior is in the last entry"
-}
-
-func reason(a transcript.Abortion) string {
-	if a.Reason == "" {
-		return ""
-	}
-	return ": " + a.Reason
+	return "the study was aborted by " + string(a.By) + ": " + a.Reason
 }

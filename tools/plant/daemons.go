@@ -66,7 +66,7 @@ func (s *Store) Refund() {
 		before("dpmech/stream.go", "same-noise", "\tstream.Rekey(s, key)\n", "\t\tclear(key[:])"),
 	}},
 	{"forgets-answers", "the coordinator drops an acknowledged answer", []edit{
-		before("coordinator/release.go", "forgets-answers", "\t\tif err := kept.Put(store.Last, string(name), o.envelope); err != nil {\n", "\t\t\treturn kept.Put(store.Last, string(name), o.envelope)"),
+		before("coordinator/release.go", "forgets-answers", "\t\t\tif err := kept.Put(store.Last, string(name), o.envelope); err != nil {\n", "\t\t\t\treturn kept.Put(store.Last, string(name), o.envelope)"),
 	}},
 	{"half-a-state", "a client stores its position but not its results", []edit{
 		before("client/participant.go", "half-a-state", "\tparts := map[string][]byte{positionPart: at}\n", "\t\tif a.site != nil && settled > 0 {\n\t\t\treturn ledger.Change{Study: a.member.Hash, Parts: map[string][]byte{positionPart: at}, Settled: settled}, nil\n\t\t}"),
