@@ -110,8 +110,7 @@ func TestLongValues(t *testing.T) {
 // The test checks that the file of a value is removed after the transaction that deletes the
 // value, unless another value has the same bytes.
 func TestFilesAreRemoved(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Long: 10})
-	create(t, s)
+	s := created(t, Options{Long: 10})
 	put := func(ask uint64, text string) {
 		v, err := s.Prepare(hash, write([]byte(text)))
 		check(t, err)
@@ -190,14 +189,10 @@ func TestDamagedFiles(t *testing.T) {
 // The test checks that a value that cannot be written leaves no file.
 func TestValueThatCannotBeWritten(t *testing.T) {
 	broken := &brokenFiles{}
-	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Long: 10, Layer: durable.Layer{Files: broken}})
-	create(t, s)
+	s := created(t, Options{Long: 10, Layer: durable.Layer{Files: broken}})
 	for broken.fails = 1; ; broken.fails++ {
 		broken.steps = 0
-		_, err := s.Prepare(hash, func(w io.Writer) error {
-			_, err := w.Write([]byte("a long body"))
-			return err
-		})
+		_, err := s.Prepare(hash, write([]byte("a long body")))
 		if err == nil {
 			break
 		}
@@ -223,33 +218,28 @@ type brokenFiles struct {
 	steps, fails int
 }
 
-func (b *brokenFiles) step() error {
+// step runs the next operation, or makes it fail.
+func (b *brokenFiles) step(operation func() error) error {
 	if b.steps++; b.steps == b.fails {
 		return errDisk
 	}
-	return nil
+	return operation()
 }
 
-func (b *brokenFiles) Create(path string) (durable.NewFile, error) {
-	if err := b.step(); err != nil {
-		return nil, err
-	}
-	f, err := b.System.Create(path)
+func (b *brokenFiles) Create(path string) (f durable.NewFile, err error) {
+	err = b.step(func() (err error) {
+		f, err = b.System.Create(path)
+		return err
+	})
 	return &brokenFile{f, b}, err
 }
 
 func (b *brokenFiles) Rename(from, to string) error {
-	if err := b.step(); err != nil {
-		return err
-	}
-	return b.System.Rename(from, to)
+	return b.step(func() error { return b.System.Rename(from, to) })
 }
 
 func (b *brokenFiles) SyncDir(dir string) error {
-	if err := b.step(); err != nil {
-		return err
-	}
-	return b.System.SyncDir(dir)
+	return b.step(func() error { return b.System.SyncDir(dir) })
 }
 
 type brokenFile struct {
@@ -257,25 +247,20 @@ type brokenFile struct {
 	b *brokenFiles
 }
 
-func (f *brokenFile) Write(b []byte) (int, error) {
-	if err := f.b.step(); err != nil {
-		return 0, err
-	}
-	return f.NewFile.Write(b)
+func (f *brokenFile) Write(b []byte) (n int, err error) {
+	err = f.b.step(func() (err error) {
+		n, err = f.NewFile.Write(b)
+		return err
+	})
+	return n, err
 }
 
-func (f *brokenFile) Sync() error {
-	if err := f.b.step(); err != nil {
-		return err
-	}
-	return f.NewFile.Sync()
-}
+func (f *brokenFile) Sync() error { return f.b.step(f.NewFile.Sync) }
 
 // The test checks that the first transaction that stores a long value raises the format version,
 // so that earlier programs refuse the store.
 func TestLongValuesRaiseFormat(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
-	create(t, s)
+	s := created(t, Options{})
 	for i, c := range []struct {
 		size int
 		want string
@@ -296,8 +281,7 @@ func TestLongValuesRaiseFormat(t *testing.T) {
 // that version.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
-		s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
-		create(t, s)
+		s := created(t, Options{})
 		old := bytes.Repeat([]byte("0123456789"), longValue/3)
 		in(t, s, func(st Study) error {
 			check(t, st.atLeast(format))

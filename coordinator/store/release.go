@@ -69,7 +69,7 @@ func (s Study) PutPiece(k ReleaseKey, offset int64, piece []byte) error {
 	bucket := s.part(pieces)
 	for len(piece) > 0 {
 		n := min(len(piece), pieceValue)
-		if err := bucket.Put(append(k.bytes(), number(uint64(offset))...), piece[:n:n]); err != nil {
+		if err := bucket.Put(partKey(k.bytes(), offset), piece[:n:n]); err != nil {
 			return err
 		}
 		offset, piece = offset+int64(n), piece[n:]
@@ -92,10 +92,9 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	if s.file(pieces, prefix) != nil {
 		return s.read(pieces, prefix, b, from)
 	}
-	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
-	at, piece := c.Seek(key(from))
-	if !bytes.Equal(at, key(from)) { // no piece begins at from, so from lies inside the piece before the one that was found
+	at, piece := c.Seek(partKey(prefix, from))
+	if !bytes.Equal(at, partKey(prefix, from)) { // no piece begins at from, so from lies inside the piece before the one that was found
 		if at == nil {
 			at, piece = c.Last()
 		} else {

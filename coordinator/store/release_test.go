@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 )
 
 // The test reads a body from any offset, for several divisions into pieces. Reading bytes that
 // have not arrived must return an error.
 func TestReadAnswer(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
-	create(t, s)
+	s := created(t, Options{})
 	random := rand.New(rand.NewPCG(1, 2))
 	a, b, c := ReleaseKey{Ask: 1, Client: "a"}, ReleaseKey{Ask: 1, Client: "b"}, ReleaseKey{Ask: 1, Client: "c"}
 	for range 50 {

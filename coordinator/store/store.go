@@ -108,7 +108,7 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	err = s.prepare()
 	if err == nil {
-		err = syncDirectory(dir)
+		err = durable.System{}.SyncDir(dir) // bbolt does not sync the directory of a new file
 	}
 	if err == nil {
 		err = s.sweep()
@@ -153,10 +153,6 @@ func checkFile(path string) error {
 	}
 	return private.CheckFile(path, info)
 }
-
-// syncDirectory makes the name of a new file durable. The library bbolt does not sync the
-// directory.
-func syncDirectory(dir string) error { return durable.System{}.SyncDir(dir) }
 
 func (s *Store) prepare() error {
 	return s.Update(func(tx *Tx) error {

@@ -36,6 +36,14 @@ func create(t testing.TB, s *Store) {
 	}))
 }
 
+// created opens a store with one study in a new directory.
+func created(t *testing.T, o Options) *Store {
+	t.Helper()
+	s := open(t, filepath.Join(t.TempDir(), "state"), o)
+	create(t, s)
+	return s
+}
+
 // in runs f on the test's study in a transaction. The test fails if the transaction fails.
 func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
@@ -187,8 +195,7 @@ func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 // The test checks that pieces form a body. When a plan is closed, the store must delete the pieces
 // and keep the envelopes of accepted answers.
 func TestReleases(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
-	create(t, s)
+	s := created(t, Options{})
 	a, b, next := ReleaseKey{Ask: 1, Client: "a"}, ReleaseKey{Ask: 1, Client: "a-b"}, ReleaseKey{Ask: 2, Client: "a"}
 	in(t, s, func(st Study) error {
 		for _, k := range []ReleaseKey{a, b, next} {
@@ -247,8 +254,7 @@ func TestReleases(t *testing.T) {
 }
 
 func TestTranscripts(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
-	create(t, s)
+	s := created(t, Options{})
 	in(t, s, func(st Study) error {
 		if st.Items() != 0 || st.PlanOf(1) != 0 || len(stateOf(t, st)) > 0 {
 			t.Error("a new study has entries")
@@ -310,8 +316,7 @@ func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 // these messages. When the plan is closed, only the envelopes of answers must stay. An earlier
 // version of the program must refuse the state.
 func TestMessagesOfSteps(t *testing.T) {
-	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
-	create(t, s)
+	s := created(t, Options{})
 	all := func(st Study, ask uint64, step Step) (text string) {
 		check(t, st.Messages(ask, step, func(k ReleaseKey, envelope []byte) error {
 			text += fmt.Sprintf("%d %s %d %s, ", k.Ask, k.Client, k.Step, envelope)
