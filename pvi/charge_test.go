@@ -80,7 +80,7 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 		}
 		state, err := s.MarshalBinary()
 		check(t, err)
-		if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
+		if err := h.newSite(0).Restore(state); err != nil {
 			t.Errorf("%s: %v", c.privacy, err)
 		}
 		err = s.Propose(r, &plan, seeded.Stream(2, "failing"))

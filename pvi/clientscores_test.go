@@ -1,7 +1,6 @@
 package pvi
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -26,50 +25,54 @@ func scoringHouse(t testing.TB, clients int, privacy, inference, federation stri
 	return newHouse(t, planeStudy(t, privacy, scoringInference+"\n"+inference, "nominal_records = 15\n"+federation), clients, 1)
 }
 
-// The test checks that the server and all sites have the same λ, even if answers are missing,
-// rounds are void, and machines are killed and restored at any time. Every answer must be charged.
 func TestScoresMachines(t *testing.T) {
 	for name, privacy := range map[string]string{"clients": scoringPrivacy, "records": recordPrivacy} {
-		t.Run(name, func(t *testing.T) { scoresMachines(t, privacy) })
+		t.Run(name, func(t *testing.T) {
+			machinesAgree(t, func() *house {
+				return scoringHouse(t, 4, privacy, "", "opens = \"sums\"\nmin_clients = 2\ncolluders = 1")
+			})
+		})
 	}
 }
 
-func scoresMachines(t *testing.T, privacy string) {
+// machinesAgree runs studies of four clients, of which two must answer. The server and all sites have
+// the same λ, even if answers are missing, rounds are void, and machines are killed and restored at
+// any time. Every answer is charged.
+func machinesAgree(t *testing.T, newHouse func() *house) {
 	const clients = 4
 	rapid.Check(t, func(rt *rapid.T) {
-		h := scoringHouse(t, clients, privacy, "", "opens = \"sums\"\nmin_clients = 2\ncolluders = 1")
+		h := newHouse()
 		twin := NewServer(h.protocol) // a server that is never restored, for comparison
+		restart := func(m int) {
+			if rapid.Bool().Draw(rt, "restart") {
+				h.restart(m)
+			}
+		}
 		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
 			twin.Next()
 			missing := rapid.IntRange(0, clients).Draw(rt, "missing")
 			var outcome *Outcome
 			for m := range clients {
 				release := h.propose(m, &plan)
-				if rapid.Bool().Draw(rt, "restart") {
-					h.restart(m)
-				}
+				restart(m)
 				if m < missing {
 					continue
 				}
 				var err error
 				outcome, err = h.server.Collect(release)
 				check(rt, err)
-				if _, err := twin.Collect(release); err != nil {
-					rt.Fatal(err)
-				}
-			}
-			if rapid.Bool().Draw(rt, "restart of the server") {
-				h.restart(-1)
+				_, err = twin.Collect(release)
+				check(rt, err)
+				restart(-1)
 			}
 			if outcome == nil {
 				var err error
 				outcome, err = h.server.Close(plan.Number)
 				check(rt, err)
-				if _, err := twin.Close(plan.Number); err != nil {
-					rt.Fatal(err)
-				}
+				_, err = twin.Close(plan.Number)
+				check(rt, err)
 			}
-			if want := clients-missing >= 2; want != (outcome.Verdict == Accepted) {
+			if opened := clients-missing >= 2; opened != (outcome.Verdict == Accepted) || opened != (outcome.Sum != nil) {
 				rt.Fatalf("%d answers: %s", clients-missing, outcome.Verdict)
 			}
 			h.settle(outcome)
@@ -80,7 +83,9 @@ func scoresMachines(t *testing.T, privacy string) {
 				if s.Releases() != plan.Number {
 					rt.Fatalf("%d answers of client %d, %d charged", plan.Number, m, s.Releases())
 				}
+				restart(m)
 			}
+			restart(-1)
 		}
 	})
 }
@@ -156,8 +161,7 @@ func TestClientScoresNearPooled(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
 	h := newHouse(t, st, 40, 1)
 	for m := range h.sites {
-		h.shards[m] = shard.Design(st, planeRecords(uint64(m), 0, 30))
-		h.sites[m] = h.newSite(clientID(m), m)
+		h.give(m, planeRecords(uint64(m), 0, 30))
 	}
 	h.run()
 	kl, err := h.protocol.family.KL(h.server.Posterior(), h.pooled())
@@ -173,8 +177,7 @@ func TestClientScoresThatAreNotFinite(t *testing.T) {
 	h := newHouse(t, st, 3, 1)
 	records := new(shard.Records)
 	records.Append([]float64{.5, math.Inf(1)})
-	h.shards[0] = shard.Design(st, records)
-	h.sites[0] = h.newSite(clientID(0), 0)
+	h.give(0, records)
 	plan, _ := h.server.Next()
 	got := h.propose(0, &plan).Change
 	noise := make([]int64, len(got))
@@ -191,17 +194,9 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 	h := scoringHouse(t, 2, scoringPrivacy, "", "")
 	for range 2 {
 		plan, _ := h.server.Next()
-		var o *Outcome
-		for m := range h.sites {
-			var err error
-			o, err = h.server.Collect(h.propose(m, &plan))
-			check(t, err)
-		}
-		h.settle(o)
+		h.settle(h.answered(&plan))
 	}
-	good, err := h.sites[0].MarshalBinary()
-	check(t, err)
-	for name, edit := range map[string]func(v *siteState){
+	h.refusesStates(map[string]func(v *siteState){
 		"nothing was charged":             func(v *siteState) { v.Spent.Statistics = 0 },
 		"more than the study pays for":    func(v *siteState) { v.Spent.Statistics = 3 },
 		"λ does not follow":               func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
@@ -212,16 +207,7 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 		// clients.
 		"belongs to no round of the study":         func(v *siteState) { v.Descent[8] = 3 },
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
-	} {
-		var v siteState
-		check(t, json.Unmarshal(good, &v))
-		edit(&v)
-		bad, err := json.Marshal(v)
-		check(t, err)
-		if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v, want an error with %q", err, name)
-		}
-	}
+	})
 }
 
 // The test checks that Foresee, which simulates federations, returns sds near those of a real
@@ -230,8 +216,7 @@ func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
 	h := newHouse(t, st, 60, 1)
 	for m := range h.sites {
-		h.shards[m] = shard.Design(st, planeRecords(uint64(m), 0, 30))
-		h.sites[m] = h.newSite(clientID(m), m)
+		h.give(m, planeRecords(uint64(m), 0, 30))
 	}
 	h.run()
 	_, variance, err := h.protocol.family.Marginals(h.server.Posterior())

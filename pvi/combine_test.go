@@ -75,13 +75,11 @@ func TestLossOfCombinations(t *testing.T) {
 // combinedStudy returns a study in which five clients of equal size release statistics.
 func combinedStudy(t *testing.T, how string) *study.Study {
 	t.Helper()
-	st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{
+	return lineStudy(t, linestudy.Parts{
 		Version: 2, Privacy: "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5",
 		Inference:  "rounds = 2\nsolver = \"clipped-analytical\"\nfactors = \"tied\"\nintervals = \"none\"",
 		Federation: "combine = \"" + how + "\"",
-	}))
-	check(t, err)
-	return st
+	})
 }
 
 // The test checks that one dishonest client cannot move q far if releases are combined robustly.

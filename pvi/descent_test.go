@@ -2,6 +2,7 @@ package pvi
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -32,29 +33,33 @@ bounds = [0, 1]
 
 func descentProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	return twoClients(t, descentStudy, overrides...)
-}
-
-func twoClients(t *testing.T, source string, overrides ...study.Override) *Protocol {
-	t.Helper()
-	st, err := study.Parse("s.toml", []byte(source), overrides...)
-	check(t, err)
-	p, err := NewProtocol(st, []ClientID{"a", "b"})
-	check(t, err)
-	return p
+	return protocolFor(t, 2, descentStudy, overrides...)
 }
 
 func descentShard(p *Protocol, n int) *shard.Shard {
 	records := new(shard.Records)
 	for i := range n {
-		x := math.Sin(float64(i))
-		y := 0.0
-		if math.Sin(float64(7*i)) < x {
-			y = 1
-		}
+		x, y := dealt(i)
 		records.Append([]float64{x, y})
 	}
 	return shard.Design(p.study, records)
+}
+
+// dealt returns record i of the studies with gradient steps.
+func dealt(i int) (x, y float64) {
+	x = math.Sin(float64(i))
+	if math.Sin(float64(7*i)) < x {
+		y = 1
+	}
+	return x, y
+}
+
+// site returns the site of the first client.
+func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
+	t.Helper()
+	site, err := p.NewSite(clientID(0), s)
+	check(t, err)
+	return site
 }
 
 // The test checks that a client's number of records determines the size of its batches, but no
@@ -95,7 +100,7 @@ func TestDescentMeetsItsTarget(t *testing.T) {
 		if rate < 1 {
 			value = "0.1"
 		}
-		p := descentProtocol(t, study.Override{Key: "inference.sampling_rate", Value: value})
+		p := descentProtocol(t, set("inference.sampling_rate", value))
 		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
 		check(t, err)
 		if p.Releases() != 15 || cost.Epsilon > 1 || cost.Epsilon < 0.998 {
@@ -113,7 +118,7 @@ func TestDescentMeetsItsTarget(t *testing.T) {
 }
 
 func TestDescentDefaults(t *testing.T) {
-	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
+	whole := set("inference", "{ rounds = 20 }")
 	p := descentProtocol(t, whole)
 	d := stepsOf(p)
 	// The model has an intercept and one regressor that is uniform on [−1, 1]. The mean squared
@@ -124,12 +129,12 @@ func TestDescentDefaults(t *testing.T) {
 	if p.Family().Name() != "diagonal" || p.study.Inference.Damping.Alpha != 0.3 {
 		t.Errorf("q is %s, damping %g", p.Family().Name(), p.study.Inference.Damping.Alpha)
 	}
-	d = stepsOf(descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 20, schedule = "sequential" }`}))
+	d = stepsOf(descentProtocol(t, set("inference", `{ rounds = 20, schedule = "sequential" }`)))
 	if math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("in turns: step size %g", d.StepSize)
 	}
 	for records, want := range map[string][2]float64{"4999": {0.4, 0.5}, "5000": {0.1, 0.7}} {
-		d = stepsOf(descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: records}))
+		d = stepsOf(descentProtocol(t, whole, set("federation.nominal_records", records)))
 		if math.Abs(d.StepSize-want[0]) > 1e-12 || math.Abs(d.Clip-want[1]*math.Sqrt(4./3)) > 1e-12 {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
@@ -145,104 +150,49 @@ func TestDescentDefaults(t *testing.T) {
 		}
 		// The study now gives a noise multiplier instead of a target ε. It is the multiplier that
 		// the target needs, so the noise is the same.
-		d = stepsOf(descentProtocol(t, append(few, study.Override{Key: "privacy", Value: `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`})...))
+		d = stepsOf(descentProtocol(t, append(few, set("privacy", `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`))...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
 			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)
 		}
 	}
-	if d = stepsOf(descentProtocol(t, study.Override{Key: "inference", Value: "{ rounds = 2, steps = 5 }"})); d.StepSize != 0.4 {
+	if d = stepsOf(descentProtocol(t, set("inference", "{ rounds = 2, steps = 5 }"))); d.StepSize != 0.4 {
 		t.Errorf("few steps: step size %g", d.StepSize)
 	}
-	d = stepsOf(descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: "2000000000"}, study.Override{Key: "privacy.delta", Value: "1e-12"}))
+	d = stepsOf(descentProtocol(t, whole, set("federation.nominal_records", "2000000000"), set("privacy.delta", "1e-12")))
 	if d.Rate != steps.SampledRate || d.Round != 20 {
 		t.Errorf("very many records: %+v", *d)
 	}
 }
 
-// The test checks that restarts do not change the releases of a site: a site that is killed and
-// restored before and after every answer releases the same bytes as a site that is never restored.
-// The saved state must never count fewer releases than the site has made.
+// The steps of a site that is restored after every message are charged as they are made, and lead to
+// the same λ as the steps of a site that is never restored.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
-	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
-	newSites := func() []*Site {
-		var sites []*Site
-		for m, id := range p.Roster() {
-			s, err := p.NewSolver(shards[m])
-			check(t, err)
-			site, err := NewSolverSite(p, id, s)
-			check(t, err)
-			sites = append(sites, site)
-		}
-		return sites
-	}
-	restart := func(s *Site, m int) *Site {
-		state, err := s.MarshalBinary()
-		check(t, err)
-		again := newSites()[m]
-		check(t, again.Restore(state))
-		return again
-	}
-	play := func(kill bool) []float64 {
-		server, sites := NewServer(p), newSites()
-		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
-			var outcome *Outcome
-			for m := range sites {
-				var r Release
-				check(t, sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))))
-				if kill {
-					sites[m] = restart(sites[m], m)
-				}
-				if got := sites[m].Releases(); got != 3*plan.Number {
-					t.Fatalf("%d steps charged after plan %d", got, plan.Number)
-				}
-				if err := sites[m].Propose(new(Release), &plan, seeded.Stream(2, "noise")); err == nil {
-					t.Fatalf("plan %d was answered twice", plan.Number)
-				}
-				var err error
-				outcome, err = server.Collect(&r)
-				check(t, err)
-			}
-			for m := range sites {
-				check(t, sites[m].Settle(outcome))
-				if kill {
-					sites[m] = restart(sites[m], m)
-				}
-			}
-		}
-		return server.Posterior()
-	}
-	whole, cut := play(false), play(true)
-	for i, x := range whole {
-		if cut[i] != x {
-			t.Errorf("natural parameter %d is %g after restarts, %g without", i, cut[i], x)
-		}
+	if h := sameAfterRestarts(t, p, 1, descentShard(p, 200), descentShard(p, 0)); h.sites[0].Releases() != 15 {
+		t.Errorf("%d steps charged, want 15", h.sites[0].Releases())
 	}
 }
 
-// Restore refuses a state that counts fewer releases than the solver made.
-func TestDescentStateThatHidesReleases(t *testing.T) {
-	p := descentProtocol(t)
-	server := NewServer(p)
-	plan, _ := server.Next()
-	newSite := func() *Site {
-		s, err := p.NewSolver(descentShard(p, 50))
+// Restore refuses a state that counts fewer or more releases than the solver made.
+func TestStatesThatHideReleases(t *testing.T) {
+	for _, c := range []struct {
+		p       *Protocol
+		charged int // number of releases of the first answer
+	}{{descentProtocol(t), 3}, {startProtocol(t), 6}} {
+		s := site(t, c.p, descentShard(c.p, 50))
+		plan, _ := NewServer(c.p).Next()
+		check(t, s.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
+		state, err := s.MarshalBinary()
 		check(t, err)
-		site, err := NewSolverSite(p, "a", s)
-		check(t, err)
-		return site
-	}
-	site := newSite()
-	check(t, site.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
-	state, err := site.MarshalBinary()
-	check(t, err)
-	for _, forged := range []string{`"Statistics":2`, `"Statistics":0`, `"Statistics":4`} {
-		changed := strings.Replace(string(state), `"Statistics":3`, forged, 1)
-		if changed == string(state) {
-			t.Fatal("the state does not contain the number of releases")
-		}
-		if err := newSite().Restore([]byte(changed)); err == nil {
-			t.Errorf("a state with %s was taken up", forged)
+		check(t, site(t, c.p, descentShard(c.p, 50)).Restore(state))
+		for _, forged := range []int{c.charged - 1, 0, c.charged + 1} {
+			changed := strings.Replace(string(state), fmt.Sprintf(`"Statistics":%d`, c.charged), fmt.Sprintf(`"Statistics":%d`, forged), 1)
+			if changed == string(state) {
+				t.Fatal("the state does not contain the number of releases")
+			}
+			if err := site(t, c.p, descentShard(c.p, 50)).Restore([]byte(changed)); err == nil {
+				t.Errorf("a state with %d releases in place of %d was taken up", forged, c.charged)
+			}
 		}
 	}
 }
@@ -250,11 +200,8 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 // The test checks a solver that fails in the middle of a plan. The site must charge the releases
 // that the solver made, and must not answer that plan again.
 func TestDescentVisitThatFails(t *testing.T) {
-	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
-	s, err := p.NewSolver(descentShard(p, 50))
-	check(t, err)
-	site, err := NewSolverSite(p, "a", s)
-	check(t, err)
+	p := descentProtocol(t, set("inference", `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`))
+	site := site(t, p, descentShard(p, 50))
 	plan, _ := NewServer(p).Next()
 	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.Is(err, solver.ErrDiverged) {
 		t.Fatalf("steps of size 1e200: %v", err)
@@ -276,10 +223,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 // A site refuses a plan once it has taken all steps that the study's budget covers.
 func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	p := descentProtocol(t)
-	s, err := p.NewSolver(descentShard(p, 50))
-	check(t, err)
-	site, err := NewSolverSite(p, "a", s)
-	check(t, err)
+	site := site(t, p, descentShard(p, 50))
 	site.client = spentClient{site.client, p.Releases()}
 	plan, _ := NewServer(p).Next()
 	var refused *Refused
@@ -293,21 +237,21 @@ func TestDescentRefusals(t *testing.T) {
 		overrides []study.Override
 		want      string
 	}{
-		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`}}, "one step a round"},
-		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "none"}`}}, `write "svi"`},
-		{[]study.Override{{Key: "inference.q", Value: `"full"`}}, `write q = "diagonal"`},
-		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "is not defined for solver"},
-		{[]study.Override{{Key: "inference.optimiser", Value: `"sgd"`}}, "only \"adam\" has a default"},
-		{[]study.Override{{Key: "inference.sampling_rate", Value: "0.0"}}, "must lie in"},
-		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "which costs the same"},
-		{[]study.Override{{Key: "inference.optimiser", Value: `"natural"`}}, "only \"adam\" has a default"},
-		{[]study.Override{{Key: "inference.draws", Value: "0"}}, "between 1 and 64"},
-		{[]study.Override{{Key: "inference.gradients", Value: `"published"`}}, "write federation.nominal_records"},
-		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}}, "write sampling_rate"},
-		{[]study.Override{{Key: "inference.sampling", Value: `"published"`}, {Key: "inference.sampling_rate", Value: "0.1"}}, "write federation.nominal_records"},
-		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}, {Key: "inference.sampling_rate", Value: "0.1"}, {Key: "federation.nominal_records", Value: "50"}}, `write adjacency = "replace-one"`},
-		{[]study.Override{{Key: "inference.start", Value: `"analytical"`}}, `family = "linear"`},
-		{[]study.Override{{Key: "inference.start_share", Value: "0.5"}}, `only with start = "analytical"`},
+		{[]study.Override{set("inference.solver", `"dp-svi"`), set("privacy", `{unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`)}, "one step a round"},
+		{[]study.Override{set("inference.solver", `"dp-svi"`), set("privacy", `{unit = "none"}`)}, `write "svi"`},
+		{[]study.Override{set("inference.q", `"full"`)}, `write q = "diagonal"`},
+		{[]study.Override{set("inference.factors", `"published"`)}, "is not defined for solver"},
+		{[]study.Override{set("inference.optimiser", `"sgd"`)}, "only \"adam\" has a default"},
+		{[]study.Override{set("inference.sampling_rate", "0.0")}, "must lie in"},
+		{[]study.Override{set("inference.factors", `"published"`)}, "which costs the same"},
+		{[]study.Override{set("inference.optimiser", `"natural"`)}, "only \"adam\" has a default"},
+		{[]study.Override{set("inference.draws", "0")}, "between 1 and 64"},
+		{[]study.Override{set("inference.gradients", `"published"`)}, "write federation.nominal_records"},
+		{[]study.Override{set("inference.sampling", `"without-replacement"`)}, "write sampling_rate"},
+		{[]study.Override{set("inference.sampling", `"published"`), set("inference.sampling_rate", "0.1")}, "write federation.nominal_records"},
+		{[]study.Override{set("inference.sampling", `"without-replacement"`), set("inference.sampling_rate", "0.1"), set("federation.nominal_records", "50")}, `write adjacency = "replace-one"`},
+		{[]study.Override{set("inference.start", `"analytical"`)}, `family = "linear"`},
+		{[]study.Override{set("inference.start_share", "0.5")}, `only with start = "analytical"`},
 	} {
 		_, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

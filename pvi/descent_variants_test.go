@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"fedpvi/accountant"
-	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
@@ -99,10 +98,10 @@ func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	if a := p.Adjacencies(); !slices.Equal(a, []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}) {
 		t.Errorf("costs are stated under %v", a)
 	}
-	if _, err := p.NewSite("a", descentShard(p, 999)); err == nil || !strings.Contains(err.Error(), "fewer records than federation.nominal_records = 1000") {
+	if _, err := p.NewSite(clientID(0), descentShard(p, 999)); err == nil || !strings.Contains(err.Error(), "fewer records than federation.nominal_records = 1000") {
 		t.Errorf("a client with 999 records of 1000: %v", err)
 	}
-	if _, err := p.NewSite("a", descentShard(p, 1000)); err != nil {
+	if _, err := p.NewSite(clientID(0), descentShard(p, 1000)); err != nil {
 		t.Error(err)
 	}
 }
@@ -162,7 +161,7 @@ bounds = [0, 1]
 
 func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	return twoClients(t, startStudy, overrides...)
+	return protocolFor(t, 2, startStudy, overrides...)
 }
 
 // The test checks that the statistics from which q starts and all gradient steps together cost at
@@ -202,78 +201,11 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// The test checks a site whose first factor comes from noisy statistics. It must release and charge
-// these statistics exactly once, even if it is restored.
+// A site whose first factor comes from noisy statistics releases and charges them once, even if it is
+// restored.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
-	newSite := func() *Site {
-		s, err := p.NewSolver(descentShard(p, 80))
-		check(t, err)
-		site, err := NewSolverSite(p, "a", s)
-		check(t, err)
-		return site
-	}
-	play := func(kill bool) []float64 {
-		server, a := NewServer(p), newSite()
-		other, err := p.NewSolver(descentShard(p, 0))
-		check(t, err)
-		b, err := NewSolverSite(p, "b", other)
-		check(t, err)
-		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
-			var outcome *Outcome
-			for m, site := range []*Site{a, b} {
-				var r Release
-				check(t, site.Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))))
-				if got := site.Releases(); got != 1+5*plan.Number {
-					t.Fatalf("%d releases charged after plan %d", got, plan.Number)
-				}
-				outcome, err = server.Collect(&r)
-				check(t, err)
-			}
-			if kill {
-				state, err := a.MarshalBinary()
-				check(t, err)
-				if a = newSite(); a.Restore(state) != nil {
-					t.Fatalf("plan %d: the state was not taken up: %v", plan.Number, a.Restore(state))
-				}
-			}
-			for _, site := range []*Site{a, b} {
-				check(t, site.Settle(outcome))
-			}
-		}
-		return server.Posterior()
-	}
-	whole, cut := play(false), play(true)
-	for i, x := range whole {
-		if cut[i] != x || math.IsNaN(x) {
-			t.Errorf("natural parameter %d is %g after restarts, %g without", i, cut[i], x)
-		}
-	}
-}
-
-// Restore refuses a state in which the statistics or their charge are missing.
-func TestStartStateThatHidesReleases(t *testing.T) {
-	p := startProtocol(t)
-	newSite := func() *Site {
-		s, err := p.NewSolver(descentShard(p, 50))
-		check(t, err)
-		site, err := NewSolverSite(p, "a", s)
-		check(t, err)
-		return site
-	}
-	site := newSite()
-	plan, _ := NewServer(p).Next()
-	check(t, site.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
-	state, err := site.MarshalBinary()
-	check(t, err)
-	check(t, newSite().Restore(state))
-	for _, forged := range []string{`"Statistics":5`, `"Statistics":0`, `"Statistics":7`} {
-		changed := strings.Replace(string(state), `"Statistics":6`, forged, 1)
-		if changed == string(state) {
-			t.Fatal("the state does not contain the number of releases")
-		}
-		if err := newSite().Restore([]byte(changed)); err == nil {
-			t.Errorf("a state with %s was taken up", forged)
-		}
+	if h := sameAfterRestarts(t, p, 1, descentShard(p, 80), descentShard(p, 0)); h.sites[0].Releases() != 1+4*5 {
+		t.Errorf("%d releases charged, want 21", h.sites[0].Releases())
 	}
 }

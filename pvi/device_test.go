@@ -2,12 +2,10 @@ package pvi
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
 	"fedpvi/dpmech"
-	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
@@ -42,13 +40,8 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 		"ascent":          {[]study.Override{set("privacy", `{ unit = "none" }`), set("inference", `{ rounds = 5, solver = "svi" }`)}, "svi"},
 		"sums":            {[]study.Override{set("federation.opens", `"sums"`), set("inference", `{ rounds = 5 }`)}, "sums"},
 	} {
-		st, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		p, err := NewProtocol(st, []ClientID{"a", "b"})
-		check(t, err)
-		err = p.OnDevice()
+		p := descentProtocol(t, c.overrides...)
+		err := p.OnDevice()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -57,7 +50,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 		}
 		for _, n := range []int{0, 1, 2, 100, 101} {
 			s := descentShard(p, n)
-			site, err := p.NewSite("a", s)
+			site, err := p.NewSite(clientID(0), s)
 			if err != nil {
 				continue // The study needs more than n records, so NewSite returns an error.
 			}
@@ -75,52 +68,22 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 func TestSiteWithoutItsDevice(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate))
+		// The first client has no records.
+		without, with := houseOf(t, p, 1, descentShard(p, 0), descentShard(p, 30)), houseOf(t, p, 1, descentShard(p, 0), descentShard(p, 30))
 		failures := 0
-		play := func(a *solver.Accelerator) (releases [][]int64, n int) {
-			server := NewServer(p)
-			var sites []*Site
-			for m, id := range p.Roster() {
-				s := descentShard(p, 30*m) // The first client, with m = 0, has no records.
-				site, err := p.NewSite(id, s)
-				check(t, err)
-				if a != nil {
-					check(t, site.OnDevice(s, *a))
+		for m, s := range with.sites {
+			check(t, s.OnDevice(with.shards[m], solver.Accelerator{Device: noDevice{}, Failed: func(err error) error {
+				if !errors.Is(err, errNoDevice) {
+					t.Errorf("failed with %v", err)
 				}
-				sites = append(sites, site)
-			}
-			src := seeded.Stream(1, "device")
-			for {
-				plan, ok := server.Next()
-				if !ok {
-					return releases, sites[0].Releases()
-				}
-				for _, site := range sites {
-					if !slices.Contains(plan.Participants, site.ID()) {
-						continue
-					}
-					var r Release
-					check(t, site.Propose(&r, &plan, src))
-					releases = append(releases, slices.Clone(r.Change))
-					outcome, err := server.Collect(&r)
-					check(t, err)
-					for _, other := range sites {
-						if outcome != nil {
-							check(t, other.Settle(outcome))
-						}
-					}
-				}
-			}
+				failures++
+				return nil
+			}}))
 		}
-		want, charged := play(nil)
-		got, now := play(&solver.Accelerator{Device: noDevice{}, Failed: func(err error) error {
-			if !errors.Is(err, errNoDevice) {
-				t.Errorf("failed with %v", err)
-			}
-			failures++
-			return nil
-		}})
-		if failures != len(got) || len(got) != len(want) || now != charged {
-			t.Errorf("rate %s: %d failures, %d releases, %d charged; without a device %d releases, %d charged", rate, failures, len(got), now, len(want), charged)
+		without.run()
+		with.run()
+		if got, want := with.sites[0].Releases(), without.sites[0].Releases(); failures != 2*p.Plans() || got != want {
+			t.Errorf("rate %s: %d failures in %d answers, %d releases charged; without a device %d", rate, failures, 2*p.Plans(), got, want)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func TestOneStepSettle(t *testing.T) {
 	}
 	for what, edit := range map[string]func(*lastround.Outcome){
 		"another round":          func(o *lastround.Outcome) { o.Round[0]++ },
-		"a stranger":             func(o *lastround.Outcome) { o.Participants = []ClientID{"a", "c"} },
-		"out of order":           func(o *lastround.Outcome) { o.Participants = []ClientID{"b", "a"} },
+		"a stranger":             func(o *lastround.Outcome) { o.Participants = []ClientID{clientID(0), "stranger"} },
+		"out of order":           func(o *lastround.Outcome) { o.Participants = []ClientID{clientID(1), clientID(0)} },
 		"too few":                func(o *lastround.Outcome) { o.Participants = o.Participants[:1] },
 		"another point":          func(o *lastround.Outcome) { o.Point = slices.Clone(o.Point); o.Point[0] += 1 },
 		"a void round with sums": func(o *lastround.Outcome) { o.Verdict = Void },

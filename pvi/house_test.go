@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"fedpvi/dpmech/seeded"
@@ -32,9 +33,32 @@ const (
 
 func planeStudy(t testing.TB, privacy, inference, federation string) *study.Study {
 	t.Helper()
-	st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 6\n" + inference, Federation: federation}))
+	return lineStudy(t, linestudy.Parts{Privacy: privacy, Inference: "rounds = 6\n" + inference, Federation: federation})
+}
+
+func lineStudy(t testing.TB, parts linestudy.Parts, overrides ...study.Override) *study.Study {
+	t.Helper()
+	st, err := study.Parse("plane.toml", linestudy.Document(parts), overrides...)
 	check(t, err)
 	return st
+}
+
+// protocolFor returns the protocol of a study with the given source and number of clients.
+func protocolFor(t testing.TB, clients int, source string, overrides ...study.Override) *Protocol {
+	t.Helper()
+	st, err := study.Parse("s.toml", []byte(source), overrides...)
+	check(t, err)
+	p, err := NewProtocol(st, rosterOf(clients))
+	check(t, err)
+	return p
+}
+
+func rosterOf(clients int) []ClientID {
+	all := make([]ClientID, clients)
+	for m := range all {
+		all[m] = clientID(m)
+	}
+	return all
 }
 
 func clientID(m int) ClientID { return ClientID(fmt.Sprintf("c%02d", m)) }
@@ -50,27 +74,39 @@ func planeRecords(seed uint64, m, n int) *shard.Records {
 	return records
 }
 
+// newHouse returns the house of a study in which client m has 10+3m records.
 func newHouse(t testing.TB, st *study.Study, clients int, seed uint64) *house {
 	t.Helper()
-	roster := make([]ClientID, clients)
-	for m := range roster {
-		roster[m] = clientID(m)
-	}
-	p, err := NewProtocol(st, roster)
+	p, err := NewProtocol(st, rosterOf(clients))
 	check(t, err)
-	h := &house{t: t, protocol: p, server: NewServer(p), seed: seed}
-	for m, id := range roster {
-		h.shards = append(h.shards, shard.Design(st, planeRecords(seed, m, 10+3*m)))
-		h.sites = append(h.sites, h.newSite(id, m))
+	var shards []*shard.Shard
+	for m := range clients {
+		shards = append(shards, shard.Design(st, planeRecords(seed, m, 10+3*m)))
+	}
+	return houseOf(t, p, seed, shards...)
+}
+
+func houseOf(t testing.TB, p *Protocol, seed uint64, shards ...*shard.Shard) *house {
+	t.Helper()
+	h := &house{t: t, protocol: p, server: NewServer(p), sites: make([]*Site, len(shards)), shards: shards, seed: seed}
+	for m := range shards {
+		h.sites[m] = h.newSite(m)
 	}
 	return h
 }
 
-func (h *house) newSite(id ClientID, m int) *Site {
+func (h *house) newSite(m int) *Site {
 	h.t.Helper()
-	site, err := h.protocol.NewSite(id, h.shards[m])
+	site, err := h.protocol.NewSite(h.protocol.Roster()[m], h.shards[m])
 	check(h.t, err)
 	return site
+}
+
+// give replaces the records of client m, and makes a new site for them.
+func (h *house) give(m int, records *shard.Records) {
+	h.t.Helper()
+	h.shards[m] = shard.Design(h.protocol.study, records)
+	h.sites[m] = h.newSite(m)
 }
 
 func (h *house) propose(m int, plan *Plan) *Release {
@@ -87,25 +123,25 @@ func (h *house) settle(o *Outcome) {
 	}
 }
 
+// answered makes all clients of the plan answer it, and returns the outcome. The sites do not get
+// the outcome.
+func (h *house) answered(plan *Plan) (o *Outcome) {
+	h.t.Helper()
+	for m, s := range h.sites {
+		if !slices.Contains(plan.Participants, s.ID()) {
+			continue
+		}
+		var err error
+		o, err = h.server.Collect(h.propose(m, plan))
+		check(h.t, err)
+	}
+	return o
+}
+
 func (h *house) run() {
 	h.t.Helper()
-	for {
-		plan, ok := h.server.Next()
-		if !ok {
-			return
-		}
-		for m, s := range h.sites {
-			for _, id := range plan.Participants {
-				if id != s.ID() {
-					continue
-				}
-				o, err := h.server.Collect(h.propose(m, &plan))
-				check(h.t, err)
-				if o != nil {
-					h.settle(o)
-				}
-			}
-		}
+	for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
+		h.settle(h.answered(&plan))
 	}
 }
 

@@ -12,24 +12,17 @@ import (
 // server's posterior. The second belongs to another server, whose last outcome includes neither
 // the client nor its release. In a study of point estimates the unit is the sd of the prior.
 func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
-	for name, set := range map[string][]study.Override{
+	for name, overrides := range map[string][]study.Override{
 		"scores":     {{Key: "inference", Value: "{ rounds = 5 }"}, {Key: "federation.nominal_records", Value: "12"}},
 		"statistics": nil,
 	} {
-		h := newHouse(t, publishedStudy(t, append(set, study.Override{Key: "federation.min_clients", Value: "2"})...), 3, 1)
+		h := newHouse(t, publishedStudy(t, append(overrides, set("federation.min_clients", "2"))...), 3, 1)
 		h.server.Watch()
 		var past []*Outcome
 		for !h.server.Done() {
 			plan, _ := h.server.Next()
-			var o *Outcome
-			for m := range h.sites {
-				var err error
-				o, err = h.server.Collect(h.propose(m, &plan))
-				check(t, err)
-			}
-			for _, s := range h.sites {
-				check(t, s.Settle(o))
-			}
+			o := h.answered(&plan)
+			h.settle(o)
 			mean, sds, err := h.protocol.family.Marginals(h.server.Posterior())
 			check(t, err)
 			for i := range sds {

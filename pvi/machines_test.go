@@ -134,16 +134,7 @@ func TestOneRoundIsPooled(t *testing.T) {
 		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)
 		for range h.protocol.Plans() / h.protocol.study.Inference.Rounds {
 			plan, _ := h.server.Next()
-			for m, s := range h.sites {
-				if !slices.Contains(plan.Participants, s.ID()) {
-					continue
-				}
-				o, err := h.server.Collect(h.propose(m, &plan))
-				check(t, err)
-				if o != nil {
-					h.settle(o)
-				}
-			}
+			h.settle(h.answered(&plan))
 		}
 		if gap := relativeGap(h.server.Posterior(), h.pooled()); gap > 1e-9 {
 			t.Errorf("%q: after one round q and the pooled posterior differ by %.2g", inference, gap)
@@ -178,8 +169,8 @@ func TestPermutation(t *testing.T) {
 		for m, from := range rand.New(rand.NewPCG(1, 1)).Perm(6) {
 			permuted.shards[m] = straight.shards[from]
 		}
-		for m, s := range permuted.sites {
-			permuted.sites[m] = permuted.newSite(s.ID(), m)
+		for m := range permuted.sites {
+			permuted.sites[m] = permuted.newSite(m)
 		}
 		straight.run()
 		permuted.run()
@@ -193,42 +184,41 @@ func TestPermutation(t *testing.T) {
 // restored.
 func TestSavedStateContinues(t *testing.T) {
 	for _, b := range bookkeepings {
-		st := planeStudy(t, b.privacy, b.inference, "min_clients = 2")
 		t.Run(b.privacy+b.inference, func(t *testing.T) {
-			steady, restarted := newHouse(t, st, 4, 3), newHouse(t, st, 4, 3)
-			steady.run()
-			restarted.runRestarting()
-			if !slices.Equal(steady.server.Lambda(), restarted.server.Lambda()) {
-				t.Fatal("λ differs")
-			}
-			for m := range steady.sites {
-				a, err1 := steady.sites[m].MarshalBinary()
-				b, err2 := restarted.sites[m].MarshalBinary()
-				if err1 != nil || err2 != nil || string(a) != string(b) {
-					t.Errorf("client %d: states\n%s\n%s, %v, %v", m, a, b, err1, err2)
-				}
-			}
+			h := newHouse(t, planeStudy(t, b.privacy, b.inference, "min_clients = 2"), 4, 3)
+			sameAfterRestarts(t, h.protocol, h.seed, h.shards...)
 		})
 	}
 }
 
+// sameAfterRestarts runs a study without restarts and with restarts at every step. It checks that both
+// end with the same states, and returns the house without restarts.
+func sameAfterRestarts(t *testing.T, p *Protocol, seed uint64, shards ...*shard.Shard) *house {
+	t.Helper()
+	steady, restarted := houseOf(t, p, seed, shards...), houseOf(t, p, seed, shards...)
+	steady.run()
+	restarted.runRestarting()
+	if !slices.Equal(steady.server.Lambda(), restarted.server.Lambda()) {
+		t.Fatal("λ differs")
+	}
+	for m := range steady.sites {
+		a, err1 := steady.sites[m].MarshalBinary()
+		b, err2 := restarted.sites[m].MarshalBinary()
+		if err1 != nil || err2 != nil || string(a) != string(b) {
+			t.Errorf("client %d: states\n%s\n%s, %v, %v", m, a, b, err1, err2)
+		}
+	}
+	return steady
+}
+
+// runRestarting runs the study, and restores the server and all sites from their states before and
+// after every message. An answer makes as many releases as Ahead says, and a plan is answered once.
 func (h *house) runRestarting() {
 	h.t.Helper()
 	restart := func() {
-		state, err := h.server.MarshalBinary()
-		if err == nil {
-			h.server, err = RestoreServer(h.protocol, state)
+		for m := -1; m < len(h.sites); m++ {
+			h.restart(m)
 		}
-		for m, s := range h.sites {
-			if err != nil {
-				break
-			}
-			if state, err = s.MarshalBinary(); err == nil {
-				h.sites[m] = h.newSite(s.ID(), m)
-				err = h.sites[m].Restore(state)
-			}
-		}
-		check(h.t, err)
 	}
 	for {
 		restart()
@@ -241,8 +231,15 @@ func (h *house) runRestarting() {
 				continue
 			}
 			restart()
+			want := h.sites[m].Releases() + h.sites[m].Ahead()
 			r := h.propose(m, &plan)
 			restart()
+			if got := h.sites[m].Releases(); got != want {
+				h.t.Errorf("plan %d: %d releases charged, want %d", plan.Number, got, want)
+			}
+			if err := h.sites[m].Propose(new(Release), &plan, seeded.Stream(2, "noise")); err == nil {
+				h.t.Errorf("plan %d was answered twice", plan.Number)
+			}
 			o, err := h.server.Collect(r)
 			check(h.t, err)
 			restart()
@@ -251,6 +248,27 @@ func (h *house) runRestarting() {
 			}
 		}
 	}
+}
+
+// restart replaces site m by a site that is restored from its saved state. If m is negative, it
+// replaces the server.
+func (h *house) restart(m int) {
+	h.t.Helper()
+	if m < 0 {
+		state, err := h.server.MarshalBinary()
+		check(h.t, err)
+		h.server, err = RestoreServer(h.protocol, state)
+		check(h.t, err)
+		return
+	}
+	state, err := h.sites[m].MarshalBinary()
+	check(h.t, err)
+	site := h.newSite(m)
+	check(h.t, site.Restore(state))
+	if site.Releases() != h.sites[m].Releases() {
+		h.t.Fatal("the mechanism forgot its releases")
+	}
+	h.sites[m] = site
 }
 
 func TestRefusals(t *testing.T) {
@@ -361,14 +379,7 @@ func (h *house) deliver(r *Release) error {
 
 // follow makes site 0 apply the plan's outcome, after change has edited the outcome.
 func (h *house) follow(plan *Plan, change func(*Outcome)) error {
-	var outcome *Outcome
-	for m := range h.sites {
-		o, err := h.server.Collect(h.propose(m, plan))
-		if err != nil {
-			return err
-		}
-		outcome = o
-	}
+	outcome := h.answered(plan)
 	outcome.Participants = slices.Clone(outcome.Participants)
 	change(outcome)
 	before, _ := h.sites[0].MarshalBinary()
@@ -449,7 +460,7 @@ func TestBorderline(t *testing.T) {
 			}
 			state, err := s.MarshalBinary()
 			check(t, err)
-			if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
+			if err := h.newSite(0).Restore(state); err != nil {
 				t.Errorf("%s: the λ that was followed is not taken up again: %v", q, err)
 			}
 			next := &Plan{Protocol: plan.Protocol, Number: 2, Lambda: s.q.lambda, Participants: plan.Participants}
@@ -482,7 +493,7 @@ func TestBorderlineCentre(t *testing.T) {
 		}
 		state, err := s.MarshalBinary()
 		check(t, err)
-		again := h.newSite(clientID(0), 0)
+		again := h.newSite(0)
 		if err := again.Restore(state); err != nil {
 			t.Fatalf("%s: %v", q, err)
 		}
@@ -500,11 +511,9 @@ func TestAnyNumberOfRecords(t *testing.T) {
 			st := planeStudy(t, privacy, "", "")
 			st.Federation.MaxRecords = 10
 			h := newHouse(t, st, 5, 1)
-			site, err := h.protocol.NewSite(h.sites[0].ID(), shard.Design(st, planeRecords(1, 0, n)))
-			check(t, err)
-			h.sites[0] = site
+			h.give(0, planeRecords(1, 0, n))
 			h.run()
-			if site.Releases() == 0 {
+			if h.sites[0].Releases() == 0 {
 				t.Errorf("%s: a client with %d records released nothing", privacy, n)
 			}
 		}
@@ -546,8 +555,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	h := newHouse(t, st, 3, 1)
 	records := new(shard.Records)
 	records.Append([]float64{1e160, 1e160})
-	h.shards[0] = shard.Design(st, records)
-	h.sites[0] = h.newSite(clientID(0), 0)
+	h.give(0, records)
 	plan, _ := h.server.Next()
 	r := h.propose(0, &plan)
 	noise := make([]int64, len(r.Change))
@@ -564,8 +572,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 func TestEmptyShard(t *testing.T) {
 	for privacy, releases := range map[string]int{noPrivacy: 0, recordPrivacy: 1, clientPrivacy: 6} {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)
-		h.shards[0] = shard.Design(h.protocol.study, new(shard.Records))
-		h.sites[0] = h.newSite(clientID(0), 0)
+		h.give(0, new(shard.Records))
 		h.run()
 		if got := h.sites[0].Releases(); got != releases {
 			t.Errorf("%s: an empty shard was charged %d times, want %d", privacy, got, releases)

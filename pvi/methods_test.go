@@ -11,7 +11,6 @@ import (
 	"fedpvi/pvi/method/gradientsum"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
-	"fedpvi/pvi/study"
 )
 
 // NewProtocol chooses the right method for each kind of study.
@@ -36,20 +35,15 @@ func TestMethodOfStudy(t *testing.T) {
 	}
 }
 
-// tablesProtocol returns the protocol of a study that asks for tables and has no model. The study
-// has three clients.
+// tablesProtocol returns the protocol of a study that asks for tables and has no model.
 func tablesProtocol(t testing.TB) *Protocol {
 	t.Helper()
-	st, err := study.Parse("alone.toml", []byte(`
+	return protocolFor(t, 3, `
 study = { version = 2, name = "alone" }
 privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
 describe = { bins = 5 }
 column = [{ name = "x", type = "numeric", bounds = [0, 10] }]
-`))
-	check(t, err)
-	p, err := NewProtocol(st, []ClientID{"a", "b", "c"})
-	check(t, err)
-	return p
+`)
 }
 
 func mechanismOf(p *Protocol) *dpmech.GaussianSum { return p.method.(method.Single).Mechanism() }
@@ -74,11 +68,7 @@ func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	return h.sites[m]
 }
 
-func siteAround(t interface {
-	Helper()
-	Fatal(...any)
-}, p *Protocol, id ClientID, s *shard.Shard, with func(solver.Solver) solver.Solver,
-) *Site {
+func siteAround(t testing.TB, p *Protocol, id ClientID, s *shard.Shard, with func(solver.Solver) solver.Solver) *Site {
 	t.Helper()
 	refine, err := p.NewSolver(s)
 	check(t, err)

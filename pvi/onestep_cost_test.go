@@ -15,7 +15,7 @@ func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 	p := oneStepProtocol(t)
 	server := NewServer(p)
 	records := oneStepShard(p, 0, 150)
-	site, err := p.NewSite("a", records)
+	site, err := p.NewSite(clientID(0), records)
 	check(t, err)
 	for {
 		plan, ok := server.Next()

@@ -20,7 +20,7 @@ func TestOneStepRefusals(t *testing.T) {
 	if _, err := early.LastRound(); err == nil {
 		t.Error("the last round began before the others were over")
 	}
-	fresh, err := p.NewSite("a", h.shards[0])
+	fresh, err := p.NewSite(clientID(0), h.shards[0])
 	check(t, err)
 	if _, err := fresh.LastRound(h.shards[0]); err == nil {
 		t.Error("a site entered the last round before the others were over")
@@ -38,7 +38,7 @@ func TestOneStepRefusals(t *testing.T) {
 	}
 	src := seeded.Stream(1, "last")
 	var r lastround.Release
-	_, err = server.Collect(&lastround.Release{Round: foretold(site).Round, Client: "a"})
+	_, err = server.Collect(&lastround.Release{Round: foretold(site).Round, Client: clientID(0)})
 	refused("an answer before the plan", err)
 	plan, _ := server.Next()
 	if _, again := server.Next(); again {
@@ -84,7 +84,7 @@ func TestOneStepRefusals(t *testing.T) {
 	}
 	_, err = server.Collect(&r)
 	refused("the same answer again", err)
-	if w := server.Waiting(); !slices.Equal(w, []ClientID{"b"}) {
+	if w := server.Waiting(); !slices.Equal(w, []ClientID{clientID(1)}) {
 		t.Errorf("waiting for %v", w)
 	}
 	o, err := server.Close()

@@ -40,7 +40,7 @@ bounds = [0, 1]
 
 func oneStepProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	return twoClients(t, oneStepStudy, overrides...)
+	return protocolFor(t, 2, oneStepStudy, overrides...)
 }
 
 func oneStepShard(p *Protocol, from, to int) *shard.Shard {
@@ -56,46 +56,12 @@ func oneStepShard(p *Protocol, from, to int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-type oneStepHouse struct {
-	protocol *Protocol
-	server   *Server
-	sites    []*Site
-	shards   []*shard.Shard
-}
-
 func foretold(s *lastround.Site) *lastround.Plan {
 	plan := s.Foretell()
 	return &plan
 }
 
-func newOneStepHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *oneStepHouse {
-	t.Helper()
-	h := &oneStepHouse{protocol: p, server: NewServer(p), shards: shards}
-	for m, id := range p.Roster() {
-		site, err := p.NewSite(id, shards[m])
-		check(t, err)
-		h.sites = append(h.sites, site)
-	}
-	for {
-		plan, ok := h.server.Next()
-		if !ok {
-			return h
-		}
-		var outcome *Outcome
-		for m, site := range h.sites {
-			var r Release
-			check(t, site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(m), uint64(plan.Number))))
-			var err error
-			outcome, err = h.server.Collect(&r)
-			check(t, err)
-		}
-		for _, site := range h.sites {
-			check(t, site.Settle(outcome))
-		}
-	}
-}
-
-func (h *oneStepHouse) last(t testing.TB, seed uint64) (*lastround.Server, []*lastround.Site, *lastround.Outcome) {
+func (h *house) last(t testing.TB, seed uint64) (*lastround.Server, []*lastround.Site, *lastround.Outcome) {
 	t.Helper()
 	server, err := h.server.LastRound()
 	check(t, err)
@@ -117,8 +83,12 @@ func (h *oneStepHouse) last(t testing.TB, seed uint64) (*lastround.Server, []*la
 	return server, sites, outcome
 }
 
-func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
-	return newOneStepHouse(t, p, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
+// defaultHouse returns a house after all rounds but the last.
+func defaultHouse(t testing.TB, p *Protocol) *house {
+	t.Helper()
+	h := houseOf(t, p, 1, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
+	h.run()
+	return h
 }
 
 // The ε of the whole study is at most the target and within 0.1 % of it, whether steps are over all

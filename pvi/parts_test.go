@@ -17,17 +17,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
+func partsProtocol(t testing.TB, inference, privacy string, overrides ...study.Override) *Protocol {
 	t.Helper()
-	source := strings.NewReplacer(
-		"rounds = 5, steps = 3", inference,
-		"epsilon = 1.0", privacy,
-	).Replace(descentStudy)
-	st, err := study.Parse("s.toml", []byte(source))
-	check(t, err)
-	p, err := NewProtocol(st, []ClientID{"a", "b"})
-	check(t, err)
-	return p
+	source := strings.NewReplacer("rounds = 5, steps = 3", inference, "epsilon = 1.0", privacy).Replace(descentStudy)
+	return protocolFor(t, 2, source, overrides...)
 }
 
 // schemes lists the settings of every kind of partition, once with exact and once with tied
@@ -59,15 +52,10 @@ func TestPartsMeetTheirTarget(t *testing.T) {
 }
 
 func TestPartsClip(t *testing.T) {
-	p := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 3.0")
-	if p.method.Noise().Clip != 3 {
-		t.Errorf("clip is %g", p.method.Noise().Clip)
+	if clip := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 3.0").method.Noise().Clip; clip != 3 {
+		t.Errorf("clip is %g", clip)
 	}
-	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 1, partitions = 4", "max_records", "nominal_records = 200, max_records").Replace(descentStudy)
-	st, err := study.Parse("s.toml", []byte(source))
-	check(t, err)
-	p, err = NewProtocol(st, []ClientID{"a"})
-	check(t, err)
+	p := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0", set("federation.nominal_records", "200"))
 	// Fifty records of unit length have natural parameters of 0.25 each. The clip is half of
 	// their sum.
 	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
@@ -82,7 +70,7 @@ func TestPartsClip(t *testing.T) {
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
-		p, err := NewProtocol(st, []ClientID{"a", "b"})
+		p, err := NewProtocol(st, rosterOf(2))
 		check(t, err)
 		records := new(shard.Records)
 		for range 6 {
@@ -93,7 +81,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 		without, victim := pair(t, p, whole)
 		sites := []*Site{site(t, p, whole), site(t, p, without)}
 		server := NewServer(p)
-		other, err := p.NewSite("b", shard.Design(st, planeRecords(1, 0, 30)))
+		other, err := p.NewSite(clientID(1), shard.Design(st, planeRecords(1, 0, 30)))
 		check(t, err)
 		most := 0.0
 		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
@@ -133,13 +121,6 @@ func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, 
 	return whole.Deal(of, 2)[0], int(partsOf(t, trial).of(whole.Len() - 1))
 }
 
-func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
-	t.Helper()
-	site, err := p.NewSite("a", s)
-	check(t, err)
-	return site
-}
-
 // playPair makes both sites of a pair answer the same plan. It gives the server only the first
 // site's answer, so both sites see the same outcome.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
@@ -168,7 +149,7 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
-	other, err := p.NewSite("b", descentShard(p, 30))
+	other, err := p.NewSite(clientID(1), descentShard(p, 30))
 	check(t, err)
 	for plan, ok := server.Next(); ok; plan, ok = server.Next() {
 		outcome, _ := playPair(t, server, []*Site{s}, other, &plan)
@@ -195,10 +176,7 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 // the limit of seven sds in one of 10¹¹ tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
-	st, err := study.Parse("s.toml", []byte(source))
-	check(t, err)
-	p, err := NewProtocol(st, []ClientID{"a"})
-	check(t, err)
+	p := protocolFor(t, 1, source)
 	const n = 30000
 	client, server := site(t, p, descentShard(p, n)), NewServer(p)
 	deal := func() []byte {
@@ -242,37 +220,33 @@ func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 		st.Inference.Rounds = 40
 		h := newHouse(t, st, 3, 5)
 		h.run()
-		want := append([]float64(nil), h.protocol.Prior()...)
-		for _, s := range h.shards {
-			addPooled(want, h.protocol, s)
-		}
-		if kl := divergence(t, h.protocol.Family(), h.server.Posterior(), want); kl > 2e-3 {
+		if kl := divergence(t, h.protocol.Family(), h.server.Posterior(), h.pooled()); kl > 2e-3 {
 			t.Errorf("linear, %s: %g nats from the posterior of the pooled records", scheme, kl)
 		}
 		p := partsProtocol(t, `rounds = 80, damping = 0.3, partitions = 6, solver = "natural-gradient", q = "diagonal", `+scheme, "noise_multiplier = 0.001, clip = 10")
-		shards := []*shard.Shard{descentShard(p, 300), descentShard(p, 100)}
-		got := play(t, p, shards)
-		want = make([]float64, len(got))
-		var all []solver.Likelihood
-		for _, s := range shards {
-			l, err := p.Likelihood(s)
-			check(t, err)
-			all = append(all, l)
-		}
-		if !solver.PooledDiagonal(want, p.Prior(), all) {
-			t.Fatal("the pooled fit did not settle")
-		}
-		if kl := divergence(t, p.Family(), got, want); kl > 2e-3 {
+		if kl := fromPooled(t, p, 300, 100); kl > 2e-3 {
 			t.Errorf("logistic, %s: %g nats from the fit of the pooled records", scheme, kl)
 		}
 	}
 }
 
-func addPooled(dst []float64, p *Protocol, s *shard.Shard) {
-	for i := range s.Len() {
-		x, y := s.Record(i)
-		p.Model().Linear().AddStatistics(dst, x, y)
+// fromPooled runs a study whose two clients have n and m records. It returns the divergence of the
+// posterior from the fit of the pooled records.
+func fromPooled(t *testing.T, p *Protocol, n, m int) float64 {
+	t.Helper()
+	h := houseOf(t, p, 1, descentShard(p, n), descentShard(p, m))
+	h.run()
+	var all []solver.Likelihood
+	for _, s := range h.shards {
+		l, err := p.Likelihood(s)
+		check(t, err)
+		all = append(all, l)
 	}
+	want := make([]float64, p.Family().Size())
+	if !solver.PooledDiagonal(want, p.Prior(), all) {
+		t.Fatal("the pooled fit did not settle")
+	}
+	return divergence(t, p.Family(), h.server.Posterior(), want)
 }
 
 func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
@@ -282,135 +256,53 @@ func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
 	return kl
 }
 
-func play(t *testing.T, p *Protocol, shards []*shard.Shard) []float64 {
-	t.Helper()
-	return playKilling(t, p, shards, false)
-}
-
-func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []float64 {
-	t.Helper()
-	fresh := func(m int) *Site {
-		s, err := p.NewSite(p.Roster()[m], shards[m])
-		check(t, err)
-		return s
-	}
-	restart := func(s *Site, m int) *Site {
-		if !kill {
-			return s
-		}
-		state, err := s.MarshalBinary()
-		check(t, err)
-		again := fresh(m)
-		check(t, again.Restore(state))
-		return again
-	}
-	server := NewServer(p)
-	var sites []*Site
-	for m := range shards {
-		sites = append(sites, fresh(m))
-	}
-	for plan, ok := server.Next(); ok; plan, ok = server.Next() {
-		var outcome *Outcome
-		for m, id := range p.Roster() {
-			if !slices.Contains(plan.Participants, id) {
-				continue
-			}
-			sites[m] = restart(sites[m], m)
-			var r Release
-			check(t, sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))))
-			sites[m] = restart(sites[m], m)
-			if err := sites[m].Propose(new(Release), &plan, seeded.Stream(2, "noise")); err == nil {
-				t.Fatalf("plan %d was answered twice", plan.Number)
-			}
-			var err error
-			outcome, err = server.Collect(&r)
-			check(t, err)
-		}
-		for m := range sites {
-			check(t, sites[m].Settle(outcome))
-		}
-	}
-	return server.Posterior()
-}
-
 // A site that is killed and restored before and after every answer releases the same bytes as a
 // site that is never restored. The test covers synchronous and sequential schedules, a part and a
 // client without records, and the random draws of SVI.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
 		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
-		shards := []*shard.Shard{descentShard(p, 6), descentShard(p, 0)}
-		whole, cut := playKilling(t, p, shards, false), playKilling(t, p, shards, true)
-		if !slices.Equal(whole, cut) {
-			t.Errorf("%s: restored sites lead to %v, others to %v", scheme, cut, whole)
-		}
+		sameAfterRestarts(t, p, 1, descentShard(p, 6), descentShard(p, 0))
 	}
 }
 
 func TestPartsRestoreRefuses(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, partitions = 4, factors = "exact"`, "noise_multiplier = 1.0, clip = 1.0")
-	answered := func() (*Site, *Plan) {
-		plan, _ := NewServer(p).Next()
-		s := site(t, p, descentShard(p, 10))
-		check(t, s.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
-		return s, &plan
+	h := houseOf(t, p, 1, descentShard(p, 10), descentShard(p, 10))
+	plan, _ := h.server.Next()
+	h.propose(0, &plan)
+	h.restart(0)
+	edits := map[string]func(v *siteState){
+		"parts were released and are not there": func(v *siteState) { v.Parts = nil },
+		"are there and were not released":       func(v *siteState) { v.Spent, v.Answered, v.Open, v.Centre = method.Spent{}, 0, 0, nil },
+		"cannot be read":                        func(v *siteState) { v.Parts = []byte(`{"More":1}`) },
 	}
-	restored := func(p *Protocol, edit func(v *siteState)) error {
-		s, _ := answered()
-		state, err := s.MarshalBinary()
-		check(t, err)
-		var v siteState
-		check(t, json.Unmarshal(state, &v))
-		edit(&v)
-		v.Protocol = p.digest
-		state, err = json.Marshal(v)
-		check(t, err)
-		return site(t, p, descentShard(p, 10)).Restore(state)
-	}
-	for name, spoil := range map[string]func(v *partsMemory){
+	for says, spoil := range map[string]func(v *partsMemory){
 		"a different number of records than the client has": func(v *partsMemory) { v.Of = v.Of[2:] },
 		"beyond the 4":         func(v *partsMemory) { v.Of[1] = 1 },
 		"factors and":          func(v *partsMemory) { v.Factors = v.Factors[1:] },
 		"3 elements, want":     func(v *partsMemory) { v.Proposed[2] = make([]int64, 3) },
 		"factor and proposal ": func(v *partsMemory) { v.Factors[0] = nil },
 	} {
-		err := restored(p, func(v *siteState) {
+		edits[says] = func(v *siteState) {
 			parts := partsIn(t, v.Parts)
 			spoil(&parts)
 			v.Parts, _ = json.Marshal(parts)
-		})
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := restored(p, func(*siteState) {}); err != nil {
-		t.Error(err)
-	}
-	for name, edit := range map[string]func(v *siteState){
-		"parts were released and are not there": func(v *siteState) { v.Parts = nil },
-		"are there and were not released":       func(v *siteState) { v.Spent, v.Answered, v.Open, v.Centre = method.Spent{}, 0, 0, nil },
-		"cannot be read":                        func(v *siteState) { v.Parts = []byte(`{"More":1}`) },
-	} {
-		if err := restored(p, edit); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	none := descentProtocol(t)
-	if err := restored(none, func(*siteState) {}); err == nil || !strings.Contains(err.Error(), "the study has none") {
-		t.Errorf("parts were restored where the study has none: %v", err)
-	}
+	h.refusesStates(edits)
+	parts := memoryOf(h.sites[0]).Parts
+	h = houseOf(t, descentProtocol(t), 1, h.shards...)
+	plan, _ = h.server.Next()
+	h.propose(0, &plan)
+	h.refusesStates(map[string]func(v *siteState){"the study has none": func(v *siteState) { v.Parts = parts }})
 }
 
 // If the coordinator opens only sums, all clients together add the noise of one release. The
 // study's cost is the cost of the sum, and each message has one share of the noise.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
-		overrides := []study.Override{{Key: "federation.opens", Value: `"sums"`}}
-		source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 7, partitions = 4, "+scheme, "epsilon = 1.0", "epsilon = 1.0, clip = 3.0").Replace(descentStudy)
-		st, err := study.Parse("s.toml", []byte(source), overrides...)
-		check(t, err)
-		p, err := NewProtocol(st, []ClientID{"a", "b"})
-		check(t, err)
+		p := partsProtocol(t, "rounds = 7, partitions = 4, "+scheme, "epsilon = 1.0, clip = 3.0", set("federation.opens", `"sums"`))
 		views := p.Views()
 		if len(views) != 3 || views[0].Shares != 2 || views[1].Shares != 1 || summed(p) {
 			t.Fatalf("%s: views %+v", scheme, views)
@@ -426,10 +318,7 @@ func TestPartsUnderSums(t *testing.T) {
 		if cost, err = p.Cost(views[1], accountant.AddRemove, p.Releases()); err != nil || cost.Epsilon < 1.3 {
 			t.Errorf("%s: one message costs ε = %g; %v", scheme, cost.Epsilon, err)
 		}
-		shards := []*shard.Shard{descentShard(p, 40), descentShard(p, 0)}
-		if whole, cut := playKilling(t, p, shards, false), playKilling(t, p, shards, true); !slices.Equal(whole, cut) {
-			t.Errorf("%s: restored sites lead to %v, others to %v", scheme, cut, whole)
-		}
+		sameAfterRestarts(t, p, 1, descentShard(p, 40), descentShard(p, 0))
 	}
 }
 
@@ -438,7 +327,7 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	if _, err := p.NewSolver(descentShard(p, 10)); err == nil {
 		t.Error("one solver for all parts")
 	}
-	if _, err := NewSolverSite(p, "a", nil); err == nil {
+	if _, err := NewSolverSite(p, clientID(0), nil); err == nil {
 		t.Error("a site of parts without parts")
 	}
 	if _, err := p.NewSite("nobody", descentShard(p, 10)); err == nil {
@@ -454,18 +343,7 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")
-		shards := []*shard.Shard{descentShard(p, 100), descentShard(p, 60)}
-		var all []solver.Likelihood
-		for _, s := range shards {
-			l, err := p.Likelihood(s)
-			check(t, err)
-			all = append(all, l)
-		}
-		want := make([]float64, p.Family().Size())
-		if !solver.PooledDiagonal(want, p.Prior(), all) {
-			t.Fatal("the pooled fit did not settle")
-		}
-		return divergence(t, p.Family(), play(t, p, shards), want)
+		return fromPooled(t, p, 100, 60)
 	}
 	virtual, few, many := kl(schemes[0], 10), kl(schemes[2], 2), kl(schemes[2], 10)
 	t.Logf("nats from the pooled fit: %.2g for 10 virtual clients, %.2g and %.2g averaged over 2 and 10 parts", virtual, few, many)

@@ -16,7 +16,6 @@ import (
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
-	"fedpvi/pvi/study"
 )
 
 // personProtocol returns the protocol of a linear study that protects persons with up to three
@@ -30,12 +29,7 @@ func personProtocol(t testing.TB, privacy, inference, federation string) *Protoc
 
 func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	t.Helper()
-	document := strings.Replace(string(linestudy.Document(parts)), "[[column]]", table+"\n[[column]]", 1)
-	st, err := study.Parse("people.toml", []byte(document))
-	check(t, err)
-	p, err := NewProtocol(st, []ClientID{clientID(0), clientID(1), clientID(2)})
-	check(t, err)
-	return p
+	return protocolFor(t, 3, strings.Replace(string(linestudy.Document(parts)), "[[column]]", table+"\n[[column]]", 1))
 }
 
 // personNeighbours returns two neighbouring data sets of one client. They are equal, except that

@@ -17,9 +17,10 @@ import (
 
 func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	source := strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
-	return twoClients(t, source, overrides...)
+	return protocolFor(t, 2, propagationStudy, overrides...)
 }
+
+var propagationStudy = strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
 
 var (
 	// The noise multiplier is given, because computing it from a privacy target takes seconds.
@@ -99,7 +100,7 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 			t.Errorf("%d records were taken for 40", n)
 		}
 	}
-	s, err := p.NewSite("a", descentShard(p, 40))
+	s, err := p.NewSite(clientID(0), descentShard(p, 40))
 	check(t, err)
 	server, r := NewServer(p), new(Release)
 	plan, _ := server.Next()
@@ -146,68 +147,21 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// The test kills a site between rounds and restores it from its saved state. It releases the same
-// bytes as a site that was never killed. Restore refuses a state in which the number of charged
-// releases differs from the solver's number of steps.
+// A site that is restored from its saved state at any time releases the same bytes as a site that is
+// never restored. Restore refuses a state in which the number of charged releases differs from the
+// solver's number of steps.
 func TestPropagationSiteRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
 	p := propagationProtocol(t, allocated...)
-	records := descentShard(p, 60)
-	server := NewServer(p)
-	fresh := func() *Site {
-		s, err := p.NewSite("a", records)
-		check(t, err)
-		return s
+	h := sameAfterRestarts(t, p, 1, descentShard(p, 60), descentShard(p, 60))
+	if h.sites[0].Releases() != 16 {
+		t.Errorf("%d sums charged", h.sites[0].Releases())
 	}
-	other, err := p.NewSite("b", records)
-	check(t, err)
-	site, twin := fresh(), fresh()
-	for round := range 2 {
-		plan, ok := server.Next()
-		if !ok {
-			t.Fatal("no plan")
-		}
-		state, err := twin.MarshalBinary()
-		check(t, err)
-		twin = fresh()
-		check(t, twin.Restore(state))
-		var outcome *Outcome
-		var first []int64
-		for k, s := range []*Site{site, twin, other} {
-			r := new(Release)
-			check(t, s.Propose(r, &plan, seeded.Stream(uint64(round), "noise")))
-			switch k {
-			case 0:
-				first = r.Change
-			case 1:
-				for i, n := range r.Change {
-					if n != first[i] {
-						t.Fatalf("round %d: element %d is %d, after a restart %d", round, i, first[i], n)
-					}
-				}
-				continue
-			}
-			outcome, err = server.Collect(r)
-			check(t, err)
-		}
-		for _, s := range []*Site{site, twin, other} {
-			check(t, s.Settle(outcome))
-		}
-		if site.Releases() != 8*(round+1) {
-			t.Errorf("round %d: %d sums charged", round, site.Releases())
-		}
-	}
-	state, err := site.MarshalBinary()
-	check(t, err)
-	fewer := strings.Replace(string(state), `"Statistics":16`, `"Statistics":8`, 1)
-	if fewer == string(state) {
-		t.Fatal("the state does not contain the number of charged releases")
-	}
-	if err := fresh().Restore([]byte(fewer)); err == nil {
-		t.Error("a state that was charged for half of its steps was taken up")
-	}
+	h.refusesStates(map[string]func(v *siteState){
+		"16 sums were released and 8 charged": func(v *siteState) { v.Spent.Statistics = 8 },
+	})
 }
 
 // Settings that a study does not give are computed from public numbers. NewProtocol refuses
@@ -228,10 +182,9 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 	refused := func(say string, overrides ...study.Override) {
 		t.Helper()
-		source := strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
-		st, err := study.Parse("s.toml", []byte(source), overrides...)
+		st, err := study.Parse("s.toml", []byte(propagationStudy), overrides...)
 		check(t, err)
-		if _, err := NewProtocol(st, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), say) {
+		if _, err := NewProtocol(st, rosterOf(2)); err == nil || !strings.Contains(err.Error(), say) {
 			t.Errorf("want an error that contains %q, got %v", say, err)
 		}
 	}

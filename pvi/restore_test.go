@@ -38,17 +38,11 @@ func TestRestoreErrors(t *testing.T) {
 			h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
 			for range 2 {
 				plan, _ := h.server.Next()
-				var o *Outcome
-				for m := range h.sites {
-					var err error
-					o, err = h.server.Collect(h.propose(m, &plan))
-					check(t, err)
-				}
-				h.settle(o)
+				h.settle(h.answered(&plan))
 			}
 			good, err := h.sites[0].MarshalBinary()
 			check(t, err)
-			check(t, h.newSite(clientID(0), 0).Restore(good))
+			check(t, h.newSite(0).Restore(good))
 			var fields map[string]any
 			check(t, json.Unmarshal(good, &fields))
 			for name, value := range c.edits {
@@ -56,7 +50,7 @@ func TestRestoreErrors(t *testing.T) {
 			}
 			bad, err := json.Marshal(fields)
 			check(t, err)
-			if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := h.newSite(0).Restore(bad); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want an error with %q", err, c.want)
 			}
 		})
@@ -69,6 +63,24 @@ func TestRestoreErrors(t *testing.T) {
 	check(t, err)
 	if err := few.sites[0].Restore(state); err == nil {
 		t.Error("a state of sixteen clients is taken up among four")
+	}
+}
+
+// refusesStates edits the state of the first site. Restore must refuse each edited state with an error
+// that contains the key of the edit.
+func (h *house) refusesStates(edits map[string]func(v *siteState)) {
+	h.t.Helper()
+	good, err := h.sites[0].MarshalBinary()
+	check(h.t, err)
+	for says, edit := range edits {
+		var v siteState
+		check(h.t, json.Unmarshal(good, &v))
+		edit(&v)
+		bad, err := json.Marshal(v)
+		check(h.t, err)
+		if err := h.newSite(0).Restore(bad); err == nil || !strings.Contains(err.Error(), says) {
+			h.t.Errorf("%v, want an error with %q", err, says)
+		}
 	}
 }
 
@@ -106,10 +118,6 @@ func FuzzRestore(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	server, _ := h.server.MarshalBinary()
-	site, _ := h.sites[0].MarshalBinary()
-	f.Add(server)
-	f.Add(site)
 	f.Add([]byte(`{"Version":1}`))
 	f.Add(long(`{"Version":1,"Asked":[`, "0", "]}"))
 	f.Add(long(`{"Version":1,"Lambda":[`, `""`, "]}"))
@@ -117,10 +125,23 @@ func FuzzRestore(f *testing.F) {
 	f.Add(long(`{"Version":1,"Open":{"1":{"Answered":[`, `""`, "]}}}"))
 	f.Add(long(`{"Version":1,"Factor":[`, `""`, "]}"))
 	f.Add(long(`{"Version":1,"Open":{`, `"1":null`, "}}"))
+	fuzzRestore(f, h, func(t *testing.T, s *Site, _ []byte) {
+		_, err := s.MarshalBinary()
+		check(t, err)
+	})
+}
+
+// fuzzRestore restores the server and the first site of h from arbitrary bytes, in bounded memory. A
+// restored server can continue. restored gets a site, and the bytes from which it was restored.
+func fuzzRestore(f *testing.F, h *house, restored func(t *testing.T, s *Site, state []byte)) {
+	server, _ := h.server.MarshalBinary()
+	site, _ := h.sites[0].MarshalBinary()
+	f.Add(server)
+	f.Add(site)
 	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
 		h.t = t
 		s, serverFails = RestoreServer(h.protocol, ofServer)
-		site = h.newSite(clientID(0), 0)
+		site = h.newSite(0)
 		return s, site, serverFails, site.Restore(ofSite)
 	}
 	fixed := memory.Allocated(func() { restore(f, server, site) })
@@ -130,15 +151,12 @@ func FuzzRestore(f *testing.F) {
 		if err == nil {
 			s.Next()
 			for _, n := range s.Open() {
-				if _, err := s.Close(n); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.Close(n)
+				check(t, err)
 			}
 		}
 		if siteFails == nil {
-			if _, err := site.MarshalBinary(); err != nil {
-				t.Fatal(err)
-			}
+			restored(t, site, state)
 		}
 	})
 }

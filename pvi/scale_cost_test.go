@@ -48,13 +48,9 @@ func TestScaleIsPaidFor(t *testing.T) {
 		{scalestudy.Client + "\nadjacency = \"replace-one\"", "min_clients = 9"},
 	} {
 		st := scalestudy.Parse(t, c.privacy, "budget_share = 0.3\nrounds = 4", c.federation)
-		roster := make([]ClientID, 10)
-		for m := range roster {
-			roster[m] = clientID(m)
-		}
 		st, err := st.WithScale(st.PublicScale())
 		check(t, err)
-		p, err := NewProtocol(st, roster)
+		p, err := NewProtocol(st, rosterOf(10))
 		check(t, err)
 		target := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta)
 		view, adjacency := p.Views()[0], st.Privacy.Adjacency

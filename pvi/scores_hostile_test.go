@@ -89,14 +89,11 @@ func TestScoresOfNeighbours(t *testing.T) {
 		{study.Client, accountant.ReplaceOne, "min_clients = 3"},
 	} {
 		t.Run(fmt.Sprintf("%s, %s", c.unit, c.adjacency), func(t *testing.T) {
-			st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{
+			p := protocolFor(t, 4, string(linestudy.Document(linestudy.Parts{
 				Privacy:    fmt.Sprintf("unit = %q\nadjacency = %q\nnoise_multiplier = 0.5\ndelta = 1e-5", c.unit, c.adjacency),
 				Inference:  "rounds = 6\n" + scoringInference,
 				Federation: "nominal_records = 15\n" + c.settings,
-			}))
-			check(t, err)
-			p, err := NewProtocol(st, []ClientID{clientID(0), clientID(1), clientID(2), clientID(3)})
-			check(t, err)
+			})))
 			farthest := 0.0
 			for seed := range uint64(worlds) {
 				r := rand.New(rand.NewPCG(seed, 5))
@@ -117,9 +114,7 @@ func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Reco
 	t.Helper()
 	var sites [2]*Site
 	for i := range sites {
-		site, err := p.NewSite(clientID(0), shard.Design(p.study, data[i]))
-		check(t, err)
-		sites[i] = site
+		sites[i] = site(t, p, shard.Design(p.study, data[i]))
 	}
 	rounds := p.method.(rounded)
 	adjacency := p.study.Privacy.Adjacency

@@ -115,11 +115,3 @@ func TestSecureSumsAreSmall(t *testing.T) {
 		t.Errorf("%d of the numbers of records are refused for secure aggregation only, not one or two", refused)
 	}
 }
-
-func rosterOf(clients int) []ClientID {
-	all := make([]ClientID, clients)
-	for m := range all {
-		all[m] = clientID(m)
-	}
-	return all
-}

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"fedpvi/pvi/study"
 )
 
 // wideProtocol returns the protocol of a linear model with one coefficient for each of the given
@@ -48,17 +46,7 @@ q = "diagonal"
 max_records = 1000
 min_clients = 2
 `, &names, inference, privacy)
-	st, err := study.Parse("wide.toml", []byte(text))
-	check(t, err)
-	p, err := NewProtocol(st, []ClientID{"east", "north", "south"})
-	check(t, err)
-	return p
-}
-
-func stateOf(t *rapid.T, s *Server) []byte {
-	b, err := s.MarshalBinary()
-	check(t, err)
-	return b
+	return protocolFor(t, 3, text)
 }
 
 // The test restores servers from their own state at random times. They must continue like a server
@@ -93,8 +81,11 @@ func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	steady, restored := NewServer(p), NewServer(p)
 	same := func() []byte {
-		state := stateOf(rt, steady)
-		if !bytes.Equal(state, stateOf(rt, restored)) {
+		state, err := steady.MarshalBinary()
+		check(rt, err)
+		again, err := restored.MarshalBinary()
+		check(rt, err)
+		if !bytes.Equal(state, again) {
 			rt.Fatal("the two servers have different states")
 		}
 		return state

@@ -1,20 +1,15 @@
 package pvi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
@@ -23,26 +18,16 @@ import (
 
 func summedProtocol(t testing.TB, clients, rounds int, federation string, overrides ...study.Override) *Protocol {
 	t.Helper()
-	overrides = append([]study.Override{
-		{Key: "federation", Value: `{ max_records = 5000, opens = "sums"` + federation + ` }`},
-		{Key: "inference", Value: fmt.Sprintf("{ rounds = %d, step_size = 0.1 }", rounds)},
-	}, overrides...)
-	st, err := study.Parse("s.toml", []byte(descentStudy), overrides...)
-	check(t, err)
-	roster := make([]ClientID, clients)
-	for m := range roster {
-		roster[m] = clientID(m)
-	}
-	p, err := NewProtocol(st, roster)
-	check(t, err)
-	return p
+	return protocolFor(t, clients, descentStudy, append([]study.Override{
+		set("federation", `{ max_records = 5000, opens = "sums"`+federation+` }`),
+		set("inference", fmt.Sprintf("{ rounds = %d, step_size = 0.1 }", rounds)),
+	}, overrides...)...)
 }
 
-// summedHouse returns a server and the sites of all clients (see house). The sites have n records
-// together, and record i belongs to client deal(i).
+// summedHouse returns a house whose clients have n records together. Record i belongs to client
+// deal(i).
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
-	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
 	records := make([]*shard.Records, len(p.roster.Clients))
 	for m := range records {
 		records[m] = new(shard.Records)
@@ -51,21 +36,11 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 		x, y := dealt(i)
 		records[deal(i)].Append([]float64{x, y})
 	}
-	for m, id := range p.Roster() {
-		h.shards = append(h.shards, shard.Design(p.study, records[m]))
-		site, err := p.NewSite(id, h.shards[m])
-		check(t, err)
-		h.sites = append(h.sites, site)
+	var shards []*shard.Shard
+	for _, r := range records {
+		shards = append(shards, shard.Design(p.study, r))
 	}
-	return h
-}
-
-func dealt(i int) (x, y float64) {
-	x = math.Sin(float64(i))
-	if math.Sin(float64(7*i)) < x {
-		y = 1
-	}
-	return x, y
+	return houseOf(t, p, 1, shards...)
 }
 
 // plainDescent is a simple implementation of DP-SVI on the pooled records, without lattice, state
@@ -171,82 +146,9 @@ func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	}
 }
 
-// The server and all sites have the same λ even if answers are late or missing, rounds are void,
-// and machines are killed and restored at any time. Only opened answers affect λ, and every
-// answer is charged.
 func TestSummedMachines(t *testing.T) {
-	const clients = 4
-	p := summedProtocol(t, clients, 6, `, min_clients = 2, colluders = 1`)
-	rapid.Check(t, func(rt *rapid.T) {
-		h := summedHouse(t, p, 50, func(i int) int { return i % clients })
-		twin := NewServer(p) // a server that is never restored, for comparison
-		answers := make([]int, clients)
-		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
-			if _, ok := twin.Next(); !ok {
-				rt.Fatal("the twin has no plan")
-			}
-			late := rapid.IntRange(0, clients).Draw(rt, "missing")
-			var outcome *Outcome
-			for m := range clients {
-				release := h.propose(m, &plan)
-				answers[m]++
-				h.restart(m)
-				if m < late {
-					continue
-				}
-				o, err := h.server.Collect(release)
-				check(rt, err)
-				if _, err := twin.Collect(release); err != nil {
-					rt.Fatal(err)
-				}
-				outcome = o
-				h.restart(-1)
-			}
-			if outcome == nil {
-				var err error
-				outcome, err = h.server.Close(plan.Number)
-				check(rt, err)
-				if _, err := twin.Close(plan.Number); err != nil {
-					rt.Fatal(err)
-				}
-			}
-			if void := outcome.Verdict == Void; void != (clients-late < 2) || void != (outcome.Sum == nil) {
-				rt.Fatalf("%d answers: %s", clients-late, outcome.Verdict)
-			}
-			h.settle(outcome)
-			for m, s := range h.sites {
-				if !slices.Equal(s.q.lambda, h.server.Lambda()) || !slices.Equal(twin.Lambda(), h.server.Lambda()) {
-					rt.Fatalf("machines disagree after plan %d", plan.Number)
-				}
-				if s.Releases() != answers[m] {
-					rt.Fatalf("%d answers of client %d, %d charged", answers[m], m, s.Releases())
-				}
-				h.restart(m)
-			}
-			h.restart(-1)
-		}
-	})
-}
-
-// restart replaces site m by a site that is restored from its saved state. If m is negative, it
-// replaces the server.
-func (h *house) restart(m int) {
-	h.t.Helper()
-	if m < 0 {
-		state, err := h.server.MarshalBinary()
-		check(h.t, err)
-		h.server, err = RestoreServer(h.protocol, state)
-		check(h.t, err)
-		return
-	}
-	state, err := h.sites[m].MarshalBinary()
-	check(h.t, err)
-	site := h.newSite(h.sites[m].ID(), m)
-	check(h.t, site.Restore(state))
-	if site.Releases() != h.sites[m].Releases() {
-		h.t.Fatal("the mechanism forgot its releases")
-	}
-	h.sites[m] = site
+	p := summedProtocol(t, 4, 6, `, min_clients = 2, colluders = 1`)
+	machinesAgree(t, func() *house { return summedHouse(t, p, 50, func(i int) int { return i % 4 }) })
 }
 
 // The test checks which plans a client refuses: those that it has answered, that name too few
@@ -332,12 +234,7 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	} {
 		h := summedHouse(t, p, 30, func(i int) int { return i % clients })
 		plan, _ := h.server.Next()
-		var o *Outcome
-		for m := range clients {
-			var err error
-			o, err = h.server.Collect(h.propose(m, &plan))
-			check(t, err)
-		}
+		o := h.answered(&plan)
 		edit(o)
 		var refused *Refused
 		if err := h.sites[0].Settle(o); !errors.As(err, &refused) {
@@ -382,7 +279,7 @@ func TestSummedViews(t *testing.T) {
 // The test checks that the cost of a study with sampled batches equals that of the Poisson-sampled
 // Gaussian mechanism with the same noise, for every observer.
 func TestSummedSampled(t *testing.T) {
-	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, study.Override{Key: "inference.sampling_rate", Value: "0.2"})
+	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, set("inference.sampling_rate", "0.2"))
 	n := p.method.Noise()
 	for _, v := range p.Views() {
 		cost, err := p.Cost(v, accountant.AddRemove, p.Releases())
@@ -417,7 +314,7 @@ func TestSummedScaling(t *testing.T) {
 
 // An outcome after which the descent diverges is rejected and does not change q.
 func TestSummedDivergence(t *testing.T) {
-	p := summedProtocol(t, 2, 3, "", study.Override{Key: "inference", Value: `{ rounds = 3, optimiser = "sgd", step_size = 1e200 }`})
+	p := summedProtocol(t, 2, 3, "", set("inference", `{ rounds = 3, optimiser = "sgd", step_size = 1e200 }`))
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
 	before := slices.Clone(h.server.Lambda())
 	h.run()
@@ -428,19 +325,10 @@ func TestSummedDivergence(t *testing.T) {
 
 // Restore refuses states that no server or site can reach.
 func TestSummedRestoreErrors(t *testing.T) {
-	p := summedProtocol(t, 2, 4, "")
-	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
+	h := summedHouse(t, summedProtocol(t, 2, 4, ""), 30, func(i int) int { return i % 2 })
 	plan, _ := h.server.Next()
-	for m := range h.sites {
-		o, err := h.server.Collect(h.propose(m, &plan))
-		check(t, err)
-		if o != nil {
-			h.settle(o)
-		}
-	}
-	good, err := h.sites[0].MarshalBinary()
-	check(t, err)
-	for name, edit := range map[string]func(v *siteState){
+	h.settle(h.answered(&plan))
+	h.refusesStates(map[string]func(v *siteState){
 		"nothing was charged":                      func(v *siteState) { v.Spent.Statistics = 0 },
 		"more than the study pays for":             func(v *siteState) { v.Spent.Statistics = 2 },
 		"λ does not follow":                        func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
@@ -450,50 +338,17 @@ func TestSummedRestoreErrors(t *testing.T) {
 		"numbers of steps are impossible":          func(v *siteState) { v.Descent[7] = 0x7f },
 		"a number that is not finite":              func(v *siteState) { copy(v.Descent[16:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}) },
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
-	} {
-		var v siteState
-		check(t, json.Unmarshal(good, &v))
-		edit(&v)
-		bad, err := json.Marshal(v)
-		check(t, err)
-		site, err := p.NewSite(clientID(0), h.shards[0])
-		check(t, err)
-		if err := site.Restore(bad); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v, want an error with %q", err, name)
-		}
-	}
+	})
 }
 
 // FuzzRestoreSummed restores servers and sites from arbitrary bytes. A server or site that
 // accepts the bytes as its state must be able to continue.
 func FuzzRestoreSummed(f *testing.F) {
-	p := summedProtocol(f, 2, 3, "")
-	h := summedHouse(f, p, 10, func(i int) int { return i % 2 })
+	h := summedHouse(f, summedProtocol(f, 2, 3, ""), 10, func(i int) int { return i % 2 })
 	plan, _ := h.server.Next()
 	h.propose(0, &plan)
-	server, _ := h.server.MarshalBinary()
-	site, _ := h.sites[0].MarshalBinary()
-	f.Add(server)
-	f.Add(site)
-	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
-		s, serverFails = RestoreServer(p, ofServer)
-		site, err := p.NewSite(clientID(0), h.shards[0])
-		check(t, err)
-		return s, site, serverFails, site.Restore(ofSite)
-	}
-	fixed := memory.Allocated(func() { restore(f, server, site) })
-	f.Fuzz(func(t *testing.T, state []byte) {
-		memory.Beside(t, fixed, len(state), func() { restore(t, state, state) })
-		s, site, err, siteFails := restore(t, state, state)
-		if err == nil {
-			s.Next()
-			for _, n := range s.Open() {
-				if _, err := s.Close(n); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if siteFails == nil && site.Releases() != memoryIn(t, state).Spent.Statistics {
+	fuzzRestore(f, h, func(t *testing.T, s *Site, state []byte) {
+		if s.Releases() != memoryIn(t, state).Spent.Statistics {
 			t.Fatal("a site forgot its releases")
 		}
 	})
