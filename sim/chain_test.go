@@ -1,4 +1,4 @@
-package sim_test
+package sim
 
 import (
 	"fmt"
@@ -6,10 +6,9 @@ import (
 	"testing"
 
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
-func playChain(t *testing.T, family study.Family, records int) *sim.Play {
+func playChain(t *testing.T, family study.Family, records int) *Play {
 	t.Helper()
 	text := fmt.Sprintf(`
 [study]
@@ -44,20 +43,14 @@ synthetic.records_per_client = %d
 synthetic.truth.u = 2.0
 synthetic.truth.v = -1.0
 `, family, records/2)
-	st, err := study.Parse("chain.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := sim.NewPlay(st, sim.Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := parse(t, "chain.toml", text)
+	p := prepare(t, st, Options{Seed: 1})
 	return p
 }
 
 // onGrid computes the mean and the covariance of two coefficients under the posterior. It adds up
 // the posterior density over the points of a grid.
-func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]float64, cov [3]float64) {
+func onGrid(p *Play, logLikelihood func(margin float64) float64) (mean [2]float64, cov [3]float64) {
 	model := p.Federation.Protocol.Model()
 	var total float64
 	var first, second [3]float64
@@ -102,18 +95,13 @@ func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]fl
 // normal, the standard error of a mean is .014 sds and that of a variance 2 %. The bounds are
 // five standard errors for means and four for variances. The seed is fixed.
 func TestChainFindsThePosterior(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for family, logLikelihood := range map[study.Family]func(float64) float64{
 		study.Logistic: func(m float64) float64 { return -math.Log1p(math.Exp(-m)) },
 		study.Probit:   func(m float64) float64 { return math.Log(math.Erfc(-m/math.Sqrt2) / 2) },
 	} {
 		p := playChain(t, family, 40)
-		mean, cov, err := p.Reference.Moments()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mean, cov := moments(t, p.Reference.family, p.Reference.Natural)
 		wantMean, wantCov := onGrid(p, logLikelihood)
 		for i := range mean {
 			sd := math.Sqrt(cov.At(i, i))

@@ -1,17 +1,14 @@
-package sim_test
+package sim
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
 	"fedpvi/pvi/describe"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 const comparedStudy = `
@@ -49,13 +46,11 @@ func writeCompared(t *testing.T) {
 		age, sex := 20+80*r.Float64(), r.IntN(2)
 		fmt.Fprintf(&file, "p%d,%.1f,%c,%.1f\n", i/2, age, "fm"[sex], 90+.9*age+6*float64(sex)+16*r.NormFloat64())
 	}
-	if err := os.WriteFile("records.csv", []byte(file.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, "records.csv", file.String())
 }
 
 // compared runs a study with the given model.
-func compared(t *testing.T, model string, seed uint64, overrides ...study.Override) (*sim.Play, *sim.Result) {
+func compared(t *testing.T, model string, seed uint64, overrides ...study.Override) (*Play, *Result) {
 	t.Helper()
 	person := ""
 	for _, o := range overrides {
@@ -64,18 +59,9 @@ func compared(t *testing.T, model string, seed uint64, overrides ...study.Overri
 		}
 	}
 	text := strings.NewReplacer("MODEL", model, "PERSON", person).Replace(comparedStudy)
-	st, err := study.Parse("compared.toml", []byte(text), overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	play, err := sim.NewPlay(st, sim.Options{StudyFile: "compared.toml", Seed: seed, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := play.Run(context.Background(), func(sim.Status) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := parse(t, "compared.toml", text, overrides...)
+	play := prepare(t, st, Options{StudyFile: "compared.toml", Seed: seed, Workers: 1})
+	r := run(t, play)
 	return play, r
 }
 
@@ -139,7 +125,7 @@ func TestHeldOutScoresOrderModels(t *testing.T) {
 	writeCompared(t)
 	const seeds = 6
 	var errors float64
-	check := func(play *sim.Play, r *sim.Result) *describe.Scored {
+	check := func(play *Play, r *Result) *describe.Scored {
 		p := play.Federation.Protocol
 		var sum, n float64
 		for _, s := range play.Federation.Shards {

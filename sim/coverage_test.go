@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"fedpvi/pvi/study"
@@ -13,7 +12,7 @@ import (
 // contain 85 to 95 %. With five coefficients per data set the standard error is below .012. The
 // seeds are fixed.
 func TestCoverageOfIntervals(t *testing.T) {
-	if os.Getenv("FEDPVI_LONG") == "" {
+	if !long() {
 		t.Skip("900 fits: set FEDPVI_LONG=1")
 	}
 	for _, c := range []struct{ epsilon, low, high float64 }{{0.3, 0.85, 0.95}, {1, 0.87, 0.93}, {3, 0.87, 0.93}} {

@@ -123,10 +123,7 @@ func setting(key string, value float64) string {
 // play returns the mean accuracy and log likelihood over seeds. If a run fails, both are zero.
 func (g *defaultsGrid) play(t *testing.T, epsilon float64, settings ...string) (accuracy, log float64) {
 	t.Helper()
-	st, err := LoadStudy(g.path, append(settings, setting("privacy.epsilon", epsilon)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := load(t, g.path, append(settings, setting("privacy.epsilon", epsilon)))
 	for seed := range uint64(g.seeds) {
 		p, err := g.once(st, seed+1)
 		if err != nil {

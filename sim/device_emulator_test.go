@@ -9,7 +9,6 @@ import (
 
 	"fedpvi/gpu/cuda/emulator"
 	"fedpvi/gpu/device"
-	"fedpvi/pvi/study"
 )
 
 // emulated is a device whose kernels run on the CPU.
@@ -48,10 +47,7 @@ func TestARoundIsOneLaunch(t *testing.T) {
 // The test runs several federations at the same time. They must share launches when their rounds
 // coincide, and each must find the same posterior as when it runs alone.
 func TestFederationsShareLaunches(t *testing.T) {
-	st, err := study.Parse("s.toml", []byte(deviceStudy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := parse(t, "s.toml", deviceStudy)
 	play := func(devices *Devices, seed uint64) ([]float64, error) {
 		p, err := NewPlay(st, Options{Seed: seed})
 		if err == nil {

@@ -64,14 +64,8 @@ func (g *gone) Close() error                                { g.closed++; return
 // see.
 func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Override) (*Play, *Result, []string, error) {
 	t.Helper()
-	st, err := study.Parse("s.toml", []byte(deviceStudy), overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewPlay(st, Options{Seed: 1, Workers: workers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := parse(t, "s.toml", deviceStudy, overrides...)
+	p := prepare(t, st, Options{Seed: 1, Workers: workers})
 	var said []string
 	devices := NewDevices(from, func(line string) { said = append(said, line) })
 	defer func() {
@@ -101,28 +95,19 @@ func TestFailingDevice(t *testing.T) {
 	if r.ComputedOn != "cuda:7" {
 		t.Errorf("computed on %q", r.ComputedOn)
 	}
-	_, plain, said, err := playOn(t, device.CPU, 1)
+	onCPU, plain, said, err := playOn(t, device.CPU, 1)
 	if err != nil || len(said) > 0 || plain.ComputedOn != "" {
 		t.Errorf("on the CPU: error %v, messages %q, computed on %q", err, said, plain.ComputedOn)
 	}
 	if cost := r.Privacy.Epsilon; cost != plain.Privacy.Epsilon {
 		t.Errorf("ε = %g, without a device %g", cost, plain.Privacy.Epsilon)
 	}
-	if p.Federation.Protocol.Digest() != mustPlay(t).Federation.Protocol.Digest() {
+	if p.Federation.Protocol.Digest() != onCPU.Federation.Protocol.Digest() {
 		t.Error("another protocol")
 	}
 	if _, _, _, err := playOn(t, &source{devices: []device.Device{g}, demanded: true}, 1); !errors.Is(err, errGone) {
 		t.Errorf("demanded: %v", err)
 	}
-}
-
-func mustPlay(t *testing.T) *Play {
-	t.Helper()
-	p, _, _, err := playOn(t, device.CPU, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // The test checks that the program does not open a device for a study whose steps no device can
@@ -146,17 +131,11 @@ func TestStudiesWithoutDevice(t *testing.T) {
 // The test checks that clients use the devices in turn, starting with the device whose index the
 // worker passes.
 func TestDevicesAreSharedInTurn(t *testing.T) {
-	st, err := study.Parse("s.toml", []byte(deviceStudy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := parse(t, "s.toml", deviceStudy)
 	two := []device.Device{&named{"a"}, &named{"b"}}
 	d := NewDevices(&source{devices: two}, func(string) {})
 	for first, want := range []string{"a, b", "b, a", "a, b"} {
-		p, err := NewPlay(st, Options{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := prepare(t, st, Options{Seed: 1})
 		if err := d.Use(p.Federation, first, 1); err != nil || p.Federation.computedOn != want {
 			t.Errorf("worker %d computes on %q, want %q: %v", first, p.Federation.computedOn, want, err)
 		}

@@ -17,44 +17,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// experiment loads a study from the folder experiments with the given settings.
-func experiment(t testing.TB, name string, settings ...string) (*study.Study, string) {
-	t.Helper()
-	path := filepath.Join("..", "experiments", filepath.FromSlash(name))
-	st, err := LoadStudy(path, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st, path
-}
-
-// newPlay sets up a study. It skips the test if a data set is missing.
-func newPlay(t testing.TB, st *study.Study, path string, workers int) *Play {
-	t.Helper()
-	for _, data := range st.Simulation.Data {
-		if os.Getenv("FEDPVI_DATA") == "" {
-			t.Setenv("FEDPVI_DATA", filepath.Join("..", "..", "shared", "data"))
-		}
-		if _, err := FindData(path, data); err != nil {
-			t.Skip(err)
-		}
-	}
-	play, err := NewPlay(st, Options{StudyFile: path, Seed: st.Simulation.Seed, Workers: workers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return play
-}
-
-func run(t testing.TB, p *Play) *Result {
-	t.Helper()
-	result, err := p.Run(context.Background(), func(Status) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
 var partitions = map[string][]string{
 	"balanced":         nil,
 	"by size":          {"simulation.partition=by-size", "simulation.size_skew=0.9"},
@@ -77,9 +39,7 @@ var schedules = map[string][]string{
 // The test checks that, without privacy, the federation finds the pooled posterior to 1e-9, with
 // every schedule and every partition.
 func TestNonPrivateIsPooled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for part, cut := range partitions {
 		for schedule, how := range schedules {
 			t.Run(part+", "+schedule, func(t *testing.T) {
@@ -112,19 +72,14 @@ func largestGap(r *Result) float64 {
 // pooled records. The expected posterior has the mean of the exact posterior and the diagonal of
 // its precision.
 func TestDiagonalIsMeanField(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for _, factors := range []string{"exact", "tied"} {
 		st, path := experiment(t, "demo/blood-pressure.toml", slices.Concat(NonPrivate,
 			[]string{"inference.q=diagonal", `inference.intervals="none"`, "inference.factors=" + factors, "inference.damping=0.3", "inference.rounds=2000", "simulation.clients=60", "federation.min_clients=60"})...)
 		play := newPlay(t, st, path, 1)
 		run(t, play)
 		family := play.Federation.Protocol.Family()
-		mean, _, err := play.Reference.Moments()
-		if err != nil {
-			t.Fatal(err)
-		}
+		mean, _ := moments(t, play.Reference.family, play.Reference.Natural)
 		want := make([]float64, family.Size())
 		// want has the exact mean and the diagonal of the exact precision.
 		family.ProjectLikelihood(want, play.Reference.Natural, mean)
@@ -171,16 +126,11 @@ func TestWorkersChangeNothing(t *testing.T) {
 }
 
 func TestSeedsDiffer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	st, path := experiment(t, "demo/blood-pressure.toml")
 	seen := map[float64]uint64{}
 	for seed := range uint64(4) {
-		play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		play := prepare(t, st, Options{StudyFile: path, Seed: seed})
 		kl := *run(t, play).KL
 		if other, ok := seen[kl]; ok {
 			t.Errorf("seeds %d and %d give the same posterior", seed, other)
@@ -277,9 +227,7 @@ func TestNoPromise(t *testing.T) {
 // posterior must have the forecast standard deviation. The clip is so large that only the noise
 // matters.
 func TestForecast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for _, c := range []struct {
 		factors, damping, schedule string
 	}{
@@ -297,10 +245,7 @@ func TestForecast(t *testing.T) {
 		var forecast method.Forecast
 		var found []float64
 		for seed := range uint64(seeds) {
-			play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			play := prepare(t, st, Options{StudyFile: path, Seed: seed})
 			run(t, play)
 			forecast = play.Federation.Protocol.Method().Forecast()
 			// The loop computes the fraction of the distance to the fixed point that remains after
@@ -367,14 +312,9 @@ func TestProtocolOfNoClients(t *testing.T) {
 func TestEmptyHolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records.csv")
 	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
-	if err := os.WriteFile(file, []byte(row+row), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, row+row)
 	st, _ := experiment(t, "abalone/rings.toml", "simulation.clients=200")
-	play, err := NewPlay(st, Options{DataFile: file, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	play := prepare(t, st, Options{DataFile: file, Seed: 1})
 	if r := run(t, play); r.Records != 2 || r.Privacy.Releases != 1 {
 		t.Errorf("%d records, privacy %+v", r.Records, r.Privacy)
 	}
@@ -395,9 +335,7 @@ func TestBadData(t *testing.T) {
 		{"nothing", "", "no records"},
 	} {
 		file := filepath.Join(t.TempDir(), "records.csv")
-		if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, file, c.file)
 		_, err := NewPlay(st, Options{DataFile: file, Seed: 1})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
@@ -419,11 +357,8 @@ func BenchmarkUpdates(b *testing.B) {
 	b.ReportAllocs()
 	updates := 0
 	for seed := uint64(0); b.Loop(); seed++ {
-		play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
-		if err != nil {
-			b.Fatal(err)
-		}
-		err = play.Federation.Run(context.Background(), func(o *pvi.Outcome) error {
+		play := prepare(b, st, Options{StudyFile: path, Seed: seed})
+		err := play.Federation.Run(context.Background(), func(o *pvi.Outcome) error {
 			updates += len(o.Participants)
 			return nil
 		})
@@ -436,9 +371,7 @@ func BenchmarkUpdates(b *testing.B) {
 
 // The test checks that the memory of a run does not grow with the number of rounds.
 func TestMemoryIsFlat(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for _, schedule := range []string{"synchronous", "asynchronous"} {
 		st, path := experiment(t, "linear/one-parameter.toml", slices.Concat(NonPrivate,
 			[]string{"inference.factors=exact", "inference.rounds=5000", "inference.schedule=" + schedule})...)
@@ -474,13 +407,8 @@ func BenchmarkRounds(b *testing.B) {
 		b.Run(rounds, func(b *testing.B) {
 			st, path := experiment(b, "linear/one-parameter.toml", "inference.rounds="+rounds)
 			for b.Loop() {
-				play, err := NewPlay(st, Options{StudyFile: path, Seed: 1})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := play.Federation.Run(context.Background(), func(*pvi.Outcome) error { return nil }); err != nil {
-					b.Fatal(err)
-				}
+				play := prepare(b, st, Options{StudyFile: path, Seed: 1})
+				finish(b, play.Federation)
 				b.ReportMetric(float64(heapInUse()), "heap-bytes")
 				runtime.KeepAlive(play)
 			}

@@ -1,11 +1,9 @@
-package sim_test
+package sim
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +19,6 @@ import (
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 var (
@@ -71,7 +68,7 @@ func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 		t.Fatal(err)
 	}
 	truth, rows := f.Drawn(clients*each, seed)
-	var holders []sim.Holder
+	var holders []Holder
 	all := new(shard.Records)
 	for m := range clients {
 		own := new(shard.Records)
@@ -79,19 +76,11 @@ func (h *holding) add(t *testing.T, f formulas.Formula, seed uint64) {
 			own.Append(row)
 			all.Append(row)
 		}
-		holders = append(holders, sim.Holder{ID: pvi.ClientID(fmt.Sprintf("client-%03d", m)), Records: own})
+		holders = append(holders, Holder{ID: pvi.ClientID(fmt.Sprintf("client-%03d", m)), Records: own})
 	}
-	federation, err := sim.New(st, holders, seed, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := federation.Run(context.Background(), func(*pvi.Outcome) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	mean, cov, err := federation.Protocol.Family().Moments(federation.Server.Posterior())
-	if err != nil {
-		t.Fatal(err)
-	}
+	federation := federate(t, st, holders, seed, 1)
+	finish(t, federation)
+	mean, cov := moments(t, federation.Protocol.Family(), federation.Server.Posterior())
 	model := federation.Protocol.Model()
 	var theta []float64
 	for _, name := range model.Names() {
@@ -166,12 +155,10 @@ func modeOf(t *testing.T, m *fit.Model, records *shard.Shard, from []float64) ([
 // are protected. With FEDPVI_LONG it runs all formulas of the bank that have such intervals, and
 // prints a table.
 func TestFormulasOfClientsHoldTheTruth(t *testing.T) {
-	long := os.Getenv("FEDPVI_LONG") != ""
+	long := long()
 	studies := *studiesOfFormula
 	if !long {
-		if testing.Short() {
-			t.Skip("seconds of statistics")
-		}
+		slow(t)
 		studies = 1
 	}
 	var truths, draws []float64

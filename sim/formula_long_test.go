@@ -1,4 +1,4 @@
-package sim_test
+package sim
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"fedpvi/pvi/formula"
-	"fedpvi/sim"
 )
 
 // hierarchical lists the formulas in pvi/formula/testdata with effects of groups, curves or ordered
@@ -28,7 +27,7 @@ var skewed = []string{"zero-inflated-negbinomial", "truncated"}
 // The test checks, for every formula that is not hierarchical, that the fit without privacy to
 // made-up records is close to the normal approximation at the mode.
 func TestFitsOfFormulas(t *testing.T) {
-	if os.Getenv("FEDPVI_LONG") == "" {
+	if !long() {
 		t.Skip("takes minutes: set FEDPVI_LONG=1")
 	}
 	source, err := os.ReadFile(filepath.Join("..", "pvi", "formula", "testdata", "cases.json"))
@@ -54,22 +53,11 @@ func TestFitsOfFormulas(t *testing.T) {
 			folder := t.TempDir()
 			file := filepath.Join(folder, "study.toml")
 			for name, text := range map[string]string{"study.toml": studyOf(c.Request), "data.csv": madeUp(c.Columns)} {
-				if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				writeFile(t, filepath.Join(folder, name), text)
 			}
-			st, err := sim.LoadStudy(file, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			play, err := sim.NewPlay(st, sim.Options{StudyFile: file, Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean, cov, err := play.Reference.Moments()
-			if err != nil {
-				t.Fatal(err)
-			}
+			st := load(t, file, nil)
+			play := prepare(t, st, Options{StudyFile: file, Seed: 1})
+			mean, cov := moments(t, play.Reference.family, play.Reference.Natural)
 			model := play.Federation.Protocol.Model()
 			density := func(theta []float64) float64 {
 				sum := model.Program().LogPrior(theta, nil)

@@ -1,4 +1,4 @@
-package sim_test
+package sim
 
 import (
 	"encoding/csv"
@@ -13,25 +13,41 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/words"
-	"fedpvi/sim"
 )
 
-// runFormula runs a study from experiments/programs without privacy.
-func runFormula(t *testing.T, name string, settings ...string) *sim.Play {
+// runProgram runs a study from experiments/programs.
+func runProgram(t *testing.T, name string, settings ...string) *Play {
 	t.Helper()
 	file := filepath.Join("..", "experiments", "programs", name+".toml")
-	st, err := sim.LoadStudy(file, append(settings, sim.NonPrivate...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	play, err := sim.NewPlay(st, sim.Options{StudyFile: file, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := play.Run(t.Context(), func(sim.Status) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	play := prepare(t, load(t, file, settings), Options{StudyFile: file, Seed: 1})
+	run(t, play)
 	return play
+}
+
+// checkPooled fails the test if a mean of the posterior is further than within sds from the mean of
+// the pooled fit. It returns the moments of the pooled fit.
+func checkPooled(t *testing.T, play *Play, within float64) (pooled []float64, cov *mat.SymDense) {
+	t.Helper()
+	pooled, cov = moments(t, play.Reference.family, play.Reference.Natural)
+	mean, _ := moments(t, play.Federation.Protocol.Family(), play.Posterior())
+	for i, m := range mean {
+		if d := math.Abs(m-pooled[i]) / math.Sqrt(cov.At(i, i)); !(d <= within) {
+			t.Errorf("coordinate %d: %g sds from the pooled fit", i, d)
+		}
+	}
+	return pooled, cov
+}
+
+// checkMode compares a pooled fit with a normal approximation at the mode. apart bounds the
+// difference of the means in sds, and wider bounds the relative difference of the sds.
+func checkMode(t *testing.T, pooled []float64, cov *mat.SymDense, mode, sds []float64, apart, wider float64) {
+	t.Helper()
+	for i, m := range pooled {
+		sd := math.Sqrt(cov.At(i, i))
+		if d := math.Abs(m-mode[i]) / sds[i]; !(d <= apart) || !(math.Abs(sd/sds[i]-1) <= wider) {
+			t.Errorf("coordinate %d: %g ± %g, at the mode %g ± %g", i, m, sd, mode[i], sds[i])
+		}
+	}
 }
 
 // A patient is a row of experiments/programs/cohort.csv.
@@ -128,9 +144,7 @@ func pain(all []patient) func(theta []float64) float64 {
 // sds are compared with the mode and curvature of a log density that is written by hand from the
 // formula.
 func TestFormulaOfThreeClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	all := cohort(t)
 	for name, c := range map[string]struct {
 		density func([]float64) float64
@@ -141,25 +155,10 @@ func TestFormulaOfThreeClients(t *testing.T) {
 		"pain":    {pain(all), []float64{-1, 0, 0, 0, 0, 0}, "inference.rounds=10"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play := runFormula(t, name, c.rounds)
-			pooled, cov, err := play.Reference.Moments()
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean, _, err := play.Federation.Protocol.Family().Moments(play.Posterior())
-			if err != nil {
-				t.Fatal(err)
-			}
+			play := runProgram(t, name, append(NonPrivate, c.rounds)...)
+			pooled, cov := checkPooled(t, play, .05)
 			mode, sds := laplace(c.density, c.start)
-			for i, m := range mean {
-				sd := math.Sqrt(cov.At(i, i))
-				if d := math.Abs(m-pooled[i]) / sd; !(d <= .05) {
-					t.Errorf("coordinate %d: %g sds from the pooled fit", i, d)
-				}
-				if d := math.Abs(pooled[i]-mode[i]) / sds[i]; !(d <= .1) || !(math.Abs(sd/sds[i]-1) <= .05) {
-					t.Errorf("coordinate %d: %g ± %g, at the mode %g ± %g", i, pooled[i], sd, mode[i], sds[i])
-				}
-			}
+			checkMode(t, pooled, cov, mode, sds, .1, .05)
 			var b strings.Builder
 			if err := words.Explain(&b, play.Federation.Protocol); err != nil || !strings.Contains(b.String(), "None comes from records") {
 				t.Error(err, "the explanation has no formula")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,9 +60,7 @@ func playRows(t *testing.T, source string, records int, of func(i int) row, over
 		fmt.Fprintf(&text, "%g,%s,%s\n", r.x, r.z, r.y)
 	}
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "records.csv"), []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(folder, "records.csv"), text.String())
 	st, err := study.Parse("hostile.toml", []byte(source), overrides...)
 	if err != nil {
 		return nil, err
@@ -122,9 +119,7 @@ func replaced(key, value string) study.Override { return study.Override{Key: key
 // The test runs private gradient steps on bad input. Each case must end with a clear error, or with
 // a finite posterior and a cost that includes every release.
 func TestPrivateStepsOnBadInput(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	separable := func(i int) row {
 		r := ordinary(i)
 		if r.y = "no"; r.x > 5 {

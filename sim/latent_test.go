@@ -1,4 +1,4 @@
-package sim_test
+package sim
 
 import (
 	"fmt"
@@ -34,9 +34,7 @@ func overdispersed(all []patient) func(theta []float64) float64 {
 // The clients must find the posterior of the pooled records. Its means must be close to the mode of
 // the density, which is written by hand.
 func TestLatentsOfThreeClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	const patients = 90
 	source, err := os.ReadFile(filepath.Join("..", "experiments", "programs", "cohort.csv"))
 	if err != nil {
@@ -44,29 +42,12 @@ func TestLatentsOfThreeClients(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "some.csv")
 	lines := strings.SplitAfter(string(source), "\n")
-	if err := os.WriteFile(file, []byte(strings.Join(lines[:1+patients], "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	play := runFormula(t, "overdispersed", "inference.rounds=20", fmt.Sprintf("simulation.data=[%q]", file))
-	pooled, cov, err := play.Reference.Moments()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mean, _, err := play.Federation.Protocol.Family().Moments(play.Posterior())
-	if err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, strings.Join(lines[:1+patients], ""))
+	play := runProgram(t, "overdispersed", append(NonPrivate, "inference.rounds=20", fmt.Sprintf("simulation.data=[%q]", file))...)
+	pooled, cov := checkPooled(t, play, .05)
 	mode, sds := laplace(overdispersed(cohort(t)[:patients]), []float64{0, 0, 0, 0})
-	if len(mean) != len(mode) {
-		t.Fatalf("%d coordinates: a latent is one of them", len(mean))
+	if len(pooled) != len(mode) {
+		t.Fatalf("%d coordinates: a latent is one of them", len(pooled))
 	}
-	for i, m := range mean {
-		sd := math.Sqrt(cov.At(i, i))
-		if d := math.Abs(m-pooled[i]) / sd; !(d <= .05) {
-			t.Errorf("coordinate %d: %g sds from the pooled fit", i, d)
-		}
-		if d := math.Abs(pooled[i]-mode[i]) / sds[i]; !(d <= .25) || !(math.Abs(sd/sds[i]-1) <= .1) {
-			t.Errorf("coordinate %d: %g ± %g, at the mode %g ± %g", i, pooled[i], sd, mode[i], sds[i])
-		}
-	}
+	checkMode(t, pooled, cov, mode, sds, .25, .1)
 }

@@ -25,23 +25,14 @@ func calibration(t *testing.T, overrides ...study.Override) *study.Study {
 		t.Fatal(err)
 	}
 	small := []study.Override{{Key: "simulation.synthetic.records_per_client", Value: "400"}, {Key: "inference.steps", Value: "40"}}
-	st, err := study.Parse(path, source, append(small, overrides...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := parse(t, path, string(source), append(small, overrides...)...)
 	return st
 }
 
 func playOut(t *testing.T, st *study.Study, seed uint64, workers int) (*Play, *Result) {
 	t.Helper()
-	p, err := NewPlay(st, Options{Seed: seed, Workers: workers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := p.Run(context.Background(), func(Status) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := prepare(t, st, Options{Seed: seed, Workers: workers})
+	r := run(t, p)
 	return p, r
 }
 
@@ -102,10 +93,7 @@ func TestNoiseAwareForms(t *testing.T) {
 	if _, r := playOut(t, calibration(t, with(`"none"`)), 2, 1); r.NoiseAware != nil {
 		t.Errorf("the study requests no noise-aware posterior, but the result has one: %+v", r.NoiseAware)
 	}
-	p, err := NewPlay(calibration(t), Options{Seed: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := prepare(t, calibration(t), Options{Seed: 2})
 	early, err := p.Federation.Result(p.Reference)
 	if err != nil || early.NoiseAware != nil || early.Privacy.LastRelease {
 		t.Errorf("before the end: %+v, %v", early.NoiseAware, err)
@@ -115,14 +103,9 @@ func TestNoiseAwareForms(t *testing.T) {
 // The test compares Truth, the θ that generated the records, with a fit of many records without
 // privacy. Truth must be nil if the records were not generated from a single θ.
 func TestTruth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	st := calibration(t, study.Override{Key: "simulation.synthetic.records_per_client", Value: "20000"})
-	p, err := NewPlay(st, Options{Seed: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := prepare(t, st, Options{Seed: 5})
 	mean, cov, err := p.Reference.Moments()
 	if err != nil || len(p.Truth) != 5 {
 		t.Fatalf("%v, %v", p.Truth, err)
@@ -175,10 +158,7 @@ func TestIterates(t *testing.T) {
 		study.Override{Key: "inference.noise_aware", Value: "iterates"},
 		study.Override{Key: "inference.rounds", Value: "40"},
 		study.Override{Key: "inference.steps", Value: "1"})
-	p, err := NewPlay(st, Options{Seed: 1, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := prepare(t, st, Options{Seed: 1, Workers: 1})
 	f := p.Federation
 	var means [][]float64
 	r, err := p.Run(context.Background(), func(Status) error {
@@ -189,10 +169,7 @@ func TestIterates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, cov := moments(t, f.Protocol.Family(), f.Server.Posterior())
 	for i := range means[0] {
 		var column []float64
 		for _, m := range means[20:] {

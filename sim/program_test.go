@@ -1,11 +1,8 @@
-package sim_test
+package sim
 
 import (
-	"math"
 	"path/filepath"
 	"testing"
-
-	"fedpvi/sim"
 )
 
 // The test runs a program in the Stan language with three clients. Without privacy, they must find
@@ -16,7 +13,7 @@ func TestProgramOfThreeClients(t *testing.T) {
 		settings []string
 		within   float64 // largest allowed difference between a mean and the mean of the pooled fit, in sds of the pooled fit
 	}{
-		"none":   {sim.NonPrivate, .05},
+		"none":   {NonPrivate, .05},
 		"record": {[]string{"privacy.epsilon=500"}, 2.5},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -24,31 +21,7 @@ func TestProgramOfThreeClients(t *testing.T) {
 				`model.program="data { int N; vector[N] age; array[N] int<lower=0> visits; } transformed data { vector[N] x = (age - 50) / 20; } parameters { real a; real b; } model { a ~ normal(0, 1); b ~ normal(0, 1); visits ~ poisson_log(a + b * x); }"`,
 				"model.data=",
 			}, c.settings...)
-			file := filepath.Join("..", "experiments", "programs", "visits.toml")
-			st, err := sim.LoadStudy(file, settings)
-			if err != nil {
-				t.Fatal(err)
-			}
-			play, err := sim.NewPlay(st, sim.Options{StudyFile: file, Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := play.Run(t.Context(), func(sim.Status) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
-			pooled, cov, err := play.Reference.Moments()
-			if err != nil {
-				t.Fatal(err)
-			}
-			mean, _, err := play.Federation.Protocol.Family().Moments(play.Posterior())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, m := range mean {
-				if d := math.Abs(m-pooled[i]) / math.Sqrt(cov.At(i, i)); !(d <= c.within) {
-					t.Errorf("coordinate %d: %g sds from the pooled fit", i, d)
-				}
-			}
+			checkPooled(t, runProgram(t, "visits", settings...), c.within)
 		})
 	}
 }
@@ -59,7 +32,7 @@ func TestProgramOfThreeClients(t *testing.T) {
 func TestSettingsOfPrograms(t *testing.T) {
 	file := filepath.Join("..", "experiments", "programs", "visits.toml")
 	for _, setting := range []string{"privacy.clip=1.0", "study.version=1", "prior={sd = 1.0}", `inference.solver="dp-svi"`, `inference.solver="dp-sep"`} {
-		if _, err := sim.LoadStudy(file, []string{setting}); err == nil {
+		if _, err := LoadStudy(file, []string{setting}); err == nil {
 			t.Errorf("%s is accepted", setting)
 		}
 	}

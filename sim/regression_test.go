@@ -2,17 +2,14 @@ package sim
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -21,18 +18,16 @@ import (
 // that most outcomes are within the bounds of their column.
 var regressions = map[string]struct {
 	model, outcome string
-	// label_threshold of a skewed partition: outcomes of at least this size have label 1; 0 if the
-	// partition is even
-	threshold float64
-	truth     string
+	threshold      string // label threshold of a skewed partition; empty if the outcome has only two labels
+	truth          string
 }{
-	"linear":            {`family = "linear"` + "\n" + `noise_sd = "learned"`, numericOutcome, 0.1, `noise_sd = 0.3`},
-	"logistic":          {`family = "logistic"` + "\n" + `positive = "yes"`, levelOutcome, 0, ``},
-	"probit":            {`family = "probit"` + "\n" + `positive = "yes"`, levelOutcome, 0, ``},
-	"poisson":           {`family = "poisson"`, countOutcome, 2, ``},
-	"negative-binomial": {`family = "negative-binomial"`, countOutcome, 2, `dispersion = 2.0`},
-	"softmax":           {`family = "softmax"`, classOutcome, 1, ``},
-	"robust":            {`family = "robust"` + "\n" + `degrees_of_freedom = 4`, wideOutcome, 0.1, `noise_scale = 0.2`},
+	"linear":            {`family = "linear"` + "\n" + `noise_sd = "learned"`, numericOutcome, "label_threshold = 0.1", `noise_sd = 0.3`},
+	"logistic":          {`family = "logistic"` + "\n" + `positive = "yes"`, levelOutcome, "", ``},
+	"probit":            {`family = "probit"` + "\n" + `positive = "yes"`, levelOutcome, "", ``},
+	"poisson":           {`family = "poisson"`, countOutcome, "label_threshold = 2", ``},
+	"negative-binomial": {`family = "negative-binomial"`, countOutcome, "label_threshold = 2", `dispersion = 2.0`},
+	"softmax":           {`family = "softmax"`, classOutcome, "label_threshold = 1", ``},
+	"robust":            {`family = "robust"` + "\n" + `degrees_of_freedom = 4`, wideOutcome, "label_threshold = 0.1", `noise_scale = 0.2`},
 }
 
 const (
@@ -44,7 +39,7 @@ const (
 )
 
 // regression returns a study of generated records with an intercept and two numeric columns.
-func regression(t testing.TB, family string, records, clients int, settings ...string) *study.Study {
+func regression(t testing.TB, family string, records, clients int, edits ...string) *study.Study {
 	t.Helper()
 	c := regressions[family]
 	source := fmt.Sprintf(`
@@ -82,45 +77,26 @@ records_per_client = %d
 [simulation.synthetic.truth]
 %s
 `, c.outcome, c.model, clients, records, c.truth)
-	for _, s := range settings {
-		if s == "label-skew" {
-			source = strings.Replace(source, "[simulation]\n", fmt.Sprintf("[simulation]\npartition = \"label-skew\"\nsize_skew = 0.5\nlabel_skew = 0.8\n%s\n", threshold(c.threshold)), 1)
-		}
-	}
-	st, err := study.Parse(family+".toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return st
+	return parse(t, family+".toml", strings.NewReplacer(edits...).Replace(source))
 }
 
-func threshold(x float64) string {
-	if x == 0 {
-		return ""
-	}
-	return fmt.Sprintf("label_threshold = %g", x)
+// labelSkew returns the edits of [regression] for clients with different shares of the labels.
+func labelSkew(family string) []string {
+	return []string{"[simulation]\n", "[simulation]\npartition = \"label-skew\"\nsize_skew = 0.5\nlabel_skew = 0.8\n" + regressions[family].threshold + "\n"}
 }
-
-// long reports whether the tests run in their long versions.
-func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
 // settle runs a study on generated records and returns how far its posterior is from the pooled
 // fit, as [largestGap] measures it.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
-	play, err := NewPlay(st, Options{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	play := prepare(t, st, Options{Seed: 3})
 	return largestGap(run(t, play))
 }
 
 // The test checks that natural-gradient steps converge to pooled variational inference, with
 // every partition and both kinds of factors.
 func TestRegressionsArePooled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	records, rounds := 20, 60
 	if long() {
 		records, rounds = 60, 120
@@ -132,7 +108,7 @@ func TestRegressionsArePooled(t *testing.T) {
 			}
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
 				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
-					st := regression(t, family, records, clients, "label-skew")
+					st := regression(t, family, records, clients, labelSkew(family)...)
 					st.Inference.Factors, st.Inference.Rounds = factors, rounds
 					if factors == study.Tied {
 						st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 120
@@ -149,13 +125,11 @@ func TestRegressionsArePooled(t *testing.T) {
 // The test checks two slower cases in which natural-gradient steps also converge to pooled
 // variational inference: a diagonal q and the sequential schedule.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for _, family := range []string{"logistic", "poisson"} {
-		diagonal := regression(t, family, 40, 4, "label-skew")
+		diagonal := regression(t, family, 40, 4, labelSkew(family)...)
 		diagonal.Inference.Q, diagonal.Inference.Damping.Alpha, diagonal.Inference.Rounds = "diagonal", 0.8, 500
-		turns := regression(t, family, 40, 4, "label-skew")
+		turns := regression(t, family, 40, 4, labelSkew(family)...)
 		turns.Inference.Schedule = study.Sequential
 		for how, st := range map[string]*study.Study{"diagonal": diagonal, "sequential": turns} {
 			if gap := settle(t, st); gap > 1e-6 {
@@ -170,10 +144,7 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 // this, so the test passes the records directly.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
-	c, err := newCast(st, "", "", 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := castOf(t, st, "", 3)
 	all := new(shard.Records)
 	for _, h := range c.holders {
 		for i := range h.Records.Len() {
@@ -194,17 +165,12 @@ func TestThreeSortedClients(t *testing.T) {
 		if factors == study.Tied {
 			st.Inference.Damping.Alpha = 0.4
 		}
-		f, err := New(st, c.holders, 3, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := federate(t, st, c.holders, 3, 1)
 		reference, err := NewReference(f.Protocol, f.Shards, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Run(context.Background(), func(*pvi.Outcome) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		finish(t, f)
 		result, err := f.Result(reference)
 		if err != nil {
 			t.Fatal(err)
@@ -218,12 +184,10 @@ func TestThreeSortedClients(t *testing.T) {
 // The test checks that one Newton step per round converges to the mode and curvature of the
 // pooled posterior.
 func TestLaplaceIsPooled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for family := range regressions {
 		for _, factors := range []study.Factors{study.Exact, study.Tied} {
-			st := regression(t, family, 40, 4, "label-skew")
+			st := regression(t, family, 40, 4, labelSkew(family)...)
 			st.Inference.Solver, st.Inference.Factors, st.Inference.Rounds = study.Laplace, factors, 60
 			if factors == study.Tied {
 				st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 120
@@ -240,9 +204,7 @@ func TestLaplaceIsPooled(t *testing.T) {
 // 0.9 ± 4·√(0.09/n) with probability below 1e-4. The bounds add 0.01, because the posterior is not
 // quite Gaussian.
 func TestRegressionsCover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for family, c := range regressions {
 		sets := 200
 		if !long() {
@@ -279,16 +241,12 @@ func TestRegressionsCover(t *testing.T) {
 // coefficients.
 func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov *mat.SymDense, truth []float64) {
 	t.Helper()
-	play, err := NewPlay(st, Options{Seed: seed})
+	play := prepare(t, st, Options{Seed: seed})
+	truth, err := drawTruth(play.Federation.Protocol.Model(), variates(seed, purposeTruth))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if truth, err = drawTruth(play.Federation.Protocol.Model(), variates(seed, purposeTruth)); err != nil {
-		t.Fatal(err)
-	}
-	if mean, cov, err = play.Reference.Moments(); err != nil {
-		t.Fatal(err)
-	}
+	mean, cov = moments(t, play.Reference.family, play.Reference.Natural)
 	return mean, cov, truth
 }
 
@@ -318,31 +276,19 @@ func TestLatentStructure(t *testing.T) {
 // bounds, the accuracy is about .8457 and the log likelihood −.3265. With the moments from the
 // papers, the accuracy is .8517.
 func TestAdult(t *testing.T) {
-	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
-	cases := map[string]struct {
+	type fitted struct {
 		file     string
 		settings []string
 		accuracy float64
-	}{
-		"balanced": {"adult/income.toml", nil, .845},
 	}
+	cases := map[string]fitted{"balanced": {"adult/income.toml", nil, .845}}
 	if long() {
-		cases["label skew"] = struct {
-			file     string
-			settings []string
-			accuracy float64
-		}{"adult/income.toml", skewed, .845}
-		cases["papers"] = struct {
-			file     string
-			settings []string
-			accuracy float64
-		}{"adult/standardised.toml", nil, .851}
+		cases["label skew"] = fitted{"adult/income.toml", []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}, .845}
+		cases["papers"] = fitted{"adult/standardised.toml", nil, .851}
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("not with -short: ten seconds")
-			}
+			slow(t)
 			st, path := experiment(t, c.file, append([]string{"inference.rounds=12"}, c.settings...)...)
 			result := run(t, newPlay(t, st, path, 2))
 			got, pooled := result.Test, result.NonPrivateTest
@@ -360,9 +306,7 @@ func TestAdult(t *testing.T) {
 // The test fits a model of the abalone data with four clients and a label skew. The outcome is
 // whether an abalone has ten or more rings.
 func TestAbaloneMature(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	st, path := experiment(t, "abalone/mature.toml")
 	result := run(t, newPlay(t, st, path, 1))
 	if gap := largestGap(result); gap > 1e-6 {
@@ -376,21 +320,11 @@ func TestAbaloneMature(t *testing.T) {
 // The test fits a logistic regression with the client as the privacy unit. With many clients, the
 // noisy posterior must be near the posterior without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
-	st := regression(t, "logistic", 50, 400)
-	source := strings.Replace(string(st.Source), `unit = "none"`, "unit = \"client\"\nepsilon = 4.0\ndelta = 1e-5", 1)
-	source = strings.Replace(source, "max_records = 10000", "max_records = 10000\nnominal_records = 50", 1)
-	private, err := study.Parse("private.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	slow(t)
+	private := regression(t, "logistic", 50, 400,
+		`unit = "none"`, "unit = \"client\"\nepsilon = 4.0\ndelta = 1e-5", "max_records = 10000", "max_records = 10000\nnominal_records = 50")
 	private.Inference.Rounds = 20
-	play, err := NewPlay(private, Options{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	play := prepare(t, private, Options{Seed: 3})
 	result := run(t, play)
 	if result.Accepted == 0 || result.Privacy.Epsilon > 4 {
 		t.Fatalf("%d accepted, ε = %g", result.Accepted, result.Privacy.Epsilon)
@@ -405,9 +339,7 @@ func TestPrivateClientsLogistic(t *testing.T) {
 // The test checks that a neural network learns the exclusive or of the signs of two columns, which
 // a linear predictor cannot learn.
 func TestNetworkLearns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	st, path := experiment(t, "models/network.toml", "inference.rounds=4", "inference.steps=150", "simulation.synthetic.records_per_client=400")
 	result := run(t, newPlay(t, st, path, 1))
 	if accuracy := *result.Test.Accuracy; accuracy < *result.Test.Majority+.2 {
@@ -422,10 +354,7 @@ func TestWorkersChangeNoDraw(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		st := regression(t, "softmax", 50, 6)
 		st.Inference.Solver, st.Inference.Ascent, st.Inference.Rounds = study.SVI, study.Ascent{Steps: 20, StepSize: .05, Draws: 3}, 3
-		play, err := NewPlay(st, Options{Seed: 3, Workers: workers})
-		if err != nil {
-			t.Fatal(err)
-		}
+		play := prepare(t, st, Options{Seed: 3, Workers: workers})
 		play.Federation.workers = workers
 		natural := run(t, play).Natural
 		if first == nil {

@@ -2,11 +2,9 @@ package sim
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 )
 
 // The test checks that adding a record does not change which of the other records are set aside.
@@ -40,12 +38,7 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 // The test checks that trials of the same settings have different noise, and that a repeated
 // trial has the same noise.
 func TestTrialsDoNotShareNoise(t *testing.T) {
-	st := regression(t, "logistic", 60, 2)
-	st, err := study.Parse("private.toml", []byte(strings.Replace(string(st.Source), `unit = "none"`, "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", 1)),
-		study.Override{Key: "inference.rounds", Value: "2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := regression(t, "logistic", 60, 2, `unit = "none"`, "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", "rounds = 40", "rounds = 2")
 	r, err := NewRivals(st, 0.2, Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -1,12 +1,9 @@
 package sim
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"testing"
-
-	"fedpvi/pvi"
 )
 
 // The test checks that a study has the same posterior, bit for bit, with secure sums in all phases.
@@ -29,13 +26,8 @@ func TestSecureSumsChangeNothing(t *testing.T) {
 	} {
 		st, path := experiment(t, c.file, append(c.settings, "federation.aggregation=secure")...)
 		play := func(secure func() float64) (*Play, []float64) {
-			p, err := NewPlay(st, Options{StudyFile: path, Seed: 1, Secure: secure})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Federation.Run(context.Background(), func(*pvi.Outcome) error { return nil }); err != nil {
-				t.Fatal(err)
-			}
+			p := prepare(t, st, Options{StudyFile: path, Seed: 1, Secure: secure})
+			finish(t, p.Federation)
 			return p, p.Posterior()
 		}
 		p, got := play(clock)

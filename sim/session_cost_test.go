@@ -38,10 +38,7 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 			continue // skips a sweep, because the test reads the study of the sweep directly
 		}
 		// The noise multiplier is given, because its calibration is slow.
-		st, err := study.Parse(path, source, givenNoise(doc.Root())...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := parse(t, path, string(source), givenNoise(doc.Root())...)
 		if p, err := Protocol(st, 0); err != nil {
 			t.Errorf("%s: %v", path, err)
 		} else if p.Sound() && st.Privacy.Unit != study.None {

@@ -190,17 +190,11 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5
-	c, err := newCast(st, path, "", seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := castOf(t, st, path, seed)
 	h := newByteHouse(t, st, c.holders, seed)
 	h.play()
 
-	f, err := New(st, c.holders, seed, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := federate(t, st, c.holders, seed, 1)
 	said := h.bodies(session.Outcome)
 	for n := 0; ; n++ {
 		o, err := f.Step()
@@ -266,9 +260,7 @@ func (h *byteHouse) sameResult(f *Federation) {
 // The test runs a study with state machines that exchange bytes and are restored at random. The
 // results must equal those of a federation in one process, bit for bit.
 func TestSessionMatchesFederation(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic of one thread: without -short")
-	}
+	slow(t)
 	// With a given noise multiplier, a restored machine does not calibrate the noise again, which
 	// would take time.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"fedpvi/accountant"
@@ -15,9 +14,10 @@ import (
 // than M answers need. The ratio of the two sds is √((M − t)/(U_min − t)). Its estimate has a
 // standard error of at most .005, and the test allows 4 standard errors.
 func TestSpreadOfOpenedSums(t *testing.T) {
-	cases := []struct{ clients, fewest, colluders, rounds int }{{10, 8, 2, 20}}
-	if os.Getenv("FEDPVI_LONG") != "" {
-		cases = []struct{ clients, fewest, colluders, rounds int }{{4, 3, 1, 200}, {10, 8, 2, 200}, {100, 80, 20, 200}}
+	type study struct{ clients, fewest, colluders, rounds int }
+	cases := []study{{10, 8, 2, 20}}
+	if long() {
+		cases = []study{{4, 3, 1, 200}, {10, 8, 2, 200}, {100, 80, 20, 200}}
 	}
 	for _, c := range cases {
 		got := spreadOfSums(t, c.clients, c.fewest, c.colluders, c.rounds)

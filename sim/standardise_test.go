@@ -18,18 +18,13 @@ import (
 // standardisation for a tenth of the same budget must bring the posterior to within 8 nats of the
 // pooled posterior. The test compares medians over the seeds 1 to 7.
 func TestPoorBounds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	median := func(settings ...string) float64 {
 		t.Helper()
 		var kls []float64
 		for seed := uint64(1); seed <= 7; seed++ {
 			st, path := experiment(t, "standardise/poor-bounds.toml", settings...)
-			play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
-			if err != nil {
-				t.Fatal(err)
-			}
+			play := prepare(t, st, Options{StudyFile: path, Seed: seed})
 			r := run(t, play)
 			if e := r.Privacy.Epsilon; e > 2 || e < 2*(1-1e-6) {
 				t.Errorf("%v: the run costs ε = %g, the target is 2", settings, e)
@@ -52,9 +47,7 @@ func TestPoorBounds(t *testing.T) {
 // exceeds any of the bounds with probability 2·10⁻⁸. The cost to every observer must include the
 // scale phase.
 func TestStandardisedRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	for _, c := range []struct {
 		settings []string
 		views    int
@@ -109,10 +102,7 @@ func TestStandardisedRun(t *testing.T) {
 // records.
 func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation) ([]study.Bounds, []Holder) {
 	t.Helper()
-	c, err := newCast(st, path, "", st.Simulation.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := castOf(t, st, path, st.Simulation.Seed)
 	var roster []pvi.ClientID
 	for _, h := range c.holders {
 		roster = append(roster, h.ID)

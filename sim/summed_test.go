@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	"fedpvi/accountant"
@@ -15,21 +14,13 @@ import (
 // observer must equal its closed form.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
-	st := regression(t, "logistic", 20, clients)
-	source := strings.Replace(string(st.Source), `unit = "none"`, "unit = \"client\"\nepsilon = 3000.0\ndelta = 1e-5\nclip = 30", 1)
-	source = strings.Replace(source, "rounds = 40", "rounds = 14\ndamping = 0.5", 1)
-	source = strings.Replace(source, "max_records = 10000", "max_records = 10000\nmin_clients = 150\ncolluders = 10", 1)
-	private, err := study.Parse("clients.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := regression(t, "logistic", 20, clients,
+		`unit = "none"`, "unit = \"client\"\nepsilon = 3000.0\ndelta = 1e-5\nclip = 30", "rounds = 40", "rounds = 14\ndamping = 0.5",
+		"max_records = 10000", "max_records = 10000\nmin_clients = 150\ncolluders = 10")
 	if private.Inference.Solver != study.NaturalGradient || private.Federation.Opens != study.OpenSums {
 		t.Fatalf("%s, %s", private.Inference.Solver, private.Federation.Opens)
 	}
-	play, err := NewPlay(private, Options{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	play := prepare(t, private, Options{Seed: 3})
 	r := run(t, play)
 	if gap := largestGap(r); gap > 0.05 {
 		t.Errorf("a mean or sd is off the pooled fit by a share of %.3f", gap)
@@ -50,20 +41,13 @@ func TestClientsByNaturalGradient(t *testing.T) {
 // gradients. The result must be near the fit of all records without privacy. The bounds are about
 // twice the gaps that were observed with several seeds.
 func TestSummedAdult(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds: not under -short")
-	}
+	slow(t)
 	st, path := experiment(t, "adult/summed.toml")
 	r := run(t, newPlay(t, st, path, 1))
 	if r.Privacy.Epsilon > 0.5 || r.Privacy.Releases != 100 || r.Privacy.Opens != study.OpenSums {
 		t.Errorf("ε = %g for %d releases", r.Privacy.Epsilon, r.Privacy.Releases)
 	}
-	accuracy := *r.NonPrivateTest.Accuracy - *r.Test.Accuracy
-	likelihood := r.NonPrivateTest.LogLikelihood - r.Test.LogLikelihood
-	t.Logf("accuracy %.4f, %.4f below that without privacy; log likelihood %.4f, %.4f below", *r.Test.Accuracy, accuracy, r.Test.LogLikelihood, likelihood)
-	if accuracy > 0.006 || likelihood > 0.012 {
-		t.Errorf("accuracy is %.4f and log likelihood %.4f below that without privacy", accuracy, likelihood)
-	}
+	checkNearPooled(t, r, 0.006, 0.012)
 }
 
 // BenchmarkSummedAdult measures a hundred rounds on the Adult data, for several numbers of clients.

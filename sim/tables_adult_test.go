@@ -103,7 +103,7 @@ func adultTruths(t *testing.T, rows []map[string]string, st *study.Study) (all [
 // The test checks, over 100 seeds, that between 87 and 94 % of the 90 % intervals in the tables of
 // Adult contain the numbers computed from the records. ε is .1, and there are ten clients.
 func TestTablesOfAdult(t *testing.T) {
-	if os.Getenv("FEDPVI_LONG") == "" {
+	if !long() {
 		t.Skip("a long test: set FEDPVI_LONG")
 	}
 	st, path := experiment(t, "adult/described.toml")

@@ -1,17 +1,14 @@
-package sim_test
+package sim
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
 	"fedpvi/pvi/describe"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 // The test checks that the tables of a simulated federation describe the records of all clients, up
@@ -59,18 +56,9 @@ synthetic.records_per_client = 2000
 		"replace":  {{Key: "privacy.adjacency", Value: `"replace-one"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st, err := study.Parse("tables.toml", []byte(text), overrides...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			play, err := sim.NewPlay(st, sim.Options{Seed: 10001, Workers: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := play.Run(context.Background(), func(sim.Status) error { return nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			st := parse(t, "tables.toml", text, overrides...)
+			play := prepare(t, st, Options{Seed: 10001, Workers: 1})
+			r := run(t, play)
 			s := r.Tables
 			if s == nil || s.Clients != 3 {
 				t.Fatal("the result has no tables of three clients")
@@ -122,26 +110,15 @@ levels = ["a", "b", "c"]
 		}
 		fmt.Fprintf(&file, "%v,%c\n", x, 'a'+g)
 	}
-	if err := os.WriteFile("records.csv", []byte(file.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	st, err := study.Parse("alone.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, "records.csv", file.String())
+	st := parse(t, "alone.toml", text)
 	const seeds = 25
 	mean := sum / records
 	sd := math.Sqrt(squares/records - mean*mean)
 	held, of := 0, 0
 	for seed := range uint64(seeds) {
-		play, err := sim.NewPlay(st, sim.Options{StudyFile: "alone.toml", Seed: 10001 + seed, Workers: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := play.Run(context.Background(), func(sim.Status) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		play := prepare(t, st, Options{StudyFile: "alone.toml", Seed: 10001 + seed, Workers: 1})
+		result := run(t, play)
 		if e := result.Privacy.Promise.Epsilon; e > 1.0001 || e < .99 || result.Privacy.Releases != 1 {
 			t.Fatalf("the study costs ε = %g in %d releases, want 1 in 1", e, result.Privacy.Releases)
 		}
