@@ -9,7 +9,6 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
-	"fedpvi/dpmech/seeded"
 )
 
 var aggregates = dpmech.Config{
@@ -23,10 +22,10 @@ func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	m := newSum(t, aggregates)
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
 		here, there := exactSum(t, m, []float64{9, 0, 0}, []float64{0, 1, 0}), exactSum(t, m, []float64{-9, 0, 0}, []float64{0, 1, 0})
-		far := 0.0
-		for i := range here {
-			far += float64(here[i]-there[i]) * float64(here[i]-there[i])
+		for i, n := range there {
+			here[i] -= n
 		}
+		far, _ := normSquared(here).Float64()
 		got := m.EventFor(1, adjacency).(accountant.DiscreteGaussian).Sensitivity
 		if got < math.Sqrt(far) || got != 2*math.Floor(m.Clip()/m.Lattice().Step()) {
 			t.Errorf("%s: sensitivity %g, the sums are %g apart, 2C is %g", adjacency, got, math.Sqrt(far), 2*m.Clip()/m.Lattice().Step())
@@ -50,24 +49,9 @@ func TestAddKeeping(t *testing.T) {
 				total[i] += n
 			}
 		}
-		var noise dpmech.Noise
-		dst, sum := make([]int64, 3), make([]int64, 3)
-		m.Draw(&noise, seeded.Stream(1, "noise"))
-		if err := m.ReleaseSum(dst, sum, &noise, a); err != nil {
-			t.Fatal(err)
-		}
-		b, want := m.NewAccumulator(), make([]int64, 3)
-		for _, v := range vectors {
-			if err := b.Add(v); err != nil {
-				t.Fatal(err)
-			}
-		}
-		m.Draw(&noise, seeded.Stream(1, "noise"))
-		if err := m.ReleaseSum(dst, want, &noise, b); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(sum, want) || !slices.Equal(sum, total) {
-			t.Fatalf("the sum is %v, of Add %v, of the copies %v", sum, want, total)
+		want := accumulated(t, m, vectors...)
+		if sum, err := released(m, a); err != nil || !slices.Equal(sum, want) || !slices.Equal(sum, total) {
+			t.Fatalf("the sum is %v, of Add %v, of the copies %v (%v)", sum, want, total, err)
 		}
 	})
 	for _, bad := range [][2]int{{2, 3}, {3, 2}} {

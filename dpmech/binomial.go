@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/big"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -109,10 +110,8 @@ func binomialWeights(n int, q float64) (first int, weights []*big.Float) {
 		w = binomialStep(w, k, n-k+1, against)
 		below = append(below, w)
 	}
-	for i := len(below) - 1; i >= 0; i-- {
-		weights = append(weights, below[i])
-	}
-	weights = append(weights, one)
+	slices.Reverse(below)
+	weights = append(below, one)
 	for k, w := start, one; k < n && w.MantExp(nil) > binomialLeast; k++ {
 		w = binomialStep(w, n-k, k+1, odds)
 		weights = append(weights, w)
@@ -201,17 +200,8 @@ func (b *binomial) find(u uint64) int {
 // these three words, highest first. refine returns the index of the outcome.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
-	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {
+	for entry < len(b.top)-1 && b.top[entry] == top && slices.Compare(u[:], b.rest[entry][:]) >= 0 {
 		entry++
 	}
 	return entry
-}
-
-func less(a, b [3]uint64) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] < b[i]
-		}
-	}
-	return false
 }

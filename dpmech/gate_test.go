@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/special"
 )
 
 // gates returns mechanisms with clips from 1 to 2^34 lattice steps, so that tests cover both the
@@ -30,7 +32,14 @@ func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	return all
 }
 
-func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
+// tester is a *testing.T, *testing.B or *rapid.T.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func accumulated(t tester, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
 	t.Helper()
 	a := m.NewAccumulator()
 	for _, v := range vectors {
@@ -38,24 +47,26 @@ func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []in
 			t.Fatal(err)
 		}
 	}
-	var noise dpmech.Noise
-	m.Draw(&noise, seeded.Stream(1, "accumulated"))
-	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
-	if err := m.ReleaseSum(dst, sum, &noise, a); err != nil {
+	sum, err := released(m, a)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return sum
+}
+
+// released returns the sum of the vectors in a, without noise.
+func released(m *dpmech.GaussianSum, a *dpmech.Accumulator) (sum []int64, err error) {
+	var noise dpmech.Noise
+	m.Draw(&noise, seeded.Stream(1, "accumulated"))
+	sum = make([]int64, m.Dim())
+	return sum, m.ReleaseSum(make([]int64, m.Dim()), sum, &noise, a)
 }
 
 // checkNaive computes the contribution of a vector with 200-bit floats and big integers, and
 // compares it with the mechanism's contribution. A vector within the bound must be truncated and
 // otherwise unchanged. A longer vector must keep its direction, and its norm must be within 2^-18
 // of the bound, apart from the error of truncation.
-func checkNaive(t interface {
-	Fatalf(string, ...any)
-	Helper()
-}, m *dpmech.GaussianSum, v []float64, got []int64,
-) {
+func checkNaive(t tester, m *dpmech.GaussianSum, v []float64, got []int64) {
 	t.Helper()
 	checkSensitivity(t, m, got, v)
 	float := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
@@ -99,24 +110,10 @@ func TestGateAgainstBigNumbers(t *testing.T) {
 				}
 				v := randomVector(dim, size)
 				v[rapid.IntRange(0, dim-1).Draw(t, "where")] *= rapid.SampledFrom([]float64{1, -1, 0, 1e3}).Draw(t, "by")
-				checkNaive(t, m, v, accumulatedRapid(t, m, v))
+				checkNaive(t, m, v, accumulated(t, m, v))
 			})
 		}
 	}
-}
-
-func accumulatedRapid(t *rapid.T, m *dpmech.GaussianSum, v []float64) []int64 {
-	a := m.NewAccumulator()
-	if err := a.Add(v); err != nil {
-		t.Fatal(err)
-	}
-	var noise dpmech.Noise
-	m.Draw(&noise, seeded.Stream(1, "accumulated"))
-	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
-	if err := m.ReleaseSum(dst, sum, &noise, a); err != nil {
-		t.Fatal(err)
-	}
-	return sum
 }
 
 // The test checks that a vector whose norm equals the bound is added unchanged, and that a vector
@@ -178,15 +175,11 @@ func FuzzGate(f *testing.F) {
 		if len(raw) < 9 {
 			t.Skip("the bytes are not a vector")
 		}
-		which := int(raw[0])
-		var v []float64
-		for raw = raw[1:]; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
-			v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
-		}
+		v := floatsOf(raw[1:])
 		all := gates(t, len(v))
-		m := all[which%len(all)]
+		m := all[int(raw[0])%len(all)]
 		got := accumulated(t, m, v)
-		if slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+		if !special.Finite(v) {
 			if !slices.Equal(got, make([]int64, len(v))) {
 				t.Fatalf("%v adds %v", v, got)
 			}
@@ -200,6 +193,14 @@ func FuzzGate(f *testing.F) {
 			t.Fatal("a vector of the wrong length is accepted")
 		}
 	})
+}
+
+// floatsOf returns the floats whose bits are in raw, at most 64 of them.
+func floatsOf(raw []byte) (v []float64) {
+	for ; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
+		v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
+	}
+	return v
 }
 
 func TestAccumulator(t *testing.T) {
@@ -318,13 +319,9 @@ func TestNoiseComesFirst(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
 	src, untouched := seeded.Stream(1, "first"), seeded.Stream(1, "first")
-	g, err := dpmech.NewDiscreteGaussian(m.ShareSigma())
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := make([]int64, 3)
-	g.Fill(want, untouched)
-	err = m.Release(dst, sum, src, func(func([]float64) error) error {
+	newGaussian(t, m.ShareSigma()).Fill(want, untouched)
+	err := m.Release(dst, sum, src, func(func([]float64) error) error {
 		if src.Uint64() != untouched.Uint64() {
 			t.Error("the data is read before the noise is drawn")
 		}
@@ -410,13 +407,9 @@ func randomVector(dim int, norm float64) []float64 {
 		panic(err)
 	}
 	src, v := seeded.Stream(uint64(dim), "vector"), make([]float64, dim)
-	var ss float64
 	for i := range v {
 		v[i] = float64(g.Sample(src))
-		ss += v[i] * v[i]
 	}
-	for i := range v {
-		v[i] *= norm / math.Sqrt(ss)
-	}
+	floats.Scale(norm/floats.Norm(v, 2), v)
 	return v
 }

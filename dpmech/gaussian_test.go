@@ -32,6 +32,20 @@ func chiSquare(observed, expected []float64) float64 {
 // passing.
 const rejectBelow = 1e-5
 
+func newGaussian(t testing.TB, sigma int64) dpmech.DiscreteGaussian {
+	t.Helper()
+	return newGaussianRatio(t, sigma, 1)
+}
+
+func newGaussianRatio(t testing.TB, num, den int64) dpmech.DiscreteGaussian {
+	t.Helper()
+	g, err := dpmech.NewDiscreteGaussianRatio(num, den)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 func TestDiscreteGaussianRange(t *testing.T) {
 	for _, sigma := range []int64{0, -1, dpmech.MaxSigma + 1} {
 		if _, err := dpmech.NewDiscreteGaussian(sigma); err == nil {
@@ -115,10 +129,7 @@ func TestUniformResidues(t *testing.T) {
 }
 
 func BenchmarkDiscreteGaussian(b *testing.B) {
-	g, err := dpmech.NewDiscreteGaussian(1 << 20)
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := newGaussian(b, 1<<20)
 	src := seeded.Stream(1, "bench")
 	b.ReportAllocs()
 	for b.Loop() {
@@ -127,10 +138,7 @@ func BenchmarkDiscreteGaussian(b *testing.B) {
 }
 
 func BenchmarkDiscreteGaussianFill(b *testing.B) {
-	g, err := dpmech.NewDiscreteGaussian(12_345_678)
-	if err != nil {
-		b.Fatal(err)
-	}
+	g := newGaussian(b, 12_345_678)
 	src := seeded.Stream(1, "bench")
 	for _, n := range []int{14, 108, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -146,8 +154,6 @@ func BenchmarkDiscreteGaussianFill(b *testing.B) {
 
 func BenchmarkNewDiscreteGaussian(b *testing.B) {
 	for sigma := int64(1 << 23); b.Loop(); sigma++ {
-		if _, err := dpmech.NewDiscreteGaussian(sigma); err != nil {
-			b.Fatal(err)
-		}
+		newGaussian(b, sigma)
 	}
 }

@@ -17,9 +17,7 @@ var laws = append(dpmech.Families[:len(dpmech.Families):len(dpmech.Families)], g
 // The test checks every family of noise. It uses narrow laws, so that it can list all
 // probabilities.
 func TestLaws(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	long(t)
 	for _, family := range laws {
 		for _, sd := range []int64{1, 2, 3, 10, 40, 100, 10_000} {
 			l, err := family.New(sd, float64(sd))

@@ -25,24 +25,17 @@ func BenchmarkNormal(b *testing.B) {
 		}
 		perNumber(b)
 	})
-	b.Run("math/rand/v2 ChaCha8", func(b *testing.B) {
-		src := rand.New(rand.NewChaCha8([32]byte{}))
-		for b.Loop() {
-			for i := range dst {
-				dst[i] = src.NormFloat64()
+	for name, source := range map[string]rand.Source{"ChaCha8": rand.NewChaCha8([32]byte{}), "PCG": rand.NewPCG(1, 2)} {
+		b.Run("math/rand/v2 "+name, func(b *testing.B) {
+			src := rand.New(source)
+			for b.Loop() {
+				for i := range dst {
+					dst[i] = src.NormFloat64()
+				}
 			}
-		}
-		perNumber(b)
-	})
-	b.Run("math/rand/v2 PCG", func(b *testing.B) {
-		src := rand.New(rand.NewPCG(1, 2))
-		for b.Loop() {
-			for i := range dst {
-				dst[i] = src.NormFloat64()
-			}
-		}
-		perNumber(b)
-	})
+			perNumber(b)
+		})
+	}
 }
 
 // normals draws n numbers. It calls FillNormal with slices of different lengths.

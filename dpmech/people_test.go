@@ -66,10 +66,7 @@ func TestSampledPersons(t *testing.T) {
 		for how, add := range adders(x) {
 			run, sampler := s.Begin(), newSampler(t, sampling, 40)
 			streams, copied := seeded.Streams(1, "persons"), seeded.Streams(1, "persons")
-			noise, err := dpmech.NewDiscreteGaussian(s.ShareSigma())
-			if err != nil {
-				t.Fatal(err)
-			}
+			noise := newGaussian(t, s.ShareSigma())
 			dst, want := make([]int64, 2), make([]int64, 2)
 			var batch []uint32
 			for step := range cfg.Steps {
@@ -157,11 +154,7 @@ func TestSampledPersonsWithoutASum(t *testing.T) {
 func TestPerUnit(t *testing.T) {
 	config := dpmech.Config{Dim: 3, Clip: 2, NoiseMultiplier: 6, Shares: 2, Terms: 100, Releases: 5, Adjacency: accountant.ReplaceOne, PerUnit: 4}
 	event := func(c dpmech.Config) accountant.DiscreteGaussian {
-		m, err := dpmech.NewGaussianSum(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m.Event().(accountant.DiscreteGaussian)
+		return newSum(t, c).Event().(accountant.DiscreteGaussian)
 	}
 	got := event(config)
 	config.PerUnit = 0

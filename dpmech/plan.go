@@ -1,7 +1,6 @@
 package dpmech
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -232,13 +231,6 @@ func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, extra *
 		x, kept = z.draw(extra.Uint64(), extra)
 	}
 	return x
-}
-
-// drawKey sets key to the next 256 bits of src.
-func drawKey(key *[stream.KeySize]byte, src *Stream) {
-	for i := 0; i < len(key); i += 8 {
-		binary.LittleEndian.PutUint64(key[i:], src.Uint64())
-	}
 }
 
 // planned tells a device how to obtain the batches of a plan. A batch consists of all records, of a

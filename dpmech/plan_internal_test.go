@@ -99,12 +99,11 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 // The test checks, for both kinds of plans, that Decide gives a device the noise sample that this
 // machine makes at the same position.
 func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
-	streams := func() *Streams { return &Streams{NewStream(), NewStream()} }
 	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := sampled.Begin().Plan(5, streams(), NewStream())
+	plan, err := sampled.Begin().Plan(5, NewStreams(), NewStream())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +113,11 @@ func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := products.Begin(streams())
+	run, err := products.Begin(NewStreams())
 	if err != nil {
 		t.Fatal(err)
 	}
-	product, err := run.Plan(5, streams(), NewStream())
+	product, err := run.Plan(5, NewStreams(), NewStream())
 	if err != nil {
 		t.Fatal(err)
 	}

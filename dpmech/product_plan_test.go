@@ -92,10 +92,7 @@ func TestProductPlanSums(t *testing.T) {
 	for n := range records {
 		with, without := newProductPlan(t, cfg, 2), newProductPlan(t, cfg, 2)
 		others := slices.Clone(records)
-		others[n] = make(productRecord, len(cfg.Layers))
-		for i, l := range cfg.Layers {
-			others[n][i] = dpmech.Pair{Inputs: make([]float32, l.Inputs), Outputs: make([]float32, l.Outputs)}
-		}
+		others[n] = filled(cfg.Layers, 0, 0)
 		vector := records[n].clipped(cfg.Clip)
 		for range cfg.Steps {
 			batch, a := plannedStep(t, with, records)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
 	"fedpvi/accountant"
@@ -41,6 +42,14 @@ func beginProduct(t testing.TB, s *dpmech.ProductSum, seed uint64) *dpmech.Produ
 
 // A productRecord contains the vectors of a record, one pair for each layer.
 type productRecord []dpmech.Pair
+
+// filled returns a record in which all inputs are in and all outputs are out.
+func filled(layers []dpmech.ProductLayer, in, out float32) (r productRecord) {
+	for _, l := range layers {
+		r = append(r, dpmech.Pair{Inputs: slices.Repeat([]float32{in}, l.Inputs), Outputs: slices.Repeat([]float32{out}, l.Outputs)})
+	}
+	return r
+}
 
 func drawRecord(t *rapid.T, layers []dpmech.ProductLayer) productRecord {
 	number := rapid.OneOf(
@@ -119,14 +128,6 @@ func (r productRecord) clipped(clip float64) []float64 {
 	return v
 }
 
-func distance(a, b []float64) float64 {
-	var s float64
-	for i := range a {
-		s += (a[i] - b[i]) * (a[i] - b[i])
-	}
-	return math.Sqrt(s)
-}
-
 // The test checks that a release is the sum of the clipped vectors plus noise. It draws the same
 // noise twice from one seed, so that two releases may differ only by their clipped vectors and by
 // rounding. It covers both records in the matrix product and records that are added one by one.
@@ -140,12 +141,11 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			nothing := make([]productRecord, cfg.Records)
 			want := make([]float64, s.Dim())
 			for i := range records {
-				records[i], nothing[i] = make(productRecord, 2), make(productRecord, 2)
+				records[i], nothing[i] = make(productRecord, 2), filled(cfg.Layers, 0, 0)
 				for l, layer := range cfg.Layers {
 					in := rapid.SliceOfN(rapid.Float32Range(-1, 1), layer.Inputs, layer.Inputs).Draw(rt, "inputs")
 					out := rapid.SliceOfN(rapid.Float32Range(-1, 1), layer.Outputs, layer.Outputs).Draw(rt, "outputs")
 					records[i][l] = dpmech.Pair{Inputs: in, Outputs: out}
-					nothing[i][l] = dpmech.Pair{Inputs: make([]float32, len(in)), Outputs: make([]float32, len(out))}
 				}
 				for j, x := range records[i].clipped(cfg.Clip) {
 					want[j] += x
@@ -163,7 +163,7 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			// truncated is the total error of truncating the records that are added as integers.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
 			slack := float64(cfg.Records)*cfg.Clip*0x1p-19 + s.Sensitivity() - cfg.Clip + truncated + shown
-			if d := distance(got, want); d > slack {
+			if d := floats.Distance(got, want, 2); d > slack {
 				rt.Fatalf("off by %g, at most %g is rounding", d, slack)
 			}
 		})
@@ -192,7 +192,7 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 			a := step(t, beginProduct(t, with, 1), cfg.Layers, records)
 			b := step(t, beginProduct(t, without, 1), cfg.Layers, slices.Delete(slices.Clone(records), gone, gone+1))
 			shown := 0x1p-23 * math.Sqrt(float64(with.Dim())) * (10*cfg.Clip + 7*with.Sigma())
-			if d := distance(a, b); !(d <= with.Sensitivity()+shown) {
+			if d := floats.Distance(a, b, 2); !(d <= with.Sensitivity()+shown) {
 				rt.Fatalf("one of %d records moves the release by %g, claimed %g", cfg.Records+1, d, with.Sensitivity())
 			}
 		})
@@ -204,13 +204,7 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
-	fill := func(in, out float32) productRecord {
-		r := make(productRecord, 2)
-		for l, layer := range cfg.Layers {
-			r[l] = dpmech.Pair{Inputs: slices.Repeat([]float32{in}, layer.Inputs), Outputs: slices.Repeat([]float32{out}, layer.Outputs)}
-		}
-		return r
-	}
+	fill := func(in, out float32) productRecord { return filled(cfg.Layers, in, out) }
 	all := func(r productRecord) []productRecord {
 		return slices.Repeat([]productRecord{r}, cfg.Records)
 	}
@@ -273,24 +267,9 @@ func TestProductSumPaysForRounding(t *testing.T) {
 	if got := s.Sigma(); got < cfg.NoiseMultiplier*s.Sensitivity() || got > cfg.NoiseMultiplier*s.Sensitivity()*(1+1e-6) {
 		t.Errorf("noise %v for a sensitivity of %v and a multiplier of %v", got, s.Sensitivity(), cfg.NoiseMultiplier)
 	}
-	profile, err := accountant.Account(s.Event())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := profile.Epsilon(1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ideal, err := accountant.Account(accountant.Repeated{Event: accountant.Poisson{Rate: 0.01, Sigma: cfg.NoiseMultiplier, Adjacency: accountant.AddRemove}, Times: cfg.Steps})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := ideal.Epsilon(1e-5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if math.Abs(got.Upper-want.Upper) > 1e-3*want.Upper {
-		t.Errorf("costs ε = %v, a sum without rounding and with as much noise for its clip %v", got.Upper, want.Upper)
+	ideal := accountant.Repeated{Event: accountant.Poisson{Rate: 0.01, Sigma: cfg.NoiseMultiplier, Adjacency: accountant.AddRemove}, Times: cfg.Steps}
+	if got, want := epsilonOf(t, s.Event(), 1e-5), epsilonOf(t, ideal, 1e-5); math.Abs(got-want) > 1e-3*want {
+		t.Errorf("costs ε = %v, a sum without rounding and with as much noise for its clip %v", got, want)
 	}
 }
 
@@ -362,10 +341,7 @@ func TestProductRunRefuses(t *testing.T) {
 	if err := run.Release(0, dst); err == nil || slices.Max(dst) != 0 {
 		t.Errorf("a part was released before its records were in: %v", err)
 	}
-	record := make(productRecord, 2)
-	for l, layer := range cfg.Layers {
-		record[l] = dpmech.Pair{Inputs: make([]float32, layer.Inputs), Outputs: make([]float32, layer.Outputs)}
-	}
+	record := filled(cfg.Layers, 0, 0)
 	if err := run.Put(1, record); err == nil {
 		t.Error("no error for a place beyond the batch")
 	}
@@ -396,10 +372,7 @@ func TestProductRunDoesNotAllocate(t *testing.T) {
 	cfg := product
 	cfg.Together, cfg.Steps = 9, 1000
 	run := beginProduct(t, newProductSum(t, cfg), 9)
-	record := make(productRecord, 2)
-	for l, layer := range cfg.Layers {
-		record[l] = dpmech.Pair{Inputs: make([]float32, layer.Inputs), Outputs: make([]float32, layer.Outputs)}
-	}
+	record := filled(cfg.Layers, 0, 0)
 	dst := make([]float32, 1000)
 	parts := len(run.Parts())
 	allocations := testing.AllocsPerRun(20, func() {

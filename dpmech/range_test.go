@@ -12,12 +12,10 @@ import (
 // exact tail of a Gaussian beyond it, times the number of elements, must be below 2^-64 and above
 // 2^-80. Releases of the largest signal must stay within it.
 func TestRangeIsTight(t *testing.T) {
+	cfg := dpmech.Config{Clip: 2, NoiseMultiplier: 3, Shares: 1, Terms: 5, Releases: 100, Adjacency: "add-remove"}
 	for _, dim := range []int{1, 2, 7, 64, 1000, 1 << 20} {
-		cfg := dpmech.Config{Dim: dim, Clip: 2, NoiseMultiplier: 3, Shares: 1, Terms: 5, Releases: 100, Adjacency: "add-remove"}
-		m, err := dpmech.NewGaussianSum(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg.Dim = dim
+		m := newSum(t, cfg)
 		r := m.Range()
 		z := float64(r.Noise) / float64(m.ShareSigma())
 		tail := math.Log2(math.Erfc(z/math.Sqrt2)) + math.Log2(float64(dim))
@@ -38,10 +36,8 @@ func TestRangeIsTight(t *testing.T) {
 		}
 	}
 	const dim = 3
-	m, err := dpmech.NewGaussianSum(dpmech.Config{Dim: dim, Clip: 2, NoiseMultiplier: 3, Shares: 1, Terms: 5, Releases: 100, Adjacency: "add-remove"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg.Dim = dim
+	m := newSum(t, cfg)
 	noisy, exact := make([]int64, dim), make([]int64, dim)
 	var sum [dim]int64
 	for n := 1; n <= 100; n++ {

@@ -11,13 +11,9 @@ import (
 
 func resumable(t *testing.T, sampling dpmech.Sampling) *dpmech.SampledSum {
 	t.Helper()
-	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+	return newSampledSum(t, dpmech.SampledConfig{
 		Sampling: sampling, Records: 8, Steps: 8, Dim: 1, Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ZeroOut,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // The test checks that a resumed run allows exactly the remaining steps.

@@ -1,6 +1,7 @@
 package dpmech_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -8,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
 	"fedpvi/dpmech"
-	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/special"
 )
 
 // exactRows adds rows with AddRows, and returns the sum without noise and the error of AddRows.
@@ -19,11 +21,9 @@ func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int
 	t.Helper()
 	a := m.NewAccumulator()
 	err := a.AddRows(slopes, rows, x)
-	var noise dpmech.Noise
-	m.Draw(&noise, seeded.Stream(1, "rows"))
-	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
-	if released := m.ReleaseSum(dst, sum, &noise, a); (released == nil) != (err == nil) {
-		t.Fatalf("rows: %v, their release: %v", err, released)
+	sum, failed := released(m, a)
+	if (failed == nil) != (err == nil) {
+		t.Fatalf("rows: %v, their release: %v", err, failed)
 	}
 	return sum, err
 }
@@ -42,7 +42,7 @@ func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64)
 	}
 	checkSensitivity(t, m, got, v)
 	want := accumulated(t, m, v)
-	if !finiteVector(v) && !slices.Equal(got, want) {
+	if !special.Finite(v) && !slices.Equal(got, want) {
 		t.Fatalf("%g times %v, not finite, adds %v", slope, row, got)
 	}
 	for j, n := range want {
@@ -50,10 +50,6 @@ func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64)
 			t.Fatalf("%g times %v adds %v, and the vector %v by itself %v", slope, row, got, v, want)
 		}
 	}
-}
-
-func finiteVector(v []float64) bool {
-	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
 // The test adds vectors with norms on the bound, near it and far from it, for small and large
@@ -65,20 +61,30 @@ func TestRowsAreWithinTheBound(t *testing.T) {
 				size := math.Exp(rapid.Float64Range(-20, 20).Draw(r, "log size"))
 				row := randomVector(dim, size)
 				row[rapid.IntRange(0, dim-1).Draw(r, "where")] *= rapid.SampledFrom([]float64{1, -1, 0, 1e3}).Draw(r, "by")
-				norm := 0.0
-				for _, x := range row {
-					norm += x * x
-				}
-				if norm == 0 {
-					norm = 1
-				}
-				slope := m.Clip() / math.Sqrt(norm) * rapid.SampledFrom([]float64{
+				norm := cmp.Or(floats.Norm(row, 2), 1)
+				slope := m.Clip() / norm * rapid.SampledFrom([]float64{
 					0, 1e-9, 0.3, 1 - 0x1p-41, 1, -1, 1 + 0x1p-50, 1 + 0x1p-30, -7, 1e100,
 				}).Draw(r, "slope over bound")
 				checkRow(t, m, slope, row)
 			})
 		}
 	}
+}
+
+// oneByOne returns the sum of the contributions of the rows, each added alone.
+func oneByOne(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int32, x []float64) []int64 {
+	t.Helper()
+	sum := make([]int64, m.Dim())
+	for l := range rows {
+		one, err := exactRows(t, m, slopes[l:l+1], rows[l:l+1], x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, n := range one {
+			sum[j] += n
+		}
+	}
+	return sum
 }
 
 // The test checks that the contribution of a row depends only on slope and row, for any order
@@ -92,16 +98,7 @@ func TestRowsHaveNoMemory(t *testing.T) {
 			slopes[l], rows[l] = m.Clip()*math.Cos(float64(l)), int32(l)
 		}
 		slopes[3], x[4*dim], x[5*dim] = math.NaN(), math.Inf(1), 1e200
-		want := make([]int64, dim)
-		for l := range n {
-			one, err := exactRows(t, m, slopes[l:l+1], rows[l:l+1], x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for j, k := range one {
-				want[j] += k
-			}
-		}
+		want := oneByOne(t, m, slopes, rows, x)
 		slices.Reverse(slopes)
 		slices.Reverse(rows)
 		if got, err := exactRows(t, m, slopes, rows, x); err != nil || !slices.Equal(got, want) {
@@ -148,13 +145,9 @@ func FuzzRows(f *testing.F) {
 		if len(raw) < 17 {
 			t.Skip("the bytes are not a vector")
 		}
-		which := int(raw[0])
-		var v []float64
-		for raw = raw[1:]; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
-			v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
-		}
+		v := floatsOf(raw[1:])
 		all := gates(t, len(v)-1)
-		checkRow(t, all[which%len(all)], v[0], v[1:])
+		checkRow(t, all[int(raw[0])%len(all)], v[0], v[1:])
 	})
 }
 
@@ -184,7 +177,6 @@ func TestRowsTogether(t *testing.T) {
 		for range table {
 			x = append(x, randomVector(dim, 1)...)
 		}
-		want := make([]int64, dim)
 		for l := range n {
 			rows[l] = int32(rapid.IntRange(0, table-1).Draw(r, "row"))
 			slopes[l] = m.Clip() * rapid.Float64Range(-3, 3).Draw(r, "slope")
@@ -192,15 +184,7 @@ func TestRowsTogether(t *testing.T) {
 		if l := rapid.IntRange(0, 2*n).Draw(r, "odd one"); l < n {
 			slopes[l] = rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), 1e307, 1e-320}).Draw(r, "slope of it")
 		}
-		for l := range n {
-			one, err := exactRows(t, m, slopes[l:l+1], rows[l:l+1], x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for j, k := range one {
-				want[j] += k
-			}
-		}
+		want := oneByOne(t, m, slopes, rows, x)
 		if got, err := exactRows(t, m, slopes, rows, x); err != nil || !slices.Equal(got, want) {
 			r.Fatalf("together rows add %v (%v), one by one %v", got, err, want)
 		}

@@ -55,10 +55,7 @@ func TestSampledStep(t *testing.T) {
 		run := s.Begin()
 		streams, copied := seeded.Streams(1, "sampled"), seeded.Streams(1, "sampled")
 		sampler := newSampler(t, sampling, 40)
-		noise, err := dpmech.NewDiscreteGaussian(s.ShareSigma())
-		if err != nil {
-			t.Fatal(err)
-		}
+		noise := newGaussian(t, s.ShareSigma())
 		want, dst, vector := make([]int64, 3), make([]int64, 3), make([]float64, 3)
 		var expected []uint32
 		for step := range cfg.Steps {
@@ -177,7 +174,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 		if !slices.Equal(dst, []int64{0, 0, 0}) || run.Remaining() != cfg.Steps-1 {
 			t.Errorf("%s: the step returned %v, and %d of %d steps remain", name, dst, run.Remaining(), cfg.Steps)
 		}
-		checkOnlyNoise(t, name, run)
+		checkNoise(t, name, run, func([]uint32, *dpmech.Accumulator) error { return nil })
 	}
 	run := newSampledSum(t, cfg).Begin()
 	for range 2 { // one step whose query panics, and the next one
@@ -191,13 +188,6 @@ func TestSampledStepsThatFail(t *testing.T) {
 	}
 }
 
-// checkOnlyNoise runs a step without data. The test fails unless the release consists of noise
-// only.
-func checkOnlyNoise(t *testing.T, name string, run *dpmech.SampledRun) {
-	t.Helper()
-	checkNoise(t, name, run, func([]uint32, *dpmech.Accumulator) error { return nil })
-}
-
 // checkNoise runs a step with the given query. The test fails unless the release consists of
 // noise only.
 func checkNoise(t *testing.T, name string, run *dpmech.SampledRun, query dpmech.SampledQuery) {
@@ -206,11 +196,7 @@ func checkNoise(t *testing.T, name string, run *dpmech.SampledRun, query dpmech.
 	if err := run.Next(dst, seeded.Streams(2, "noise"), query); err != nil {
 		t.Fatal(err)
 	}
-	noise, err := dpmech.NewDiscreteGaussian(newSampledSum(t, sampled).ShareSigma())
-	if err != nil {
-		t.Fatal(err)
-	}
-	noise.Fill(want, seeded.Streams(2, "noise").Noise)
+	newGaussian(t, newSampledSum(t, sampled).ShareSigma()).Fill(want, seeded.Streams(2, "noise").Noise)
 	if !slices.Equal(dst, want) {
 		t.Errorf("%s: the step contains more than noise", name)
 	}
@@ -259,14 +245,19 @@ func TestSampledConfigErrors(t *testing.T) {
 	}
 }
 
-// epsilonOf returns the upper bound on ε(δ) for the event e.
-func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
+func account(t *testing.T, e accountant.Event) accountant.Profile {
 	t.Helper()
 	p, err := accountant.Account(e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := p.Epsilon(delta)
+	return p
+}
+
+// epsilonOf returns the upper bound on ε(δ) for the event e.
+func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
+	t.Helper()
+	b, err := account(t, e).Epsilon(delta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,10 +385,7 @@ func TestSampledEventWithoutSampling(t *testing.T) {
 		for _, sigma := range []float64{0.3, 1, 7.77, 1000} {
 			cfg := sampled
 			cfg.Sampling, cfg.Adjacency, cfg.NoiseMultiplier = c.sampling, c.adjacency, sigma
-			p, err := accountant.Account(newSampledSum(t, cfg).Event())
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := account(t, newSampledSum(t, cfg).Event())
 			// The noise share is rounded up by less than one part in 2^23, and the clip is
 			// rounded down by less than one lattice step.
 			want := c.factor * math.Sqrt(float64(cfg.Steps)) / sigma
@@ -407,10 +395,7 @@ func TestSampledEventWithoutSampling(t *testing.T) {
 			gate := newSum(t, dpmech.Config{
 				Dim: cfg.Dim, Clip: cfg.Clip, NoiseMultiplier: sigma, Shares: 1, Terms: 200, Releases: 1, Adjacency: c.adjacency,
 			})
-			plain, err := accountant.Account(accountant.Repeated{Event: gate.Event(), Times: cfg.Steps})
-			if err != nil {
-				t.Fatal(err)
-			}
+			plain := account(t, accountant.Repeated{Event: gate.Event(), Times: cfg.Steps})
 			if p.Mu() < plain.Mu()*(1-1e-14) {
 				t.Errorf("%#v under %s, σ = %g: μ = %.17g is below the μ of the sum, %.17g", c.sampling, c.adjacency, sigma, p.Mu(), plain.Mu())
 			}

@@ -26,7 +26,7 @@ var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("counts frequencies for seconds: not under -short")
+		t.Skip("computes for seconds in one thread: not under -short")
 	}
 }
 

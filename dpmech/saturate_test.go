@@ -16,7 +16,7 @@ var narrow = dpmech.Config{Dim: 3, Clip: 2, NoiseMultiplier: 1.5, Shares: 1, Ter
 
 // summed releases the sum of vectors with the mechanism m. It returns the exact sum and the
 // released, noisy sum.
-func summed(t interface{ Fatal(...any) }, m *dpmech.GaussianSum, vectors [][]float64) (sum, noisy []int64) {
+func summed(t tester, m *dpmech.GaussianSum, vectors [][]float64) (sum, noisy []int64) {
 	sum, noisy = make([]int64, m.Dim()), make([]int64, m.Dim())
 	err := m.Release(noisy, sum, seeded.Stream(1, "saturate"), func(add func([]float64) error) error {
 		for _, v := range vectors {
@@ -50,12 +50,7 @@ func TestSumsAreSaturated(t *testing.T) {
 		sum, noisy := summed(t, m, vectors)
 		exact, withNoise := summed(t, whole, vectors)
 		for i, n := range exact {
-			want := n
-			if n > most {
-				want = most
-			} else if n < -most {
-				want = -most
-			}
+			want := min(max(n, -most), most)
 			if want != n {
 				saturated++
 			}
@@ -105,24 +100,13 @@ func TestSaturatedSumsKeepTheSensitivity(t *testing.T) {
 // The test checks that the sum of a batch of more than Terms records is within the range of a
 // release.
 func TestBatchesAreSaturated(t *testing.T) {
-	s, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+	s := newSampledSum(t, dpmech.SampledConfig{
 		Sampling: dpmech.FullBatch{}, Records: 50, Steps: 1, Dim: 1, Clip: 1, NoiseMultiplier: 1,
 		Shares: 2, Releases: 2, Terms: 3, Adjacency: accountant.AddRemove,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	dst, noise := make([]int64, 1), make([]int64, 1)
 	step := func(dst []int64, x float64) {
-		err := s.Begin().Next(dst, seeded.Streams(1, "batch"), func(batch []uint32, sum *dpmech.Accumulator) error {
-			for range batch {
-				if err := sum.Add([]float64{x}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := s.Begin().Next(dst, seeded.Streams(1, "batch"), each([]float64{x})); err != nil {
 			t.Fatal(err)
 		}
 	}

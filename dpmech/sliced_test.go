@@ -14,9 +14,7 @@ import (
 // The test checks that samples are normal at the scale of σ. It counts them in a thousand cells
 // of equal probability.
 func TestSlicedFrequencies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	long(t)
 	const draws, cells = 2_000_000, 1000
 	for _, sigma := range []uint64{1 << 20, 1_200_003} {
 		g := dpmech.NewSliced(sigma)
@@ -49,9 +47,7 @@ func TestSlicedFrequencies(t *testing.T) {
 // uniform distribution. Between σ and 3σ, it counts the samples in the lower and in the upper
 // halves of the slices, and compares the counts with the normal density.
 func TestSlicedWithinSlices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	long(t)
 	const draws, atOnce = 32_000_000, 4000
 	place := int64(dpmech.SlicePlaces)
 	for _, sigma := range []uint64{1 << 20, 1_200_003} {

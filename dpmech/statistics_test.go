@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -116,15 +117,8 @@ type cells struct {
 }
 
 func (c cells) of(x int64) int {
-	low, high := 0, len(c.last)
-	for low < high {
-		if mid := (low + high) / 2; x > c.last[mid] {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	return low
+	i, _ := slices.BinarySearch(c.last, x)
+	return i
 }
 
 // cellsOf returns the cells for a σ. For a small σ, each integer is a cell. For a large σ, there
@@ -179,16 +173,11 @@ func moments(sigma float64) (second, fourth float64) {
 // neighbours. Each check rejects a correct sampler with probability at most rejectBelow (4.42
 // standard errors, two-sided).
 func TestDiscreteGaussianStatistics(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	long(t)
 	const standardErrors = 4.42
 	n := float64(*draws)
 	for _, ratio := range sigmas {
-		g, err := dpmech.NewDiscreteGaussianRatio(ratio[0], ratio[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := newGaussianRatio(t, ratio[0], ratio[1])
 		sigma := g.Sigma()
 		t.Run(fmt.Sprint(ratio[0], "over", ratio[1]), func(t *testing.T) {
 			src := seeded.Stream(11, "statistics", uint64(ratio[0]), uint64(ratio[1]))
@@ -232,17 +221,12 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 
 // The test counts the samples far out in the tails. The count has nearly a Poisson distribution.
 func TestDiscreteGaussianTails(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	long(t)
 	for _, c := range []struct {
 		num, den int64
 		from     int
 	}{{3, 10, 2}, {1, 1, 4}, {10, 1, 41}, {100, 1, 401}} {
-		g, err := dpmech.NewDiscreteGaussianRatio(c.num, c.den)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := newGaussianRatio(t, c.num, c.den)
 		src := seeded.Stream(12, "tails", uint64(c.num))
 		beyond := 0.0
 		n := 10 * *draws
@@ -271,10 +255,7 @@ func TestDiscreteGaussianGolden(t *testing.T) {
 		{1 << 20, [6]int64{-1527665, -363433, 892169, -1521912, 654314, 2081594}},
 		{dpmech.MaxSigma, [6]int64{-11374435, 51959680, -125741302, -17641969, 12703471, -5731266}},
 	} {
-		g, err := dpmech.NewDiscreteGaussianRatio(3*c.sigma, 3) // 3σ/3 is reduced to σ/1
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := newGaussianRatio(t, 3*c.sigma, 3) // 3σ/3 is reduced to σ/1
 		var got [6]int64
 		g.Fill(got[:], seeded.Stream(7, "golden", uint64(c.sigma)))
 		if got != c.want {

@@ -27,11 +27,16 @@ func NewStream() *Stream {
 // src and of other streams split from src. The key of src determines the bits of all these streams.
 func Split(dst, src *Stream) {
 	var key [stream.KeySize]byte
+	drawKey(&key, src)
+	stream.Rekey(dst, key)
+	clear(key[:])
+}
+
+// drawKey sets key to the next 256 bits of src.
+func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	for i := 0; i < len(key); i += 8 {
 		binary.LittleEndian.PutUint64(key[i:], src.Uint64())
 	}
-	stream.Rekey(dst, key)
-	clear(key[:])
 }
 
 // Streams contains the streams for one round of a sampled mechanism. The keys of the two streams

@@ -2,6 +2,7 @@ package dpmech_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"fedpvi/dpmech"
@@ -75,10 +76,7 @@ func TestUniformFloat(t *testing.T) {
 	if p := chiSquare(observed, expected); p < rejectBelow {
 		t.Errorf("χ² rejects the exponents, p = %.2g", p)
 	}
-	even := make([]float64, 64)
-	for i := range even {
-		even[i] = draws / 64.0
-	}
+	even := slices.Repeat([]float64{draws / 64.0}, 64)
 	if p := chiSquare(mantissa, even); p < rejectBelow {
 		t.Errorf("χ² rejects the mantissas, p = %.2g", p)
 	}

@@ -16,7 +16,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-func newSum(t testing.TB, cfg dpmech.Config) *dpmech.GaussianSum {
+func newSum(t tester, cfg dpmech.Config) *dpmech.GaussianSum {
 	t.Helper()
 	m, err := dpmech.NewGaussianSum(cfg)
 	if err != nil {
@@ -30,20 +30,9 @@ var ordinary = dpmech.Config{
 }
 
 // exactSum returns the sum of vectors in a release, without its noise.
-func exactSum(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
+func exactSum(t tester, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
 	t.Helper()
-	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
-	err := m.Release(dst, sum, seeded.Stream(1, "exact"), func(add func([]float64) error) error {
-		for _, v := range vectors {
-			if err := add(v); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	sum, _ := summed(t, m, vectors)
 	return sum
 }
 
@@ -72,7 +61,7 @@ func clipSteps(m *dpmech.GaussianSum) *big.Int {
 
 // checkSensitivity fails the test if a vector contributes more than C to a sum. The privacy
 // guarantee of every release depends on this bound.
-func checkSensitivity(t interface{ Fatalf(string, ...any) }, m *dpmech.GaussianSum, sum []int64, what any) {
+func checkSensitivity(t tester, m *dpmech.GaussianSum, sum []int64, what any) {
 	bound := clipSteps(m)
 	if normSquared(sum).Cmp(bound.Mul(bound, bound)) > 0 {
 		t.Fatalf("%v adds %v, whose norm is above C = %v steps", what, sum, clipSteps(m))
@@ -90,10 +79,7 @@ func FuzzGaussianSum(f *testing.F) {
 			cfg.Clip = math.Ldexp(1, int(raw[0])-128)
 			raw = raw[1:]
 		}
-		var v []float64
-		for ; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
-			v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
-		}
+		v := floatsOf(raw)
 		if len(v) == 0 {
 			t.Skip("the bytes are not a vector")
 		}
@@ -109,10 +95,7 @@ func TestSensitivity(t *testing.T) {
 		cfg.Dim = rapid.IntRange(1, 20).Draw(t, "dim")
 		cfg.Clip = math.Exp(rapid.Float64Range(-40, 40).Draw(t, "log clip"))
 		cfg.NoiseMultiplier = math.Exp(rapid.Float64Range(-5, 5).Draw(t, "log multiplier"))
-		m, err := dpmech.NewGaussianSum(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newSum(t, cfg)
 		v := make([]float64, cfg.Dim)
 		for i := range v {
 			v[i] = cfg.Clip * rapid.Float64Range(-3, 3).Draw(t, "element")
@@ -196,10 +179,7 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 		cfg.Clip = math.Exp(rapid.Float64Range(-40, 40).Draw(t, "log clip"))
 		cfg.NoiseMultiplier = math.Exp(rapid.Float64Range(-4, 8).Draw(t, "log multiplier"))
 		cfg.Shares = rapid.IntRange(1, 200).Draw(t, "shares")
-		m, err := dpmech.NewGaussianSum(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := newSum(t, cfg)
 		// got and the reference are variances in squared lattice steps, computed without rounding.
 		got := new(big.Int).Mul(big.NewInt(m.ShareSigma()), big.NewInt(m.ShareSigma()))
 		got.Mul(got, big.NewInt(int64(cfg.Shares)))
@@ -276,10 +256,8 @@ func TestRecordsThatAreNotFinite(t *testing.T) {
 	want := exactSum(t, m, good)
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		got := exactSum(t, m, []float64{0, bad, 1}, good)
-		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("a record with %g adds %v to the sum", bad, got)
-			}
+		if !slices.Equal(got, want) {
+			t.Errorf("a record with %g adds %v to the sum", bad, got)
 		}
 		for at := range 3 {
 			dst, sum, v := make([]int64, 3), make([]int64, 3), make([]float64, 3)
@@ -296,16 +274,7 @@ func TestRecordsThatAreNotFinite(t *testing.T) {
 
 func TestReleaseErrors(t *testing.T) {
 	m := newSum(t, ordinary)
-	feed := func(n int) dpmech.Query {
-		return func(add func([]float64) error) error {
-			for range n {
-				if err := add([]float64{1, 1, 1}); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
+	one := func(add func([]float64) error) error { return add([]float64{1, 1, 1}) }
 	short := func(add func([]float64) error) error { return add([]float64{1}) }
 	for _, c := range []struct {
 		name     string
@@ -314,8 +283,8 @@ func TestReleaseErrors(t *testing.T) {
 		want     string
 	}{
 		{"short vector", 3, 3, short, "1 elements are not a whole number of vectors of 3"},
-		{"short destination", 2, 3, feed(1), "2 and 3 elements, want 3"},
-		{"long sum", 3, 4, feed(1), "3 and 4 elements, want 3"},
+		{"short destination", 2, 3, one, "2 and 3 elements, want 3"},
+		{"long sum", 3, 4, one, "3 and 4 elements, want 3"},
 		{"failing query", 3, 3, func(func([]float64) error) error { return errors.New("disk") }, "disk"},
 	} {
 		dst, sum := make([]int64, c.dst), make([]int64, c.sum)
@@ -323,10 +292,8 @@ func TestReleaseErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
 		}
-		for _, n := range append(dst, sum...) {
-			if n != 0 {
-				t.Errorf("%s: a failed release wrote %v, %v", c.name, dst, sum)
-			}
+		if !allZero(dst) || !allZero(sum) {
+			t.Errorf("%s: a failed release wrote %v, %v", c.name, dst, sum)
 		}
 	}
 }
@@ -404,11 +371,7 @@ func TestMaxTotal(t *testing.T) {
 	cfg := ordinary
 	cfg.Releases, cfg.Terms = 3, 2
 	m := newSum(t, cfg)
-	g, err := dpmech.NewDiscreteGaussian(m.ShareSigma())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := 3 * (2*clipSteps(m).Int64() + g.Bound()); m.MaxTotal() != want {
+	if want := 3 * (2*clipSteps(m).Int64() + newGaussian(t, m.ShareSigma()).Bound()); m.MaxTotal() != want {
 		t.Errorf("no sum is beyond %d, want %d", m.MaxTotal(), want)
 	}
 	total := make([]int64, 3)
