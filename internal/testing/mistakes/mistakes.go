@@ -52,8 +52,8 @@ type Program struct {
 func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString("| | mistake | command and message | exit code |\n|---|---|---|---|\n")
-	for i, m := range all {
+	b.WriteString("| mistake | command and message | exit code |\n|---|---|---|\n")
+	for _, m := range all {
 		code, message := p.try(t, m)
 		if code != m.Code {
 			t.Errorf("%s: exit code %d, want %d\n%s", m.Name, code, m.Code, message)
@@ -65,7 +65,7 @@ func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 			p.After(t, m)
 		}
 		command := strings.NewReplacer(p.Hide...).Replace(p.Name + " " + strings.Join(m.Args, " "))
-		fmt.Fprintf(&b, "| %d | %s | `%s`<br>%s | %d |\n", i+1, m.Name, command, cell(message), code)
+		fmt.Fprintf(&b, "| %s | `%s`<br>%s | %d |\n", m.Name, command, cell(message), code)
 	}
 	path := filepath.Join(root, "docs", "use", "mistakes.md")
 	written, err := os.ReadFile(path)
