@@ -51,8 +51,8 @@ func decodeMark(b []byte, holder identity.PublicKey) (m mark, ok bool) {
 	return m, bytes.Equal(b, m.encode(holder))
 }
 
-// decodeAnchor returns the newest mark of an anchor. A crash during a write can leave a last mark
-// that is incomplete or wrong, and decodeAnchor ignores such a mark.
+// decodeAnchor returns the newest mark of an anchor. It ignores a last mark that is incomplete or
+// wrong, which a crash during a write can leave.
 func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) {
 	whole := 0
 	for ; len(b) >= markSize; whole, b = whole+1, b[markSize:] {
@@ -73,8 +73,7 @@ func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) 
 	return newest, nil
 }
 
-// marked returns the mark in the database. An earlier version of the program wrote no marks. The
-// mark of a database from that version is zero until the next commit.
+// marked returns the mark in the database, or zero if an earlier version of the program wrote it.
 func marked(tx *bbolt.Tx, holder identity.PublicKey) (mark, error) {
 	b := tx.Bucket(metaBucket).Get(markKey)
 	if b == nil {
@@ -95,10 +94,9 @@ type anchor struct {
 	newest mark
 }
 
-// openAnchor compares the anchor in a directory with db, the newest mark of the database. head is
-// the hash of the newest entry of the database, and previous is the hash of the entry before it.
-// Then openAnchor replaces the anchor with a file that contains only the mark db. The mark is then
-// durable, and the file stays short.
+// openAnchor compares the anchor in a directory with db, the newest mark of the database. head and
+// previous are the hashes of the two newest entries. Then openAnchor replaces the anchor with a file
+// that contains only the mark db. The mark is then durable, and the file stays short.
 func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
 	path := filepath.Join(dir, AnchorFile)
 	if err := compare(path, holder, db, head, previous); err != nil {
@@ -158,7 +156,6 @@ func compare(path string, holder identity.PublicKey, db mark, head, previous Has
 	return nil
 }
 
-// append writes a mark to the file and syncs the file to disk.
 func (a *anchor) append(m mark) error {
 	if _, err := a.file.Write(m.encode(a.holder)); err != nil {
 		return err
@@ -170,7 +167,7 @@ func (a *anchor) append(m mark) error {
 	return nil
 }
 
-// mark writes the mark of a transaction into the database. It returns the mark.
+// mark writes the mark of a transaction into the database.
 func (s *Store) mark(tx *bbolt.Tx) (mark, error) {
 	m := mark{commits: s.anchor.newest.commits + 1}
 	sequence, head := s.chain.head()

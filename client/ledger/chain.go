@@ -89,8 +89,7 @@ func (c *chain) read(b []byte) (Stamp, error) {
 	return s, nil
 }
 
-// check checks that a signed entry is the next entry of the chain and obeys the rules of the
-// ledger. If it does, the returned function take adds the entry to the chain.
+// check checks that an entry is the next one and obeys the rules. take adds it to the chain.
 func (c *chain) check(s Stamp) (take func(), err error) {
 	sequence, previous := c.head()
 	e := s.Entry
@@ -120,8 +119,7 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	}, err
 }
 
-// open checks an entry that creates a budget. The returned function take applies the entry to the
-// chain.
+// open checks an entry that creates a budget. take applies the entry to the chain.
 func (c *chain) open(e Entry) (take func(), err error) {
 	if _, ok := c.accounts[e.Dataset]; ok {
 		return nil, fmt.Errorf("the data set %s already has a budget, which never changes", e.Dataset)
@@ -134,8 +132,7 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge checks that the cost in an entry is correct and fits into the budget. The returned
-// function take applies the entry to the chain.
+// charge checks that the cost in an entry is correct and fits into the budget. take applies the entry.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}
 	if before, ok := c.answered[key]; ok {
@@ -175,23 +172,21 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is the cost of an event in the unit of a data set's filter, together with the filter as
-// it would be after the event.
+// A price is the cost of an event in the unit of a filter, and the filter after the event.
 type price struct {
 	cost  float64
 	after *accountant.Filter
 }
 
-// price returns the cost of an event, and the filter after the event. If the event does not fit
-// into the budget, the error is an *accountant.BudgetError. The account does not change.
+// price returns the price of an event. If the event does not fit into the budget, the error is an
+// *accountant.BudgetError. The account does not change.
 func (a *account) price(e accountant.Event) (price, error) {
 	after := a.filter.Clone()
 	cost, err := after.Admit(e)
 	return price{cost, after}, err
 }
 
-// agrees returns an error if the cost or the totals that a charge records differ from the computed
-// ones by more than roundOff.
+// agrees returns an error if the numbers that a charge records differ from the computed ones.
 func (p price) agrees(c *Charge) error {
 	for _, n := range []struct {
 		what           string
@@ -208,8 +203,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter that enforces target, a limit that is stricter than the budget. The filter
-// has all charges of the account. If these charges exceed the limit, under returns an error.
+// under returns a filter with all charges of the account under target, a stricter limit than the
+// budget. If the charges exceed it, under returns an error.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

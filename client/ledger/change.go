@@ -106,9 +106,7 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 	})
 }
 
-// charge computes the charge of a release. It returns an error if the plan was already answered, if
-// the data set has no budget, if the file of records was charged to another data set, or if the
-// release does not fit into the budget.
+// charge computes the charge of a release, or returns an error if the release is not allowed.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
 		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
@@ -154,15 +152,7 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 // transaction. The function envelope returns the hash of the message that the entry pays for. The
 // returned function keep applies the entry to the state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
-	_, head, err := e.encode()
-	if err != nil {
-		return nil, err
-	}
-	paid, err := envelope(head)
-	if err != nil {
-		return nil, err
-	}
-	stamp, err := sign(s.holder, e, paid)
+	stamp, err := sign(s.holder, e, envelope)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ func hexOf(b [64]byte) string { return hex.EncodeToString(b[:]) }
 
 var errKilled = errors.New("killed")
 
-// copyTo copies the files of a state directory in their present state.
 func copyTo(t testing.TB, from, to string) {
 	t.Helper()
 	check(t, os.MkdirAll(to, 0o700))
@@ -30,9 +29,6 @@ func copyTo(t testing.TB, from, to string) {
 	}
 }
 
-// The test kills the process before and after the commit of a transaction. It checks that the
-// store then contains the whole transaction or no part of it.
-//
 //abuse:case A01 a charge and its bytes are both on disk, or neither
 //abuse:case A15 a commit that fails: no message is returned, and the store accepts nothing more
 func TestCrashLeavesAllOrNothing(t *testing.T) {
@@ -41,8 +37,7 @@ func TestCrashLeavesAllOrNothing(t *testing.T) {
 		kept  bool
 	}{{"charge: before the commit", false}, {"charge: after the commit", true}} {
 		s := newStore(t)
-		_, err := pay(s, study, 1)
-		check(t, err)
+		mustPay(t, s, study, 1)
 		first, _ := s.Account("ward")
 		s.Interrupt(func(point string) error {
 			if point == c.point {
@@ -71,22 +66,19 @@ func TestCrashLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// A power failure during a commit may leave any part of its writes on disk. The commit writes
-// its data pages first, and then one of the two meta pages. The test simulates such failures and
-// checks that the store contains the whole transaction or no part of it.
+// A power failure during a commit may leave any part of its writes on disk. The commit writes its data
+// pages first, and then one of the two meta pages.
 //
 //abuse:case A01 all or nothing, whichever pages reached the disk
 func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	s := newStore(t)
-	_, err := pay(s, study, 1)
-	check(t, err)
+	mustPay(t, s, study, 1)
 	path := filepath.Join(s.Dir(), ledger.File)
 	before, err := os.ReadFile(path)
 	check(t, err)
 	anchor, err := os.ReadFile(filepath.Join(s.Dir(), ledger.AnchorFile)) // the anchor is written after the commit
 	check(t, err)
-	_, err = pay(s, study, 2)
-	check(t, err)
+	mustPay(t, s, study, 2)
 	check(t, s.Close())
 	after, err := os.ReadFile(path)
 	check(t, err)
@@ -134,8 +126,6 @@ func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
-// The test opens a store on a full disk. It checks that Open does not report damage, and that
-// the store can be opened later.
 func TestFullDiskIsNoDamage(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Close())
@@ -149,9 +139,6 @@ func TestFullDiskIsNoDamage(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
-// The test runs random operations and crashes. It checks that every message is charged once at
-// the cost that the accountant computes, and that a repeated request returns the same message.
-//
 //abuse:case A01 after random operations and crashes the recorded spend is never below the true one
 //abuse:case P19 every answer is charged to the one filter of its data set
 func TestSpentIsNeverBelowReleased(t *testing.T) {
@@ -218,8 +205,6 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 	})
 }
 
-// The test checks that noise is charged if it was drawn and the computation of the answer then
-// fails.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Lose(ledger.Change{Study: study}, release(1), today))

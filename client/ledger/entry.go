@@ -14,12 +14,10 @@ import (
 // Version is the version of the format of entries.
 const Version = 1
 
-// Domain is the signature domain of ledger entries. The data holder's signatures of entries are
-// valid only in this domain.
+// Domain is the signature domain of ledger entries.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
-// maxLine is the maximum length in bytes of an entry's line. The length suffices for the largest
-// event in base64 and the other fields.
+// maxLine is the maximum length in bytes of an entry's line. It suffices for the largest event.
 const maxLine = 128 << 10
 
 // An Entry is one step of the ledger. It creates a budget or charges an answer. The encoding of an
@@ -73,21 +71,20 @@ type line struct {
 	Signature signature       `json:"signature"`
 }
 
-// encode returns the encoding of an entry, and the hash of the encoding.
-func (e Entry) encode() ([]byte, Hash, error) {
+// sign returns the stamp of an entry, signed by the data holder. The function envelope returns the
+// hash of the message that the entry pays for.
+func sign(holder *identity.Identity, e Entry, envelope func(head Hash) (Hash, error)) (Stamp, error) {
 	b, err := json.Marshal(e)
-	return b, sha256.Sum256(b), err
-}
-
-// sign returns the stamp of an entry, signed by the data holder.
-func sign(holder *identity.Identity, e Entry, envelope Hash) (Stamp, error) {
-	b, hash, err := e.encode()
 	if err != nil {
 		return Stamp{}, err
 	}
-	l := line{Entry: b, Envelope: envelope, Signature: holder.Sign(Domain, statement(hash, envelope))}
-	whole, err := json.Marshal(l)
-	return Stamp{Entry: e, Hash: hash, Envelope: envelope, line: whole}, err
+	hash := Hash(sha256.Sum256(b))
+	paid, err := envelope(hash)
+	if err != nil {
+		return Stamp{}, err
+	}
+	whole, err := json.Marshal(line{Entry: b, Envelope: paid, Signature: holder.Sign(Domain, statement(hash, paid))})
+	return Stamp{Entry: e, Hash: hash, Envelope: paid, line: whole}, err
 }
 
 func statement(hash, envelope Hash) []byte { return append(hash[:], envelope[:]...) }
@@ -114,8 +111,7 @@ func parseStamp(b []byte, holder identity.PublicKey) (Stamp, error) {
 	return Stamp{Entry: e, Hash: hash, Envelope: l.Envelope, line: b}, nil
 }
 
-// decode parses exactly one JSON value. It returns an error for unknown fields and for trailing
-// data.
+// decode parses exactly one JSON value without unknown fields.
 func decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -128,8 +124,7 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// canonical reports whether b is exactly the JSON that encoding/json produces for v. Parsers refuse
-// any other text, so that a value has only one valid encoding.
+// canonical reports whether b is the one valid encoding of v.
 func canonical(b []byte, v any) bool {
 	written, err := json.Marshal(v)
 	return err == nil && bytes.Equal(written, b)

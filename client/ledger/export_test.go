@@ -23,7 +23,6 @@ func (s *Store) Unanchor() error {
 	}))
 }
 
-// Format returns the format of the file.
 func (s *Store) Format() (format string, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
 		format = string(tx.Bucket(metaBucket).Get(formatKey))
@@ -32,19 +31,16 @@ func (s *Store) Format() (format string, err error) {
 	return format, err
 }
 
-// SetFormat sets the format of the file.
 func (s *Store) SetFormat(format string) error {
 	return s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(metaBucket).Put(formatKey, []byte(format)) })
 }
 
 // Forge signs an entry without checking it. A dishonest data holder could do the same.
 func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {
-	stamp, err := sign(s.holder, e, envelope)
+	stamp, err := sign(s.holder, e, func(Hash) (Hash, error) { return envelope, nil })
 	return stamp.line, stamp.Hash, err
 }
 
-// ForgeTitle signs the title of an export.
 func (s *Store) ForgeTitle(title []byte) [64]byte { return s.holder.Sign(titleDomain, title) }
 
-// Line returns the encoding of a stamp.
 func (s Stamp) Line() []byte { return s.line }

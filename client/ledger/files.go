@@ -64,10 +64,6 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// removeHolder removes the file that names the process with the lock. Errors are ignored because
-// only error messages use this file.
-func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
-
 // createFile makes an empty file and syncs its directory, because the database library does not
 // sync the directory.
 func createFile(dir, path string) error {

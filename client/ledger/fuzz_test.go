@@ -16,8 +16,7 @@ import (
 //abuse:case A15 a changed file is damaged, or has the state of a commit
 func FuzzFile(f *testing.F) {
 	s := newStore(f)
-	_, err := pay(s, study, 1)
-	check(f, err)
+	mustPay(f, s, study, 1)
 	dir, path := s.Dir(), filepath.Join(s.Dir(), ledger.File)
 	want, _ := s.Account("ward")
 	check(f, s.Close())

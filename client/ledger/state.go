@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport"
 )
 
-// sealParts encrypts the new values of a change, before the transaction of the change begins.
+// sealParts encrypts the new values of a change.
 func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 	sealed := make(map[string][]byte, len(c.Parts))
 	for name, part := range c.Parts {
@@ -28,7 +28,7 @@ func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 
 func purpose(study Hash, name string) string { return "fedpvi client 1 " + study.String() + " " + name }
 
-// apply writes a change to the database. sealed has the new values, which are already encrypted.
+// apply writes a change to the database. sealed has the encrypted new values.
 func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	if c.Settled > 0 {
 		if err := tx.Bucket(outboxBucket).Delete(outboxKey(c.Study, c.Settled)); err != nil {
@@ -121,13 +121,17 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	if s.broken != nil {
 		return s.broken
 	}
+	return s.read(f)
+}
+
+// read runs f in a transaction that changes nothing.
+func (s *Store) read(f func(tx *bbolt.Tx) error) error {
 	return s.whole(func() error { return s.db.View(f) })
 }
 
 func outboxKey(study Hash, ask uint64) []byte { return binary.BigEndian.AppendUint64(study[:], ask) }
 
-// encodeItem returns the encoding of an item: the length of its envelope in four bytes, the
-// envelope, and the body.
+// encodeItem encodes the length of the envelope in four bytes, the envelope, and the body.
 func encodeItem(i transport.Item) []byte {
 	b := make([]byte, 0, 4+len(i.Envelope)+len(i.Body))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(i.Envelope)))

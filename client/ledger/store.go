@@ -28,7 +28,7 @@ const (
 	File         = "ledger.db"
 )
 
-// lockWait is the maximum time for which [Open] waits for the lock of the file.
+// lockWait is the maximum time for which [Open] waits for the file.
 const lockWait = time.Second
 
 // format is the name and version of the file's layout.
@@ -137,9 +137,8 @@ func (s *Store) openFile() error {
 	return err
 }
 
-// prepare makes the directory and the store's file if they do not exist. The file is made before
-// the keys, so a key without the file means that the file was lost. In this case prepare returns a
-// [*Damaged].
+// prepare makes the directory and the store's file if they do not exist. The file is made before the
+// keys, so a key without the file means that the file was lost.
 func prepare(dir string) error {
 	if err := private.MakeDirectory(dir); err != nil {
 		return err
@@ -163,7 +162,11 @@ func prepare(dir string) error {
 // load reads the keys and the entries, and checks the entries. For a new file it makes the keys and
 // writes the first contents of the file.
 func (s *Store) load(unlock keyfile.Unlock) error {
-	fresh, err := s.fresh()
+	var fresh bool
+	err := s.read(func(tx *bbolt.Tx) error {
+		fresh = tx.Bucket(metaBucket) == nil
+		return nil
+	})
 	if err == nil {
 		err = s.loadKeys(fresh, unlock)
 	}
@@ -173,30 +176,27 @@ func (s *Store) load(unlock keyfile.Unlock) error {
 	if fresh {
 		return s.readable(func() error { return s.db.Update(s.initialise) })
 	}
-	return s.whole(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			meta := tx.Bucket(metaBucket)
-			if got := string(meta.Get(formatKey)); got != format && got != unanchored {
-				return fmt.Errorf("its layout is %q, not %q: a newer program wrote it, so use that one", got, format)
-			}
-			public := s.holder.Public()
-			if string(meta.Get(holderKey)) != string(public[:]) {
-				return fmt.Errorf("it belongs to another identity than %s: restore the right key", IdentityFile)
-			}
-			return s.replay(tx)
-		})
+	return s.read(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket(metaBucket)
+		if got := string(meta.Get(formatKey)); got != format && got != unanchored {
+			return fmt.Errorf("its layout is %q, not %q: a newer program wrote it, so use that one", got, format)
+		}
+		public := s.holder.Public()
+		if string(meta.Get(holderKey)) != string(public[:]) {
+			return fmt.Errorf("it belongs to another identity than %s: restore the right key", IdentityFile)
+		}
+		return s.replay(tx)
 	})
 }
 
 // loadAnchor compares the anchor with the database, and opens the anchor for writing.
 func (s *Store) loadAnchor() error {
 	var m mark
-	if err := s.whole(func() error {
-		return s.db.View(func(tx *bbolt.Tx) (err error) {
-			m, err = marked(tx, s.chain.holder)
-			return err
-		})
-	}); err != nil {
+	err := s.read(func(tx *bbolt.Tx) (err error) {
+		m, err = marked(tx, s.chain.holder)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	_, head := s.chain.head()
@@ -208,7 +208,6 @@ func (s *Store) loadAnchor() error {
 	if n := len(s.chain.heads); n > 1 {
 		previous = s.chain.heads[n-2]
 	}
-	var err error
 	s.anchor, err = openAnchor(s.layer, s.dir, s.chain.holder, m, head, previous)
 	return err
 }
@@ -226,8 +225,8 @@ func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
 	return err
 }
 
-// keyOf loads the key at path. If there is no key, the result depends on fresh: if fresh is true,
-// keyOf makes a key, and otherwise it returns a [*Damaged].
+// keyOf loads the key at path. If there is none, it makes a key for a new file, and otherwise returns
+// a [*Damaged].
 func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
@@ -237,16 +236,6 @@ func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*k
 		return none, &Damaged{Path: path, Problem: "the file is missing, but its ledger exists"}
 	}
 	return load(l, path)
-}
-
-func (s *Store) fresh() (fresh bool, err error) {
-	err = s.whole(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			fresh = tx.Bucket(metaBucket) == nil
-			return nil
-		})
-	})
-	return fresh, err
 }
 
 func (s *Store) initialise(tx *bbolt.Tx) error {
@@ -264,7 +253,6 @@ func (s *Store) initialise(tx *bbolt.Tx) error {
 	return errors.Join(meta.Put(formatKey, []byte(unanchored)), meta.Put(holderKey, public[:]))
 }
 
-// replay reads and checks every entry on disk.
 func (s *Store) replay(tx *bbolt.Tx) error {
 	s.chain = newChain(s.holder.Public())
 	for _, name := range [][]byte{chainBucket, studiesBucket, outboxBucket} {
@@ -281,9 +269,8 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f. If f returns an error, whole wraps the error in a [*Damaged]. It returns errors
-// about a full disk or missing permissions unchanged, because they do not mean that the file is
-// damaged.
+// whole runs f and wraps its error in a [*Damaged]. Errors about a full disk or missing permissions do
+// not mean that the file is damaged.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, fs.ErrPermission) {
@@ -309,7 +296,7 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = errors.New("ledger: the store is closed")
-	removeHolder(s.dir)
+	_ = os.Remove(filepath.Join(s.dir, heldFile)) // an error is harmless, because only error messages use this file
 	s.key.Wipe()
 	return errors.Join(s.anchor.file.Close(), s.db.Close())
 }

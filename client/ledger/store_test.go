@@ -60,6 +60,14 @@ func says(sequence uint64, head ledger.Hash) (transport.Item, error) {
 	return transport.Item{Envelope: fmt.Appendf(nil, "envelope %d %s", sequence, head), Body: []byte("body")}, nil
 }
 
+// mustPay is like pay, but an error fails the test.
+func mustPay(t testing.TB, s *ledger.Store, of ledger.Hash, ask uint64) transport.Item {
+	t.Helper()
+	item, err := pay(s, of, ask)
+	check(t, err)
+	return item
+}
+
 // pay charges an answer to plan number ask, and stores a study state that contains this number.
 func pay(s *ledger.Store, of ledger.Hash, ask uint64) (transport.Item, error) {
 	state := fmt.Appendf(nil, "answered %d", ask)
@@ -76,11 +84,9 @@ func reopen(t testing.TB, s *ledger.Store) *ledger.Store {
 func TestChargeIsKept(t *testing.T) {
 	s := newStore(t)
 	for ask := uint64(1); ask <= 3; ask++ {
-		_, err := pay(s, study, ask)
-		check(t, err)
+		mustPay(t, s, study, ask)
 	}
-	sent, err := pay(s, other, 1)
-	check(t, err)
+	sent := mustPay(t, s, other, 1)
 	before, sequence := s.Accounts(), uint64(0)
 	sequence, head := s.Head()
 
@@ -114,8 +120,7 @@ func TestChargeIsKept(t *testing.T) {
 	}
 }
 
-// The test compares the costs in the ledger with the accountant's costs, which are Σμ² for
-// Gaussian releases.
+// The accountant's costs are Σμ² for Gaussian releases.
 func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -124,16 +129,12 @@ func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	if want := 1.0 / 64; q.Cost < want || q.Cost > want*(1+1e-12) || q.EpsilonBefore != 0 || !(q.EpsilonAfter > 0) {
 		t.Errorf("one release is quoted at %+v", q)
 	}
-	_, err = pay(s, study, 1)
-	check(t, err)
+	mustPay(t, s, study, 1)
 	if a, _ := s.Account("ward"); a.Spent != q.Cost || a.Left > a.Total-q.Cost || a.Epsilon != q.EpsilonAfter {
 		t.Errorf("after one release the account is %+v", a)
 	}
 }
 
-// The test checks that a refused charge leaves the ledger, the budget and the study's state
-// unchanged.
-//
 //abuse:case A04 a second charge for a plan is refused
 func TestRefusalsChangeNothing(t *testing.T) {
 	s := newStore(t)
@@ -152,6 +153,14 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	sequence, head := s.Head()
 	budget, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, accountant.Target{Epsilon: 100, Delta: 1e-5}, gaussian)
 	check(t, err)
+	charged := func(change func(r *ledger.Release)) func() error {
+		return func() error {
+			r := release(last)
+			change(&r)
+			_, err := s.Charge(ledger.Change{Study: study}, r, today, says)
+			return err
+		}
+	}
 	for name, f := range map[string]func() error{
 		"beyond the cap": func() error { _, err := pay(s, study, last); return err },
 		"a second answer": func() error {
@@ -161,32 +170,14 @@ func TestRefusalsChangeNothing(t *testing.T) {
 			})
 			return err
 		},
-		"a second budget":   func() error { return s.AddBudget("ward", budget, today) },
-		"a name for a path": func() error { return s.AddBudget("../ward", budget, today) },
-		"no budget": func() error {
-			r := release(last)
-			r.Dataset = "wing"
-			_, err := s.Charge(ledger.Change{Study: study}, r, today, says)
-			return err
-		},
-		"another kind of release": func() error {
-			r := release(last)
-			r.Event = sampled
-			_, err := s.Charge(ledger.Change{Study: study}, r, today, says)
-			return err
-		},
-		"another adjacency": func() error {
-			r := release(last)
+		"a second budget":         func() error { return s.AddBudget("ward", budget, today) },
+		"a name for a path":       func() error { return s.AddBudget("../ward", budget, today) },
+		"no budget":               charged(func(r *ledger.Release) { r.Dataset = "wing" }),
+		"another kind of release": charged(func(r *ledger.Release) { r.Event = sampled }),
+		"another adjacency": charged(func(r *ledger.Release) {
 			r.Event = accountant.Gaussian{Sensitivity: 1e-9, Sigma: 1, Adjacency: accountant.ReplaceOne}
-			_, err := s.Charge(ledger.Change{Study: study}, r, today, says)
-			return err
-		},
-		"no event": func() error {
-			r := release(last)
-			r.Event = nil
-			_, err := s.Charge(ledger.Change{Study: study}, r, today, says)
-			return err
-		},
+		}),
+		"no event": charged(func(r *ledger.Release) { r.Event = nil }),
 		"nothing to send": func() error {
 			r := release(last)
 			r.Event = accountant.Composed{}
@@ -209,12 +200,10 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	}
 }
 
-// The test checks that a release must satisfy both the policy's limit and the budget's limit.
 func TestStricterPromiseDecides(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
-	_, err := pay(s, study, 1)
-	check(t, err)
+	mustPay(t, s, study, 1)
 	a, _ := s.Account("ward")
 	for epsilon, fits := range map[float64]bool{a.Epsilon / 2: false, a.Epsilon * 1.01: false, 0.9: true, 1: true, 100: true} {
 		_, err := s.Quote("ward", accountant.Target{Epsilon: epsilon, Delta: 1e-5}, gaussian)
@@ -243,9 +232,6 @@ func TestFilterFollowsTheReleases(t *testing.T) {
 	}
 }
 
-// The test checks that a second process cannot open the store, and that its error names the
-// first process.
-//
 //abuse:case A23 the error of the second process names the first
 func TestOneProcessAtATime(t *testing.T) {
 	s := newStore(t)
@@ -265,8 +251,7 @@ func TestSettledAnswersAreRemoved(t *testing.T) {
 	defer s.Close()
 	for ask := uint64(1); ask <= 2; ask++ { // the test settles the second plan and not the first
 		for _, of := range []ledger.Hash{study, other} {
-			_, err := pay(s, of, ask)
-			check(t, err)
+			mustPay(t, s, of, ask)
 		}
 	}
 	check(t, s.Save(ledger.Change{Study: study, Settled: 2, Parts: map[string][]byte{"site": nil, "position": []byte("1")}}))
@@ -293,8 +278,7 @@ func TestSettledAnswersAreRemoved(t *testing.T) {
 	}
 }
 
-// The state of a study may contain numbers that were computed from records without noise. The test
-// checks that the state is not in the file in unencrypted form.
+// The state of a study may contain numbers that were computed from records without noise.
 //
 //abuse:case A17 numbers computed from records are encrypted at rest
 func TestStateIsEncrypted(t *testing.T) {
@@ -310,9 +294,6 @@ func TestStateIsEncrypted(t *testing.T) {
 	}
 }
 
-// The test checks that equal files have equal keyed hashes, and that the hash cannot be computed
-// without the data holder's key.
-//
 //abuse:case A18 the ledger names files by a keyed hash
 func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	a, b := newStore(t), newStore(t)
@@ -335,8 +316,7 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	}
 }
 
-// The test charges a file of records to one data set. The store must then refuse to charge the file
-// to another data set, even after a restart, because the file would have a second budget.
+// The file would have a second budget.
 //
 //abuse:case A24 refused under a second name, also after a restart
 func TestFileOfRecordsHasOneBudget(t *testing.T) {

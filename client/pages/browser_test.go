@@ -8,8 +8,7 @@ import (
 	"fedpvi/internal/testing/browser"
 )
 
-// The test acts as a data holder with a real browser: it reads the review, approves the study,
-// watches the run, and reads the result. The page of the run must be updated without a reload.
+// The page of the run must be updated without a reload.
 func TestDataHolderInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	h := open(t)

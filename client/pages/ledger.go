@@ -8,11 +8,10 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// barWidth is the width, in the units of the picture, of the bar that shows the whole budget.
+// barWidth is the width of the bar that shows the whole budget, in the units of the picture.
 const barWidth = 600.
 
-// An account is the budget of a data set, with the widths of the bars that show how much of the
-// budget is spent.
+// An account is the budget of a data set, with the bars that show how much of it is spent.
 type account struct {
 	ledger.Account
 	Spending []spending

@@ -39,8 +39,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A holder is a data holder whose client has joined a study, with a browser that is signed in to the
-// pages of the client.
+// A holder is a data holder whose client has joined a study, with a browser that is signed in.
 type holder struct {
 	http.Client
 	t      *testing.T
@@ -59,8 +58,8 @@ type cut struct{ client.Link }
 
 func (cut) Approve(context.Context, []byte) error { return errors.New("the connection broke") }
 
-// coordinate starts a coordinator with one study for two clients. The title of the study contains
-// HTML tags. coordinate returns an invitation for each client.
+// coordinate starts a coordinator with one study for two clients, whose title contains HTML tags. It
+// returns an invitation for each client.
 func coordinate(t *testing.T) (*coordinator.Study, []invitation.Invitation) {
 	t.Helper()
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
@@ -94,7 +93,6 @@ func coordinate(t *testing.T) (*coordinator.Study, []invitation.Invitation) {
 	return study, all
 }
 
-// join returns a client that has joined the study.
 func join(t *testing.T, dir string, i invitation.Invitation) (*client.Client, *client.Member) {
 	t.Helper()
 	c, err := client.Open(client.Options{Dir: dir, Program: "test", Create: true})
@@ -147,7 +145,6 @@ func open(t *testing.T) *holder {
 	return h
 }
 
-// signIn signs the browser in with a login link.
 func (h *holder) signIn(link string) {
 	h.t.Helper()
 	u, err := url.Parse(link)
@@ -167,8 +164,7 @@ func (h *holder) serve() {
 	})
 }
 
-// want checks that a response has the given status and that its body contains every string in
-// texts. It returns the body.
+// want checks the status of a response and that its body contains every string in texts.
 func (h *holder) want(a *http.Response, err error, status int, texts ...string) string {
 	h.t.Helper()
 	check(h.t, err)
@@ -204,9 +200,8 @@ func (h *holder) path(of string) string { return "/studies/" + h.study.Digest() 
 
 var hidden = regexp.MustCompile(`name="(token|policy|digest)" (?:value="([^"]*)")`)
 
-// post sends the named form of the study's page, with the hidden fields of the page. A value in
-// fields replaces the hidden field of the same name or adds a field. An empty value removes the
-// field. The response must have the given status and contain the texts.
+// post sends the named form of the study's page, with the hidden fields of the page and the given
+// fields. An empty value removes a field.
 func (h *holder) post(form string, fields map[string]string, status int, texts ...string) {
 	h.t.Helper()
 	values := url.Values{}
@@ -224,8 +219,8 @@ func (h *holder) post(form string, fields map[string]string, status int, texts .
 	h.want(a, err, status, texts...)
 }
 
-// The page of a study must show the review, and must escape text from the study and from records.
-// The examination must be available until a run begins.
+// Text from the study and from records must be escaped. The examination must be available until a run
+// begins.
 func TestReviewAndCheck(t *testing.T) {
 	h := open(t)
 	h.get("/", http.StatusOK, "A &lt;b&gt;plane&lt;/b&gt;", "<strong>not approved</strong>")
@@ -284,8 +279,6 @@ func TestApproval(t *testing.T) {
 	h.post("/refuse", map[string]string{"digest": h.study.Digest(), "reason": "no"}, http.StatusConflict, "a study is running")
 }
 
-// A refusal is final. The coordinator must learn of it, and a run that waits for the decision must
-// end.
 func TestRefusal(t *testing.T) {
 	h := open(t)
 	h.post("/refuse", map[string]string{"digest": ""}, http.StatusUnprocessableEntity, "tick that the client cannot come back")
@@ -309,8 +302,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// The connection breaks before the coordinator learns of a refusal. The client must have left the
-// study nevertheless: no run may begin, and the page must name the command to repeat.
+// The client must have left the study nevertheless: no run may begin.
 func TestRefusalThatDoesNotArrive(t *testing.T) {
 	h := open(t)
 	h.cut = true

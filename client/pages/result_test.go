@@ -38,7 +38,6 @@ func (h *holder) takePart(dir string, c *client.Client, m *client.Member) error 
 	return err
 }
 
-// play plays the study to its end.
 func (h *holder) play() {
 	h.t.Helper()
 	dir := filepath.Join(h.t.TempDir(), "south")
@@ -52,8 +51,6 @@ func (h *holder) play() {
 	check(h.t, <-ended)
 }
 
-// When a study is over, its page must show the result and have a link to the report. Examinations
-// are allowed again.
 func TestResult(t *testing.T) {
 	h := open(t)
 	if page := h.get(h.path(""), http.StatusOK); strings.Contains(page, "Results</h2>") || strings.Contains(page, h.path("/report")) {

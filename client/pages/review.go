@@ -13,7 +13,6 @@ import (
 	"fedpvi/internal/web"
 )
 
-// A reviewed is the content of the page of a study.
 type reviewed struct {
 	*client.Review
 	Parts    []client.Section
@@ -58,9 +57,8 @@ func (p *Pages) review(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: m.Study.Name, Name: "study", Of: v}, nil
 }
 
-// reviewOf returns the review of a study. Making a review takes a while, because it simulates the
-// study with made-up records. reviewOf therefore returns the last review as long as the state of
-// the client on which it depends has not changed.
+// reviewOf returns the review of a study. It keeps the last one, because making a review takes a
+// while.
 func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (*client.Review, error) {
 	sequence, _ := p.c.Client.Store().Head()
 	members, err := p.c.Client.Roster(m, policy)
@@ -82,8 +80,8 @@ func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (
 	return review, nil
 }
 
-// approve records the data holder's consent to a study, like the command "client approve". The form
-// contains the digest of the study and the hash of the policy that the page showed.
+// approve works like the command client approve. The form contains the digest of the study and the
+// hash of the policy that the page showed.
 func (p *Pages) approve(r *http.Request) (next string, err error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -132,8 +130,7 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided calls f, which processes the form with a decision. It then wakes the calls of the method
-// Decision that wait for the data holder.
+// decided calls f, which processes the form with a decision, and wakes the calls of Decision.
 func (p *Pages) decided(f func() error) (next string, err error) {
 	err = p.exclusively(f)
 	p.mu.Lock()

@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	fileMode = 0o600
-	dirMode  = 0o700
+	dirMode = 0o700
 
 	// Unfinished is the pattern for the names of temporary files that an interrupted write leaves
 	// behind.
