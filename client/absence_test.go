@@ -49,10 +49,7 @@ func (n *realNetwork) rotate(m int) error {
 func rotate(t *testing.T, c *client.Client, m *client.Member) error {
 	return c.Rotate(t.Context(), m, func(ctx context.Context) (client.Renewer, func() error, error) {
 		line, err := c.Dial(ctx, m, client.Network{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return line, line.Close, nil
+		return line, line.Close, err
 	})
 }
 

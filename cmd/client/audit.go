@@ -12,7 +12,6 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// openAudit opens the audit log, if --audit names a destination.
 func (c *commands) openAudit(ctx context.Context) error {
 	if len(c.Audit) == 0 {
 		return nil
@@ -41,7 +40,6 @@ func (c *commands) order(order string, attrs ...slog.Attr) (end func(error) erro
 	return c.audited.Begin(audit.User(os.Getuid(), os.Getpid()), order, attrs...)
 }
 
-// ofStudy returns the attributes that describe a study in the audit log.
 func ofStudy(m *client.Member) []slog.Attr {
 	return []slog.Attr{slog.String("study", m.Study.Name), slog.String("digest", m.Hash.String())}
 }

@@ -12,28 +12,18 @@ import (
 	"fedpvi/client"
 )
 
-// The test gives an order that succeeds and an order that fails, and then reads the audit log. Each
-// order must name this user.
 func TestOrdersAreInTheAuditLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	c := &commands{Audit: []string{path}}
-	if err := c.openAudit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.openAudit(t.Context()))
 	failed := errors.New("the study was not approved")
 	if err := c.order("approve", slog.String("study", "plane"))(failed); err != failed {
 		t.Errorf("%v", err)
 	}
-	if err := c.order("rotate", slog.String("study", "plane"))(nil); err != nil {
-		t.Errorf("%v", err)
-	}
-	if err := c.audited.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.order("rotate", slog.String("study", "plane"))(nil))
+	must(t, c.audited.Close())
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for line := range strings.Lines(string(text)) {
 		var l struct {

@@ -66,7 +66,6 @@ func (r *checkCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// ifOver returns the posterior of a study, or nil if the study is not over or was aborted.
 func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	p, err := k.Posterior(m)
 	if errors.Is(err, client.ErrNoResult) {
@@ -75,8 +74,7 @@ func ifOver(k *client.Client, m *client.Member) (*session.Posterior, error) {
 	return p, err
 }
 
-// readStudy reads a study file. If the study's program is in a separate file, readStudy reads that
-// file too.
+// readStudy reads a study file, and the file of its program if that is separate.
 func readStudy(path string) (*study.Study, error) {
 	document, err := os.ReadFile(path)
 	if err == nil {
@@ -88,8 +86,7 @@ func readStudy(path string) (*study.Study, error) {
 	return study.Parse(path, document)
 }
 
-// examine examines the records for a study, and prints the result or writes it to a page. p is the
-// posterior of the study, or nil if there is none.
+// examine examines the records for a study, and prints the result or writes it to a page.
 func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study, p *session.Posterior) error {
 	e, err := r.examined(ctx, c, r.Data, r.Person, st, p)
 	if err != nil {
@@ -113,8 +110,8 @@ func (r *checkCommand) examine(ctx context.Context, c *commands, st *study.Study
 	return cli.Print(os.Stdout, e.Write)
 }
 
-// examined examines records for a study. If data is empty, the result describes only the form of
-// the records. If p is not nil, the result also compares the records with this posterior.
+// examined examines records for a study. Without data the result describes only the form of the
+// records. If p is not nil, the result also compares the records with this posterior.
 func (r *recordFlags) examined(ctx context.Context, c *commands, data, person string, st *study.Study, p *session.Posterior) (*words.Examined, error) {
 	e := &words.Examined{Study: st, File: data}
 	if data == "" {

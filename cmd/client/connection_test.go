@@ -7,15 +7,11 @@ import (
 	"fedpvi/transport"
 )
 
-// The test checks the precedence of the proxy settings: the flag, then the policy, then the
-// environment.
 func TestChoiceOfProxy(t *testing.T) {
 	const address = "hub.example.org:7443"
 	t.Setenv("HTTPS_PROXY", "http://environment.example:3128")
 	named, err := transport.ParseProxy("socks5://policy.example:1080")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	of := &client.Policy{Proxy: named}
 	for _, c := range []struct {
 		name, flag string

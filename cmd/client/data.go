@@ -63,9 +63,8 @@ func waiting(to io.Writer, pipe string) func() (over func()) {
 // quick is the time after which progress is first shown while records are read.
 const quick = 2 * time.Second
 
-// progress returns a function that shows on the terminal, at most once a second, how much of the
-// file has been read. It shows a percentage if the total all is known. Otherwise it shows the
-// number read, in the given unit.
+// progress returns a function that shows on the terminal, at most once a second, how much of the file
+// has been read: a percentage if the total all is known, and otherwise the number read.
 func progress(line *cli.Line, began time.Time, unit string) func(read, all int64) {
 	shown := began.Add(quick - time.Second)
 	return func(read, all int64) {
@@ -82,8 +81,7 @@ func progress(line *cli.Line, began time.Time, unit string) func(read, all int64
 	}
 }
 
-// progressLine describes the progress of reading in one line. took is the time since reading began,
-// and read and all are counts in the given unit. all is 0 if it is unknown.
+// progressLine describes the progress of reading. all is 0 if it is unknown.
 func progressLine(read, all int64, took time.Duration, unit string) string {
 	line := fmt.Sprintf("reading records: %d %s", read, unit)
 	if all > 0 {

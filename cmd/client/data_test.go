@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// The client reports that it waits for a pipe if the wait is long, but not if it is short.
 func TestWaitForAPipeIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var printed strings.Builder

@@ -19,8 +19,6 @@ type display struct {
 // tick is the interval between two redraws of a display.
 const tick = time.Second
 
-// newDisplay returns a display that writes to a line of the terminal. If line is nil, the display
-// shows nothing.
 func newDisplay(line *cli.Line) *display {
 	d := &display{line: line, events: make(chan client.Status), over: make(chan struct{})}
 	go d.loop()

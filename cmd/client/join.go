@@ -22,14 +22,12 @@ type joinCommand struct {
 	firstPolicy `embed:""`
 }
 
-// firstPolicy contains the flags for the policy that the client writes when it joins without a
-// policy.
+// firstPolicy contains the flags for the policy that the client writes when it joins.
 type firstPolicy struct {
 	Epsilon *float64 `help:"Cap on ε for all studies together. Joining writes it into the policy if there is none yet. Default: 1." placeholder:"ε"`
 	Delta   *float64 `help:"The δ of the cap. Default: 1e-5." placeholder:"δ"`
 }
 
-// promise returns the privacy limit for a new policy: the values of the flags, or the defaults.
 func (f firstPolicy) promise() (accountant.Target, error) {
 	t := accountant.Target{Epsilon: 1, Delta: 1e-5}
 	if f.Epsilon != nil {
@@ -55,11 +53,9 @@ The keys are made on this machine and never leave it. Joining allows nothing yet
 review next.`
 }
 
-// A letter is a command-line argument by which the user gives an invitation: the name of a file,
-// "-" for standard input, or the text of the invitation.
+// A letter is an invitation on the command line: a file name, "-" for standard input, or its text.
 type letter string
 
-// read returns the invitation.
 func (l letter) read() (i invitation.Invitation, err error) {
 	text := []byte(l)
 	switch {
@@ -86,7 +82,6 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 }
 
 // invited reads an invitation and opens the state directory, which it creates if it does not exist.
-// It then calls f with the client, the invitation, and the privacy limit for the first policy.
 func (c *commands) invited(l letter, first firstPolicy, f func(*client.Client, invitation.Invitation, accountant.Target) error) error {
 	promise, err := first.promise()
 	if err != nil {
@@ -96,7 +91,7 @@ func (c *commands) invited(l letter, first firstPolicy, f func(*client.Client, i
 	if err != nil {
 		return err
 	}
-	k, err := c.openOr(true)
+	k, err := c.openWith(true, c.unlock())
 	if err != nil {
 		return err
 	}
@@ -128,14 +123,11 @@ func (j *joinCommand) join(ctx context.Context, c *commands, k *client.Client, i
 	return nil
 }
 
-// wrotePolicy returns the text that tells the user that the client has written a policy with the
-// given limit.
 func wrotePolicy(k *client.Client, promise accountant.Target) string {
 	return fmt.Sprintf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.", k.Store().Dir(), client.PolicyFile, promise.Epsilon, promise.Delta)
 }
 
-// join redeems an invitation and returns the study. If there is no policy, join writes one with the
-// privacy limit promise, and the second result is true.
+// join redeems an invitation and returns the study, and whether it wrote a policy.
 func (c *commands) join(ctx context.Context, k *client.Client, i invitation.Invitation, connect connection, promise accountant.Target) (*client.Member, bool, error) {
 	policy, err := c.policy()
 	if err != nil && client.CodeOf(err) != client.Declined {

@@ -38,7 +38,6 @@ type keysProtect struct {
 
 type keysUnprotect struct{}
 
-// printKeys lists the key files of a state directory.
 func printKeys(dir string, asJSON bool) error {
 	l, err := keyfile.List(dir)
 	switch {
@@ -70,7 +69,7 @@ func (r *keysProtect) Run(c *commands) error {
 
 func (keysUnprotect) Run(c *commands) error { return c.convert(keyfile.Unprotect) }
 
-// convert calls f with the state directory and its lock. While f runs, no other process can use the
+// convert calls f with the state directory and its lock, so that no other process can use the
 // directory. The directory need not contain a ledger, so that even the first keys can be protected.
 func (c *commands) convert(f func(dir string, l *keyfile.Lock) error) error {
 	dir, err := c.directory()

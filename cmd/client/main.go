@@ -103,7 +103,6 @@ func runUntil(ctx context.Context, args []string) int {
 	})
 }
 
-// finish reports an error, and returns the exit code.
 func (c *commands) finish(err error) int {
 	code := client.CodeOf(err)
 	var told *toldError

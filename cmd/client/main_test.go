@@ -8,6 +8,13 @@ import (
 	"fedpvi/internal/testing/manual"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"client": main})
 }

@@ -13,9 +13,6 @@ import (
 	"fedpvi/client"
 )
 
-// The test compares the names of the metrics with a reviewed list. No metric on the list depends on
-// records.
-//
 //abuse:case A18 the metrics are those of a reviewed list
 func TestMetricsAreTheReviewedOnes(t *testing.T) {
 	f := newFigures()
@@ -26,14 +23,10 @@ func TestMetricsAreTheReviewedOnes(t *testing.T) {
 	server := httptest.NewServer(promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{}))
 	defer server.Close()
 	response, err := http.Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{
 		`fedpvi_client_bytes_total{direction="received"} 10`,
 		`fedpvi_client_bytes_total{direction="sent"} 20`,
@@ -59,8 +52,6 @@ func TestMetricsAreServed(t *testing.T) {
 		t.Error("an address without a port is accepted")
 	}
 	stop, err := newFigures().serve("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stop()
 }

@@ -17,9 +17,9 @@ import (
 	"fedpvi/internal/testing/mistakes"
 )
 
-// states lets all clients but south join a study, each with a state directory named after the
-// client. From south's invitation it makes files with faulty invitations. states returns the ports
-// of three coordinators: the coordinator of the study, another one, and one that has stopped.
+// states lets all clients but south join a study, each with a state directory named after the client.
+// It also makes files with faulty invitations. It returns the ports of three coordinators: that of the
+// study, another one, and one that has stopped.
 func states(t *testing.T) (ports []string) {
 	t.Helper()
 	h, other, gone := startHub(t, "hub"), startHub(t, "other"), startHub(t, "gone")
@@ -66,8 +66,6 @@ func damage(t *testing.T) {
 	t.Cleanup(func() { held.Close() })
 }
 
-// The test makes mistakes with commands, such as data holders make, while a coordinator runs. It
-// checks the messages of the client.
 func TestMistakesInCommands(t *testing.T) {
 	root, err := filepath.Abs(root)
 	must(t, err)

@@ -86,7 +86,6 @@ func serveBase(c io.ReadWriter) error {
 	}
 }
 
-// message reads the length and the body of a message.
 func message(r io.Reader) ([]byte, error) {
 	length := make([]byte, 4)
 	if _, err := io.ReadFull(r, length); err != nil {
@@ -97,13 +96,11 @@ func message(r io.Reader) ([]byte, error) {
 	return body, err
 }
 
-// failure returns an error message of the database.
 func failure(state string) []byte {
 	fields := "SERROR\x00C" + state + "\x00Mvalue of a record\x00\x00"
 	return append(binary.BigEndian.AppendUint32([]byte("E"), uint32(4+len(fields))), fields...)
 }
 
-// empty writes an SQLite database without tables.
 func empty(t *testing.T) string {
 	t.Helper()
 	base, err := sql.Open("sqlite", "empty.sqlite")
@@ -113,7 +110,6 @@ func empty(t *testing.T) string {
 	return "empty.sqlite"
 }
 
-// mistakes returns mistakes in addresses and in queries.
 func (b *base) mistakes(t *testing.T) (all []mistakes.Mistake) {
 	address := "postgres://reader@127.0.0.1:" + b.port + "/cohort"
 	for _, m := range []struct{ what, address, query, has string }{

@@ -23,12 +23,9 @@ import (
 // patients is the table from which the test files are made.
 const patients = "age,sex,visits\n30,f,2\n41,m,3\n52,f,0\n"
 
-// write writes a file to the working directory.
 func write(t *testing.T, name string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(name, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, content, 0o600))
 }
 
 // wide returns text in UTF-16 with the low byte first.
@@ -46,9 +43,7 @@ func compressed[W io.WriteCloser](t *testing.T, open func(io.Writer) W, content 
 	var b bytes.Buffer
 	w := open(&b)
 	_, err := w.Write(content)
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, w.Close()))
 	return b.Bytes()
 }
 
@@ -57,16 +52,13 @@ func gzipped(t *testing.T, content []byte) []byte {
 	return compressed(t, gzip.NewWriter, content)
 }
 
-// workbook returns a ZIP archive that contains only an empty file with the given name, so that the
-// archive looks like a workbook.
+// workbook returns a ZIP archive that looks like a workbook.
 func workbook(t *testing.T, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	_, err := z.Create(name)
-	if err := errors.Join(err, z.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, z.Close()))
 	return b.Bytes()
 }
 
@@ -76,14 +68,11 @@ func parquets[T any](t *testing.T, rows ...T) []byte {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[T](&b)
 	_, err := w.Write(rows)
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, w.Close()))
 	return b.Bytes()
 }
 
-// These types are rows of Parquet files. The column visits contains numbers only in the type
-// fitting.
+// These types are rows of Parquet files. The column visits has numbers only in fitting.
 type (
 	fitting struct {
 		Age    float64 `parquet:"age"`
@@ -115,7 +104,6 @@ func pipe(t *testing.T, name string, content []byte) string {
 	return name
 }
 
-// unreadable writes files that cannot be read. It returns a [mistake] for each file.
 func unreadable(t *testing.T) (all []mistake) {
 	add := func(name, what, has string, content []byte) {
 		write(t, name, content)
@@ -125,9 +113,7 @@ func unreadable(t *testing.T) (all []mistake) {
 	squeezed := gzipped(t, []byte(strings.Repeat(patients, 100)))
 	zst := compressed(t, func(w io.Writer) *zstd.Encoder {
 		z, err := zstd.NewWriter(w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return z
 	}, []byte(patients))
 	whole := parquets(t, fitting{30, "f", 2})
@@ -169,14 +155,11 @@ func unreadable(t *testing.T) (all []mistake) {
 		{"a pipe to which a program has written nothing", pipe(t, "pipe.csv", nil), "the file is empty"},
 		{"a symbolic link to itself", "loop.csv", "too many levels of symbolic links"},
 	}...)
-	if err := errors.Join(os.Mkdir("folder", 0o700), os.Symlink("loop.csv", "loop.csv")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir("folder", 0o700), os.Symlink("loop.csv", "loop.csv")))
 	return all
 }
 
-// A mistake describes a faulty file: the fault, the name of the file, and a part of the expected
-// message.
+// A mistake is a fault, the name of a file with it, and a part of the expected message.
 type mistake struct{ what, file, has string }
 
 // misfit writes files with rows or values that do not fit the study, and returns them.

@@ -17,8 +17,8 @@ import (
 // nobody is the number of a user and of a group that own no files.
 const nobody = 65534
 
-// as returns a function that runs the client in a separate process as the user nobody. It puts the
-// program into folder, which that user must be able to enter.
+// as returns a function that runs the client as the user nobody. It puts the program into folder, which
+// that user must be able to enter.
 func as(t *testing.T, folder string) func(args []string) int {
 	t.Helper()
 	own, err := os.Executable()
@@ -41,7 +41,6 @@ func as(t *testing.T, folder string) func(args []string) int {
 	}
 }
 
-// fill writes to a file until the file system is full.
 func fill(t *testing.T, name string) {
 	t.Helper()
 	f, err := os.Create(name)
@@ -55,9 +54,8 @@ func fill(t *testing.T, name string) {
 	}
 }
 
-// The test runs the client as a user who lacks permissions, and with a state directory on a full
-// disk that the test makes. The ledgers there must not change. Once the disk has space, the same
-// commands must succeed.
+// The ledgers on the full disk must not change. Once the disk has space, the same commands must
+// succeed.
 func TestMistakesOfMachines(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can run a program as another user and make a file system")

@@ -75,8 +75,7 @@ func startHub(t *testing.T, dir string) *hub {
 	return h
 }
 
-// invite adds the study, and writes an invitation for each client to a file with the name of the
-// client.
+// invite adds the study, and writes an invitation for each client to a file.
 func (h *hub) invite(t *testing.T, names ...identity.Name) {
 	t.Helper()
 	founded, err := h.orders.Found(t.Context(), admin.Founding{
@@ -85,13 +84,6 @@ func (h *hub) invite(t *testing.T, names ...identity.Name) {
 	must(t, err)
 	for _, i := range founded.Invited {
 		write(t, string(i.Name)+".txt", []byte(i.Text))
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -108,7 +100,7 @@ type silence struct {
 	connections atomic.Int32
 }
 
-// silent starts a silence at the address of a hub that has stopped.
+// silent listens at the address of a hub that has stopped.
 func silent(t *testing.T, address string) *silence {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
@@ -143,9 +135,8 @@ func content(t *testing.T, folder string) string {
 	return string(h.Sum(nil))
 }
 
-// The test joins and approves a study, and then runs the client with files that cannot be read.
-// After each run the state directory, including the ledger, must be unchanged, and the client must
-// not have connected. As a control, a run with a readable file connects.
+// The state directory must stay the same, and the client must not connect. As a control, a run with a
+// readable file connects.
 func TestMistakesInFiles(t *testing.T) {
 	root, err := filepath.Abs(root)
 	must(t, err)
@@ -197,7 +188,6 @@ func TestMistakesInFiles(t *testing.T) {
 	}
 }
 
-// digest returns the digest of the study.
 func digest(t *testing.T) string {
 	t.Helper()
 	st, err := study.Parse("study.toml", []byte(visits))
@@ -205,8 +195,7 @@ func digest(t *testing.T) string {
 	return st.Digest.String()
 }
 
-// findings extracts a part of the output of client check: the description of the values that do not
-// fit the study.
+// findings extracts the description of the values that do not fit the study.
 func findings(stdout, _ string) string {
 	_, rest, _ := strings.Cut(stdout, "\n\n")
 	found, _, _ := strings.Cut(rest, "The study does not know which rows belong to the same person.")

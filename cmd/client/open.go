@@ -41,20 +41,14 @@ func (c *commands) next(command string) string {
 }
 
 // open opens an existing state directory.
-func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
-
-// openOr opens the state directory. If the directory does not exist and create is true, openOr
-// creates it.
-func (c *commands) openOr(create bool) (*client.Client, error) {
-	return c.openWith(create, c.unlock())
-}
+func (c *commands) open() (*client.Client, error) { return c.openWith(false, c.unlock()) }
 
 // unlock returns the settings for opening protected key files.
 func (c *commands) unlock() keyfile.Unlock {
 	return keyfile.Unlock{File: c.Unlock, UI: keyfile.Terminal(os.Stderr)}
 }
 
-// openWith opens the state directory as openOr does, and opens the key files with unlock.
+// openWith opens the state directory, and creates it if it does not exist and create is true.
 func (c *commands) openWith(create bool, unlock keyfile.Unlock) (*client.Client, error) {
 	dir, err := c.directory()
 	if err != nil {
@@ -87,8 +81,7 @@ func (c *commands) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(os.Stderr, o))
 }
 
-// with opens the state directory, calls f with the client and the selected study, and closes the
-// directory.
+// with calls f with the open client and the selected study.
 func (c *commands) with(f func(k *client.Client, m *client.Member) error) error {
 	k, err := c.open()
 	if err != nil {

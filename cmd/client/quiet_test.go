@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// The test checks that --quiet keeps notes and progress out of the log and off the terminal.
 func TestQuietKeepsWarnings(t *testing.T) {
 	for _, format := range []string{"auto", "json", "text"} {
 		c := &commands{Log: format}

@@ -94,10 +94,7 @@ func (r *rotateCommand) Run(ctx context.Context, c *commands) error {
 		end := c.order("rotate", ofStudy(m)...)
 		err = k.Rotate(ctx, m, func(ctx context.Context) (client.Renewer, func() error, error) {
 			line, err := k.Dial(ctx, m, network)
-			if err != nil {
-				return nil, nil, err
-			}
-			return line, line.Close, nil
+			return line, line.Close, err
 		})
 		if end(err) != nil {
 			return err

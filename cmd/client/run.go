@@ -125,8 +125,7 @@ func (r *runCommand) policy(ctx context.Context, c *commands, k *client.Client, 
 	return policy, err
 }
 
-// joined redeems the invitation, unless this client has already joined the study. It then calls f
-// with the study.
+// joined redeems the invitation, unless this client has already joined the study. It then calls f.
 func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Client, *client.Member) error) error {
 	if c.Study != "" {
 		return &client.UsageError{Err: errors.New("--join names the study: leave out --study")}
@@ -150,8 +149,6 @@ func (r *runCommand) joined(ctx context.Context, c *commands, f func(*client.Cli
 	})
 }
 
-// reading tells the data holder how many records and values were changed when the records were
-// read.
 func (r *runCommand) reading(read shard.Report) {
 	if read.Records == 0 {
 		fmt.Fprintf(os.Stderr, "%s has no records of this study: this client sends only noise.\n", r.Data)
@@ -217,7 +214,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ended prints the result of the study.
 func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) error {
 	if e.Aborted {
 		return fmt.Errorf("the study was aborted by %s: %s", e.By, e.Reason)
@@ -256,13 +252,11 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 // each parameter.
 type described struct {
 	*session.Result
-	Marginals []session.Marginal `json:"marginals,omitempty"`
-	Estimates []fit.Estimate     `json:"estimates,omitempty"`
-
-	Quantities []fit.Quantity `json:"quantities,omitempty"`
-
-	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
-	Units fit.Units          `json:"natural_map"`
+	Marginals  []session.Marginal `json:"marginals,omitempty"`
+	Estimates  []fit.Estimate     `json:"estimates,omitempty"`
+	Quantities []fit.Quantity     `json:"quantities,omitempty"`
+	Prior      []fit.AgainstPrior `json:"against_prior,omitempty"`
+	Units      fit.Units          `json:"natural_map"`
 }
 
 type statusCommand struct{}

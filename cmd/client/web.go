@@ -64,7 +64,6 @@ type desk struct {
 	data, person string
 }
 
-// serve serves pages at an address until stop is called.
 func (d *desk) serve(ctx context.Context, c *commands, k *client.Client, address, origin string) (show *pages.Pages, stop func(), err error) {
 	members, err := k.Members()
 	if err != nil {
