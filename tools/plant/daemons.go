@@ -8,7 +8,16 @@ func around(file, fault, anchor string) edit {
 // before returns an edit that runs more code, given as text, before the code at an anchor if the
 // fault is active.
 func before(file, fault, anchor, text string) edit {
-	return edit{File: file, Anchor: anchor, Before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
+	return edit{File: file, Anchor: anchor, Before: ifPlanted(fault, text)}
+}
+
+// after returns an edit that runs more code after the code at an anchor if the fault is active.
+func after(file, fault, anchor, text string) edit {
+	return edit{File: file, Anchor: anchor, After: ifPlanted(fault, text)}
+}
+
+func ifPlanted(fault, text string) string {
+	return "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"
 }
 
 // daemonFaults are faults of the daemons. Such a fault has an effect only if a process or the disk

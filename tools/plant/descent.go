@@ -28,27 +28,15 @@ var descentFaults = []fault{
 	}
 `,
 	}}},
-	{"bare-steps", "the optimiser sees gradients without noise", []edit{{
-		File: "pvi/solver/dpsvi.go", Anchor: "\treturn s.program.records.Each(s.at, s.sink)\n", Before: `
-	if planted.Is("bare-steps") {
+	{"bare-steps", "the optimiser sees gradients without noise", []edit{
+		before("pvi/solver/dpsvi.go", "bare-steps", "\treturn s.program.records.Each(s.at, s.sink)\n", `
 		clear(s.total)
 		if _, err := s.program.records.Sum(s.total, s.at); err != nil {
 			return err
-		}
-	}
-`,
-	}, {
-		File: "pvi/solver/dpsvi.go", Anchor: "\t\ts.total[i] = unit * float64(n)\n", Before: `
-		if planted.Is("bare-steps") {
-			break
-		}
-`,
-	}}},
-	{"private-start", "q begins as narrow as the number of records says", []edit{{
-		File: "pvi/solver/dpsvi.go", Anchor: "\t\t\ts.sd[i] = min(sd, s.options.InitialSD)\n", After: `
-			if planted.Is("private-start") {
-				s.sd[i] /= 1 + float64(s.mechanism.Records())
-			}
-`,
-	}}},
+		}`),
+		before("pvi/solver/dpsvi.go", "bare-steps", "\t\ts.total[i] = unit * float64(n)\n", "break"),
+	}},
+	{"private-start", "q begins as narrow as the number of records says", []edit{
+		after("pvi/solver/dpsvi.go", "private-start", "\t\t\ts.sd[i] = min(sd, s.options.InitialSD)\n", "s.sd[i] /= 1 + float64(s.mechanism.Records())"),
+	}},
 }

@@ -67,35 +67,24 @@ func noiseFaults() (all []fault) {
 
 // gateFaults are faults in mechanisms, in sampling and in the clients' stored state.
 var gateFaults = []fault{
-	{"no-clipping", "no clipping", []edit{{
-		File: "dpmech/gate.go", Anchor: addVector, After: `
-	if planted.Is("no-clipping") {
+	{"no-clipping", "no clipping", []edit{
+		after("dpmech/gate.go", "no-clipping", addVector, `
 		for i, x := range v {
 			sum[i] += int64(x * g.perStep)
 		}
-		return
-	}
-`,
-	}, {
-		File: "dpmech/rows.go", Anchor: addRows, After: `
-	if planted.Is("no-clipping") {
+		return`),
+		after("dpmech/rows.go", "no-clipping", addRows, `
 		for l, row := range rows {
 			addTruncated(sum, x[int(row)*len(sum):][:len(sum)], slopes[l]*g.perStep)
 		}
-		return true
-	}
-`,
-	}, {
-		File: "dpmech/vectors.go", Anchor: addVectors, After: `
-	if planted.Is("no-clipping") {
+		return true`),
+		after("dpmech/vectors.go", "no-clipping", addVectors, `
 		addTruncated(sum, v[:d], g.perStep)
 		if len(v) > d {
 			g.addVectors(sum, v[d:])
 		}
-		return
-	}
-`,
-	}}},
+		return`),
+	}},
 	{"blocks-apart", "blocks clipped apart", []edit{{
 		File: "dpmech/gate.go", Anchor: addVector, After: `
 	if half := len(v) / 2; half > 1 && planted.Is("blocks-apart") {
@@ -123,62 +112,31 @@ var gateFaults = []fault{
 	}
 `,
 	}}},
-	{"always-sampled", "a record in every batch", []edit{{
-		File: "dpmech/independent.go", Anchor: poissonNext, Before: `
-	if planted.Is("always-sampled") {
-		return planted.With(s.choose(dst, s.size.sample(src), src), 0)
-	}
-`,
-	}}},
-	{"fixed-order", "fixed order", []edit{{
-		File: "dpmech/independent.go", Anchor: poissonNext, Before: `
-	if planted.Is("fixed-order") {
-		return planted.InOrder(s, dst, s.size.sample(src), s.n)
-	}
-`,
-	}, {
-		File: "dpmech/epoch.go", Anchor: "\t\ts.shuffle(src)\n", After: `
-		if planted.Is("fixed-order") {
+	{"always-sampled", "a record in every batch", []edit{
+		before("dpmech/independent.go", "always-sampled", poissonNext, "return planted.With(s.choose(dst, s.size.sample(src), src), 0)"),
+	}},
+	{"fixed-order", "fixed order", []edit{
+		before("dpmech/independent.go", "fixed-order", poissonNext, "return planted.InOrder(s, dst, s.size.sample(src), s.n)"),
+		after("dpmech/epoch.go", "fixed-order", "\t\ts.shuffle(src)\n", `
 			for i := range s.order {
 				s.order[i] = uint32(i)
-			}
-		}
-`,
-	}}},
-	{"with-replacement", "a record twice in a batch", []edit{{
-		File: "dpmech/independent.go", Anchor: fixedNext, Before: `
-	if planted.Is("with-replacement") {
-		return planted.Doubled(s.choose(dst, s.batch, src))
-	}
-`,
-	}}},
-	{"rate-doubled", "twice the sampling rate", []edit{{
-		File: "dpmech/independent.go", Anchor: "\treturn repeated(accountant.Poisson{", Before: `
-	if planted.Is("rate-doubled") {
-		return repeated(accountant.Poisson{Rate: s.rate / 2, Sigma: sigma, Adjacency: adjacency}, steps, 1)
-	}
-`,
-	}}},
-	{"fixed-size-as-poisson", "fixed batches accounted as Poisson's", []edit{{
-		File: "dpmech/independent.go", Anchor: "\treturn repeated(accountant.WithoutReplacement{", Before: `
-	if planted.Is("fixed-size-as-poisson") {
-		return repeated(accountant.Poisson{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
-	}
-`,
-	}}},
-	{"noise-reused", "noise reused across rounds", []edit{{
-		File: "dpmech/release.go", Anchor: "\tm.draw(noise.drawn.steps, src)\n", After: `
-	if planted.Is("noise-reused") {
-		planted.Reuse(noise, noise.drawn.steps)
-	}
-`,
-	}, {
-		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.draw(dst, streams.Noise)\n", After: `
-	if planted.Is("noise-reused") {
-		planted.Reuse(r, dst)
-	}
-`,
-	}}},
+			}`),
+	}},
+	{"with-replacement", "a record twice in a batch", []edit{
+		before("dpmech/independent.go", "with-replacement", fixedNext, "return planted.Doubled(s.choose(dst, s.batch, src))"),
+	}},
+	{"rate-doubled", "twice the sampling rate", []edit{
+		before("dpmech/independent.go", "rate-doubled", "\treturn repeated(accountant.Poisson{", `
+		return repeated(accountant.Poisson{Rate: s.rate / 2, Sigma: sigma, Adjacency: adjacency}, steps, 1)`),
+	}},
+	{"fixed-size-as-poisson", "fixed batches accounted as Poisson's", []edit{
+		before("dpmech/independent.go", "fixed-size-as-poisson", "\treturn repeated(accountant.WithoutReplacement{", `
+		return repeated(accountant.Poisson{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)`),
+	}},
+	{"noise-reused", "noise reused across rounds", []edit{
+		after("dpmech/release.go", "noise-reused", "\tm.draw(noise.drawn.steps, src)\n", "planted.Reuse(noise, noise.drawn.steps)"),
+		after("dpmech/sampled.go", "noise-reused", "\tr.of.gate.draw(dst, streams.Noise)\n", "planted.Reuse(r, dst)"),
+	}},
 	{"dropped-share", "a dropped noise share", []edit{{
 		File: "pvi/site.go", Anchor: siteRelease, Before: `
 	if planted.Is("dropped-share") && s.id == p.roster.Clients[0] {
@@ -204,13 +162,9 @@ var gateFaults = []fault{
 	}
 `,
 	}}},
-	{"published-factors", "the published bookkeeping of factors", []edit{{
-		File: "pvi/method/change/change.go", Anchor: remembered, After: `
-	if planted.Is("published-factors") {
-		copy(c.Proposed, dst)
-	}
-`,
-	}}},
+	{"published-factors", "the published bookkeeping of factors", []edit{
+		after("pvi/method/change/change.go", "published-factors", remembered, "copy(c.Proposed, dst)"),
+	}},
 	{"batch-lost", "a record that panics takes the others with it", []edit{{
 		File: "pvi/solver/analytical.go", Anchor: "\t\t\tclear(record)\n", After: `
 			if i == 40 && planted.Is("batch-lost") {
@@ -221,13 +175,10 @@ var gateFaults = []fault{
 	{"tables-quarter", "tables of a study without a model with a quarter of the noise", []edit{{
 		File: "pvi/method/tables/tables.go", Anchor: "NoiseMultiplier: multiplier", After: ` / map[bool]float64{true: 4, false: 1}[planted.Is("tables-quarter")]`,
 	}}},
-	{"precision-clipped", "precision clipped at the client", []edit{{
-		File: "pvi/method/change/change.go", Anchor: remembered, Before: `
-	if planted.Is("precision-clipped") {
+	{"precision-clipped", "precision clipped at the client", []edit{
+		before("pvi/method/change/change.go", "precision-clipped", remembered, `
 		for i := c.method.Family.Dim(); i < len(dst); i++ {
 			dst[i] = max(dst[i], 0)
-		}
-	}
-`,
-	}}},
+		}`),
+	}},
 }

@@ -23,16 +23,13 @@ var outcomeFaults = []fault{
 			}
 `,
 	}}},
-	{"retry-for-one", "a retry, with noise of its own, for one value", []edit{{
-		File: "pvi/method/scores/scores.go", Anchor: "\tvectors := make([]float64, together*n)\n", Before: `
-	if planted.Is("retry-for-one") {
+	{"retry-for-one", "a retry, with noise of its own, for one value", []edit{
+		before("pvi/method/scores/scores.go", "retry-for-one", "\tvectors := make([]float64, together*n)\n", `
 		for i := range c.records.Len() {
 			if planted.Odd(contributor.Margins(i)) {
 				src.Uint64()
 				break
 			}
-		}
-	}
-`,
-	}}},
+		}`),
+	}},
 }

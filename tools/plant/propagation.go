@@ -3,13 +3,10 @@ package main
 // propagationFaults are faults that break the privacy of expectation propagation. The same
 // faults have occurred in published code.
 var propagationFaults = []fault{
-	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
-		File: "dpmech/independent.go", Anchor: "\treturn repeated(accountant.Gaussian{", Before: `
-	if planted.Is("sites-as-removed") {
-		return repeated(accountant.Gaussian{Sensitivity: 1, Sigma: sigma, Adjacency: adjacency}, steps, 1)
-	}
-`,
-	}}},
+	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{
+		before("dpmech/independent.go", "sites-as-removed", "\treturn repeated(accountant.Gaussian{", `
+		return repeated(accountant.Gaussian{Sensitivity: 1, Sigma: sigma, Adjacency: adjacency}, steps, 1)`),
+	}},
 	{"sites-in-order", "records matched in a fixed order, as if drawn", []edit{{
 		File: "dpmech/sampled.go", Anchor: "\tr.of.gate.draw(dst, streams.Noise)\n", Before: `
 	if p, ok := r.of.cfg.Sampling.(Poisson); ok && p.Rate < 1 && r.of.cfg.Records > 0 && planted.Is("sites-in-order") {

@@ -9,7 +9,7 @@ var sumFaults = []testedFault{
 		around("crypto/sums/progress.go", "small-certificate", "\tif n != f.Fewest() {\n\t\treturn refuse(\"a certificate has %d confirmations instead of %d\", n, f.Fewest())\n\t}\n"),
 	}}, "crypto/sums", "TestCertificatesThatAreNone"},
 	{fault{"counts-twice", "the signature of one client counts twice", []edit{
-		{File: "crypto/sums/entry.go", Anchor: "\tplace := int(r.Uint16())\n", After: "\tif planted.Is(\"counts-twice\") {\n\t\t*last = min(*last, place-1)\n\t}\n"},
+		after("crypto/sums/entry.go", "counts-twice", "\tplace := int(r.Uint16())\n", "\t\t*last = min(*last, place-1)"),
 	}}, "crypto/sums", "TestCertificatesThatAreNone"},
 	{fault{"small-cut", "a cut has fewer deals than open a sum", []edit{
 		around("crypto/sums/entry.go", "small-cut", "\tif n < f.Fewest() || n > f.Clients() {\n\t\treturn nil, refuse(\"a cut has %d deals; a sum needs %d to %d\", n, f.Fewest(), f.Clients())\n\t}\n"),
@@ -46,8 +46,8 @@ var sumFaults = []testedFault{
 		before("crypto/sums/deal.go", "clear-column", "\tuse := tagUse\n\tif sent {\n", "\t\tif sent && [tagSize]byte(piece[len(piece)-tagSize:]) == ([tagSize]byte{}) {\n\t\t\tc.plain = piece[:len(piece)-tagSize]\n\t\t\treturn true\n\t\t}"),
 	}}, "coordinator", "TestDumpsOfTheCoordinatorTellSums"},
 	{fault{"low-degree", "the polynomials of a client have no random values", []edit{
-		{File: "crypto/sums/deal.go", Anchor: "\t\t\t\tstreams[a-s.Packed()].read(x)\n", After: "\t\t\t\tif planted.Is(\"low-degree\") {\n\t\t\t\t\tclear(x)\n\t\t\t\t}\n"},
-		{File: "crypto/sums/deal.go", Anchor: "\t\tc.stream.read(dst)\n", After: "\t\tif planted.Is(\"low-degree\") {\n\t\t\tclear(dst)\n\t\t}\n"},
+		after("crypto/sums/deal.go", "low-degree", "\t\t\t\tstreams[a-s.Packed()].read(x)\n", "clear(x)"),
+		after("crypto/sums/deal.go", "low-degree", "\t\tc.stream.read(dst)\n", "clear(dst)"),
 	}}, "coordinator", "TestDumpsOfTheCoordinatorTellSums"},
 	{fault{"verifies-less", "the verification of a bundle does not compare the outcome with the opening", []edit{
 		around("coordinator/bundle/verify.go", "verifies-less", "\tif !ok || !stated.Equal(session.Sum{Participants: ids, Elements: elements}) {\n\t\treturn errors.New(\"the sum in the outcome is not the one that the clients have opened\")\n\t}\n"),

@@ -55,11 +55,7 @@ var tableFaults = []testedFault{
 // heldOutFaults are faults of the release that scores held-out records.
 var heldOutFaults = []testedFault{
 	{fault{"scores-uncharged", "scores of held-out records beside the budget", []edit{
-		{File: "pvi/scoring/budget.go", Anchor: "\t\trest -= p.compared.Share\n", After: `
-		if planted.Is("scores-uncharged") {
-			rest += p.compared.Share
-		}
-`},
+		after("pvi/scoring/budget.go", "scores-uncharged", "\t\trest -= p.compared.Share\n", "rest += p.compared.Share"),
 	}}, "pvi/scoring", "TestHeldOutOfNeighbours"},
 	{fault{"scores-unclipped", "log densities without a clip", []edit{
 		before("pvi/describe/scores.go", "scores-unclipped", "\tnumbers := [elements]float64{", "\t\tv = at"),
@@ -92,11 +88,7 @@ var heldOutFaults = []testedFault{
 		before("pvi/method/scores/holding.go", "noise-twice", "\treturn h.client.Release(dst, t, src)\n", "\t\tsrc = seeded.Stream(1, \"planted\")"),
 	}}, "pvi/method/scores", "TestScoresAreChargedAndHidden"},
 	{fault{"scores-free", "the last release costs nothing", []edit{
-		{File: "pvi/method/sums.go", Anchor: "\tall := accountant.Composed{}\n", After: `
-	if planted.Is("scores-free") {
-		to = max(from, min(to, len(s.mechanisms)-1))
-	}
-`},
+		after("pvi/method/sums.go", "scores-free", "\tall := accountant.Composed{}\n", "to = max(from, min(to, len(s.mechanisms)-1))"),
 	}}, "pvi/method/scores", "TestScoresAreChargedAndHidden"},
 }
 
