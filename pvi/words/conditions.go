@@ -54,16 +54,11 @@ func kept(st *study.Study) string {
 		policies[st.Columns[i].Outside], policies[st.Columns[i].Missing] = true, true
 	}
 	var exceptions []string
-	for _, e := range []struct {
-		policy study.Policy
-		words  string
-	}{
-		{study.Clamp, "moved to the nearest bound"},
-		{study.Impute, "replaced by a public value"},
-	} {
-		if policies[e.policy] {
-			exceptions = append(exceptions, e.words)
-		}
+	if policies[study.Clamp] {
+		exceptions = append(exceptions, "moved to the nearest bound")
+	}
+	if policies[study.Impute] {
+		exceptions = append(exceptions, "replaced by a public value")
 	}
 	if len(exceptions) == 0 {
 		return ""

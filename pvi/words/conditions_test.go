@@ -1,10 +1,8 @@
 package words_test
 
 import (
-	"strings"
 	"testing"
 
-	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
@@ -27,22 +25,6 @@ func TestConditions(t *testing.T) {
 		{"version 1", []study.Override{{Key: "study.version", Value: "1"}, {Key: "inference.intervals"}}, []string{"This time shows how long the client computed"}, "An answer leaves"},
 		{"a longer pace", []study.Override{{Key: "federation.pace", Value: "90"}}, []string{"leaves 90 s after the client has read its plan. If the client computes for longer, the answer leaves at the next multiple of 90 s."}, ""},
 	} {
-		st, err := study.Parse("s.toml", []byte(summed), c.set...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := pvi.NewProtocol(st, []pvi.ClientID{"a", "b", "c"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := words.Conditions(p)
-		for _, want := range c.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: %q is not in %q", c.name, want, got)
-			}
-		}
-		if c.not != "" && strings.Contains(got, c.not) {
-			t.Errorf("%s: %q is in %q", c.name, c.not, got)
-		}
+		t.Run(c.name, func(t *testing.T) { says(t, words.Conditions(protocol(t, summed, 3, c.set...)), c.want, c.not) })
 	}
 }

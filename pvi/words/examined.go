@@ -136,13 +136,13 @@ func (e *Examined) Format() string {
 // Finding returns a sentence that tells the data holder how many values of a column have a certain
 // problem, and how the study treats them.
 func (e *Examined) Finding(f shard.Finding) string {
-	problem, many := "", f.Count != 1
 	verb := func(one, more string) string {
-		if many {
+		if f.Count != 1 {
 			return more
 		}
 		return one
 	}
+	var problem string
 	switch f.Problem {
 	case shard.Malformed:
 		return fmt.Sprintf("%s cannot be split into the fields of a record, and %s left out.", Plural(f.Count, "line"), verb("is", "are"))
@@ -209,7 +209,7 @@ func (e *Examined) rows(f shard.Finding) string {
 // Remedy returns sentences that tell the data holder how to mend a finding.
 func (e *Examined) Remedy(f shard.Finding) string {
 	rows, name := e.rows(f), f.Column
-	ask := "Ask the study's authors to "
+	const ask, also = "Ask the study's authors to ", "ask the study's authors to "
 	switch f.Problem {
 	case shard.Malformed:
 		return fmt.Sprintf("Correct %s: look for a missing or an additional %q, and for quotes that do not end on their line.", rows, e.Study.Table.Separator)
@@ -228,9 +228,9 @@ func (e *Examined) Remedy(f shard.Finding) string {
 		if e.Of.Unit == "line" {
 			hint += " (if the whole file has decimal commas: --decimal-comma)"
 		}
-		return fmt.Sprintf("Write %s in %s. If the text stands for a missing value, %sadd it to table.missing.", hint, rows, strings.ToLower(ask[:1])+ask[1:])
+		return fmt.Sprintf("Write %s in %s. If the text stands for a missing value, %sadd it to table.missing.", hint, rows, also)
 	case shard.NoDate:
-		return fmt.Sprintf("Write a date such as 2020-12-31 in %s. If the text stands for a missing value, %sadd it to table.missing.", rows, strings.ToLower(ask[:1])+ask[1:])
+		return fmt.Sprintf("Write a date such as 2020-12-31 in %s. If the text stands for a missing value, %sadd it to table.missing.", rows, also)
 	case shard.NotWhole:
 		return fmt.Sprintf("Correct %s: the %s model counts whole events.", rows, e.Study.Model.Family)
 	case shard.NoLevel:

@@ -67,7 +67,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	e := &Explained{
 		Study: st.Name, Title: st.Title, Digest: st.Digest.String(),
 		Model:  Model(m),
-		Public: public(p), Sent: sent(p), Read: Readers(p), Stays: stays(st), Kept: recordsKept(st),
+		Public: public(p), Sent: sent(p), Read: readers(p, fmt.Sprintf("%d of the %d clients", p.Hidden(), len(p.Roster()))), Stays: stays(st), Kept: recordsKept(st),
 	}
 	if !st.Model.Absent() {
 		e.Record, e.InWords = m.Program().Describe().Record, likelihoodInWords(m)
@@ -83,18 +83,21 @@ func NewExplained(p *pvi.Protocol) *Explained {
 		}
 	}
 	for _, q := range m.Parameters.All() {
-		e.Parameters = append(e.Parameters, ExplainedParameter{q.Name, priorInWords(q), aboutInWords(q)})
+		about := q.About
+		if q.Beyond {
+			about = "unconstrained coordinate of the parameter that has this prior"
+		}
+		e.Parameters = append(e.Parameters, ExplainedParameter{q.Name, priorInWords(q), about})
 	}
-	read := map[int]bool{}
-	for _, i := range st.Reads() {
-		read[i] = true
+	reads := st.Reads()
+	for _, i := range reads {
 		e.Reads = append(e.Reads, explainColumn(st, &st.Columns[i]))
 	}
 	if name := st.Table.Person; name != "" {
 		e.Reads = append(e.Reads, ExplainedColumn{name, "any text", fmt.Sprintf("the person of the row: a client uses at most %s of a person, chosen by lot; never sent", Plural(st.Privacy.Rows(), "row"))})
 	}
 	for i, c := range st.Columns {
-		if !read[i] {
+		if !slices.Contains(reads, i) {
 			e.Unread = append(e.Unread, c.Name)
 		}
 	}
@@ -136,14 +139,10 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 // adds to the log density, in words and as a formula, and the text of the program.
 func (e *Explained) writeModel(w io.Writer) error {
 	rows := [][]string{{"parameter", "prior", "is"}}
-	for i, q := range e.Parameters {
-		if i == mostExplained {
-			rows = append(rows, []string{fmt.Sprintf("and %d more", len(e.Parameters)-i), "", "--json lists all"})
-			break
-		}
+	for _, q := range e.Parameters {
 		rows = append(rows, []string{q.Name, q.Prior, q.About})
 	}
-	if err := Table(w, "  ", 3, rows); err != nil {
+	if err := shortTable(w, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n%s", Wrap(e.InWords), e.Record, e.ProgramText())
@@ -175,14 +174,10 @@ func (e *Explained) writeFormula(b *strings.Builder) {
 	shown := strings.Join(strings.Fields(strings.Map(visible, e.Formula)), " ")
 	fmt.Fprintf(b, "\nThe formula\n\n  %s\n  family = %s\n\nIts priors, and where they come from. None comes from records.\n\n", shown, strings.Map(visible, e.Family))
 	rows := [][]string{{"parameter", "prior", "from"}}
-	for i, p := range e.Priors {
-		if i == mostExplained {
-			rows = append(rows, []string{fmt.Sprintf("and %d more", len(e.Priors)-i), "", "--json lists all"})
-			break
-		}
+	for _, p := range e.Priors {
 		rows = append(rows, []string{p.Parameter, p.Prior, p.From})
 	}
-	_ = Table(b, "  ", 3, rows) // a strings.Builder has no errors
+	_ = shortTable(b, rows) // a strings.Builder has no errors
 }
 
 // visible is a mapping for [strings.Map]. It replaces characters that a terminal would not show by
@@ -220,6 +215,14 @@ func cost(st *study.Study) []string {
 // mostExplained is the largest number of parameters that a text lists.
 const mostExplained = 40
 
+// shortTable writes a table of parameters. rows[0] is its heading.
+func shortTable(w io.Writer, rows [][]string) error {
+	if more := len(rows) - 1 - mostExplained; more > 0 {
+		rows = append(rows[:1+mostExplained], []string{fmt.Sprintf("and %d more", more), "", "--json lists all"})
+	}
+	return Table(w, "  ", 3, rows)
+}
+
 // ExplainJSON writes the description of a study as one JSON object.
 func ExplainJSON(w io.Writer, p *pvi.Protocol) error {
 	return json.NewEncoder(w).Encode(NewExplained(p))
@@ -248,13 +251,6 @@ func priorInWords(p fit.Parameter) string {
 	return fmt.Sprintf("normal(%s, %s)", Number(p.Prior.Mean), Number(p.Prior.SD))
 }
 
-func aboutInWords(p fit.Parameter) string {
-	if p.Beyond {
-		return "unconstrained coordinate of the parameter that has this prior"
-	}
-	return p.About
-}
-
 func likelihoodInWords(m *fit.Model) string {
 	st := m.Study
 	if st.Model.Family == study.ByProgram {
@@ -275,11 +271,8 @@ func likelihoodInWords(m *fit.Model) string {
 }
 
 func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
-	e := ExplainedColumn{Name: c.Name}
-	switch c.Type {
-	case study.Numeric:
-		e.What = span(c)
-	default:
+	e := ExplainedColumn{Name: c.Name, What: span(c)}
+	if c.Type != study.Numeric {
 		e.What = fmt.Sprintf("one of %d levels: %s", len(c.Levels), shortened(c.Levels))
 	}
 	switch {
@@ -302,10 +295,8 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 		if st.Model.OneHot {
 			e.Use = "an indicator of each level"
 		}
-		for _, g := range st.Model.Groups {
-			if g.By == c.Name {
-				e.Use = "the group"
-			}
+		if slices.ContainsFunc(st.Model.Groups, func(g study.Group) bool { return g.By == c.Name }) {
+			e.Use = "the group"
 		}
 	}
 	return e

@@ -17,7 +17,7 @@ func Forecast(p *pvi.Protocol) string {
 		return Wrap(descentForecast(p, f, steps))
 	}
 	if p.Study().Inference.Partitions.Count > 0 {
-		return Wrap(partsForecast(p, f))
+		return Wrap(partsForecast(f))
 	}
 	if m, ok := p.Method().(method.Signalled); ok {
 		return Wrap(signalForecast(p, m, f))
@@ -33,9 +33,8 @@ func Forecast(p *pvi.Protocol) string {
 		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to each, so the noise hides the contributions of up to %.0f records of the whole federation.",
 			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f))
 	}
-	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
-		Number(f.Noise), Number(f.Largest), f.Largest/f.Noise)
-	text = Wrap(text)
+	text := Wrap(fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
+		Number(f.Noise), Number(f.Largest), f.Largest/f.Noise))
 	if warning := Warning(p); warning != "" {
 		text += "\n" + warning
 	}
@@ -106,7 +105,7 @@ func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) stri
 	return fmt.Sprintf("The signal of %s is %s times the noise in one direction: enough for intervals of %s that are near the narrowest that the noise permits.", clients, Number(s), coefficients)
 }
 
-func partsForecast(p *pvi.Protocol, f method.Forecast) string {
+func partsForecast(f method.Forecast) string {
 	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. If records raise a precision by less than the noise, the posterior may be improper and the round is rejected. More parts with a smaller clip, or a prior whose precision is a few times that sd, prevent this.",
 		Number(f.Noise), Number(f.Largest))
 }

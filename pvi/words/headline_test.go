@@ -4,26 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/pvi"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
-
-const summed = `
-study = { version = 2, name = "sums" }
-model = { family = "linear", outcome = "y", terms = ["x"], noise_sd = 0.5 }
-inference = { rounds = 4, solver = "conjugate", intervals = "none" }
-privacy = { unit = "client", epsilon = 4.0, delta = 1e-5, clip = 1.0 }
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [0, 1]
-`
 
 // The test checks that the headline states the ε against the strongest observer that the study does
 // not trust. By default, a study of version 2 that opens only sums meets its target against another
@@ -31,7 +15,6 @@ bounds = [0, 1]
 // together. The ε against a participant is then 5.06, because it can subtract its own third of the
 // noise.
 func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
-	roster := []pvi.ClientID{"a", "b", "c"}
 	none := study.Override{Key: "federation.colluders", Value: "0"}
 	for _, c := range []struct {
 		name    string
@@ -48,27 +31,14 @@ func TestHeadlineNamesTheStrongestObserver(t *testing.T) {
 		{"coalition", 3, []study.Override{{Key: "federation.colluders", Value: "2"}}, []string{"ε = 4 at", "against 2 colluding clients"}, ""},
 		{"records", 3, []study.Override{{Key: "privacy.unit", Value: `"record"`}, {Key: "inference.solver", Value: `"clipped-analytical"`}}, []string{"ε = 4 at", "against anyone who reads what the client sends"}, "coordinator"},
 	} {
-		st, err := study.Parse("s.toml", []byte(summed), c.set...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := pvi.NewProtocol(st, roster[:c.clients])
-		if err != nil {
-			t.Fatal(err)
-		}
-		costs, err := p.Costs(p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := words.Headline(costs)
-		for _, want := range c.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: %q is not in %q", c.name, want, got)
+		t.Run(c.name, func(t *testing.T) {
+			p := protocol(t, summed, c.clients, c.set...)
+			costs, err := p.Costs(p.Releases())
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if c.not != "" && strings.Contains(got, c.not) {
-			t.Errorf("%s: %q names a %s", c.name, got, c.not)
-		}
+			says(t, words.Headline(costs), c.want, c.not)
+		})
 	}
 }
 

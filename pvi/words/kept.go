@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"fedpvi/pvi/study"
@@ -17,15 +18,12 @@ const narrow = 0.1
 // have for the study to use it. A data holder needs this because the results are about the used
 // records only, and these may belong to few people.
 func recordsKept(st *study.Study) []string {
-	read := map[int]bool{}
-	for _, i := range st.Reads() {
-		read[i] = true
-	}
+	reads := st.Reads()
 	var out []string
 	for i := range st.Columns {
 		c := &st.Columns[i]
 		text := c.Name + ": " + within(c) + policies(c) + "."
-		if !read[i] {
+		if !slices.Contains(reads, i) {
 			text += " The model does not use this column: it only selects records."
 		}
 		if slice := sliceOf(c); slice != "" {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/pvi"
-	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
 
@@ -30,24 +28,22 @@ type = "numeric"
 bounds = [50, 52]
 outside = "clamp"
 `
-	st, err := study.Parse("s.toml", []byte(summed+columns))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := pvi.NewProtocol(st, []pvi.ClientID{"a", "b", "c"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := strings.Join(words.NewExplained(p).Kept, "\n")
-	for _, want := range []string{
+	kept := strings.Join(words.NewExplained(protocol(t, summed+columns, 3)).Kept, "\n")
+	says(t, kept, []string{
 		"site: one of a, b, c, d, e, f; other records are left out. The model does not use this column",
 		"year: a number in [2020, 2021]; other records are left out. The model does not use this column: it only selects records. A NARROW SLICE: the study keeps only records with year from 2020 to 2021.",
 		"weight: a number in [50, 52]; other values count as the nearest bound; records without a value are left out. The model does not use this column: it only selects records.",
 		"any number of records",
 		"Only the holder learns",
-	} {
-		if !strings.Contains(kept, want) {
-			t.Errorf("%q is not in\n%s", want, kept)
-		}
+	}, "")
+}
+
+// The text about a study names its model, its priors, and the messages of a client.
+func TestExplain(t *testing.T) {
+	var b strings.Builder
+	if err := words.Explain(&b, protocol(t, summed, 3)); err != nil {
+		t.Fatal(err)
 	}
+	text := strings.Join(strings.Fields(b.String()), " ")
+	says(t, text, []string{"linear regression of y on 2 coefficients", "normal(0, 1)", "4 times: the change of its factor", "The coordinator can open every single answer"}, "and 0 more")
 }

@@ -10,22 +10,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Readers returns a sentence that tells a data holder who could read a single answer of its client.
-func Readers(p *pvi.Protocol) string {
-	return readers(p, fmt.Sprintf("%d of the %d clients", p.Hidden(), len(p.Roster())))
-}
-
-// ReadersOfAny is like [Readers], but for a study whose roster is not known yet. The sentence
-// states the smallest number of clients that, together with the coordinator, could not read an
-// answer. A client refuses rosters for which this number would be smaller, so the sentence is true
-// for every roster.
+// ReadersOfAny returns a sentence that tells a data holder who could read a single answer of its
+// client, in a study whose roster is not known yet. The sentence states the smallest number of
+// clients that, together with the coordinator, could not read an answer. A client refuses rosters
+// for which this number would be smaller, so the sentence is true for every roster.
 func ReadersOfAny(p *pvi.Protocol) string {
-	hidden := max(1, p.Colluders())
-	return readers(p, fmt.Sprintf("%s (the number is fixed when the study begins, and is not smaller)", Plural(hidden, "client")))
+	return readers(p, Plural(max(1, p.Colluders()), "client")+" (the number is fixed when the study begins, and is not smaller)")
 }
 
-// readers returns the sentence of Readers. hidden says how many clients, together with the
-// coordinator, cannot read an answer.
+// readers returns a sentence that states who could read a single answer. hidden says how many
+// clients, together with the coordinator, cannot read it.
 func readers(p *pvi.Protocol, hidden string) string {
 	f := p.Study().Federation
 	switch {
@@ -40,8 +34,7 @@ func readers(p *pvi.Protocol, hidden string) string {
 	return CoordinatorReads
 }
 
-// CoordinatorReads is the sentence that [Readers] returns for a study whose coordinator adds up
-// the answers.
+// CoordinatorReads is the sentence about a study whose coordinator adds up the answers.
 const CoordinatorReads = "The coordinator can open every single answer. It promises to open only sums, and nothing makes sure that it does: a study with federation.aggregation = \"secure\" does not need this promise."
 
 func public(p *pvi.Protocol) []string {
@@ -65,9 +58,7 @@ func public(p *pvi.Protocol) []string {
 }
 
 func sent(p *pvi.Protocol) []string {
-	st := p.Study()
-	in := st.Inference
-	size := Plural(p.Family().Size(), "number")
+	st, in, size := p.Study(), p.Study().Inference, Plural(p.Family().Size(), "number")
 	switch st.Privacy.Unit {
 	case study.Client:
 		if in.Solver == study.Scoring {
@@ -98,10 +89,10 @@ func sent(p *pvi.Protocol) []string {
 			if st.Compare != nil {
 				rounds--
 			}
-			return append(append(sentTables(st), []string{
+			return append(append(sentTables(st),
 				fmt.Sprintf("In each of %d rounds, a sum over its records, up to %s: the gradients of their log likelihoods at a published point with counts of their lengths, in the first rounds also levels, values and squares of the columns%s, and in two rounds the curvatures. What a record adds is clipped to norm %s or less, and Gaussian noise of sd %s is added to every number.",
 					rounds, Plural(p.MessageSize(), "number"), residuals, Number(p.Method().Noise().Clip), Number(p.Method().Noise().SD)),
-			}...), sentScores(st)...)
+			), sentScores(st)...)
 		}
 		if m, ok := p.Method().(method.Stepped); ok {
 			return sentBySteps(p, m)

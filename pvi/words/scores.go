@@ -13,7 +13,6 @@ const ScoresTitle = "Held-out records, predicted"
 // ScoreRows returns the scores of held-out records as rows of a table. Each row has a name, an
 // estimate, and its standard error, which is empty if there is none.
 func ScoreRows(s *describe.Scored) [][]string {
-	mean := decimal(s.Mean)
 	perRecord := ""
 	if s.MeanSE > 0 {
 		perRecord = Number(s.MeanSE)
@@ -21,7 +20,7 @@ func ScoreRows(s *describe.Scored) [][]string {
 	return [][]string{
 		{"records", whole(s.Records), ""},
 		{"elpd", fmt.Sprintf("%.1f [%.1f, %.1f]", s.ELPD.Estimate, s.ELPD.Low, s.ELPD.High), Number(s.ELPDSE)},
-		{"elpd per record", mean, perRecord},
+		{"elpd per record", decimal(s.Mean), perRecord},
 		{"raised to " + Number(s.Low), percent(s.Below), ""},
 		{"lowered to " + Number(s.High), percent(s.Above), ""},
 	}
