@@ -17,13 +17,19 @@ import (
 
 var update = flag.Bool("update", false, "write the programs of the formulas to testdata")
 
+// check ends the test if err is not nil.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // cases returns the formulas of testdata/cases.json, by name.
 func cases(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("testdata/cases.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var all struct {
 		Columns []formula.Column
 		Cases   []struct {
@@ -31,9 +37,7 @@ func cases(t testing.TB) map[string]formula.Request {
 			formula.Request
 		}
 	}
-	if err := json.Unmarshal(source, &all); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(source, &all))
 	out := map[string]formula.Request{}
 	for _, c := range all.Cases {
 		c.Columns = all.Columns
@@ -48,9 +52,7 @@ func TestPrograms(t *testing.T) {
 	for name, request := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			w, err := formula.Write(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			got := w.Text
 			for _, v := range w.Variables {
 				got += fmt.Sprintf("// %s is %s %s\n", v.Name, v.Column, v.Is)
@@ -60,9 +62,7 @@ func TestPrograms(t *testing.T) {
 			}
 			file := filepath.Join("testdata", name+".stan")
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				check(t, os.WriteFile(file, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(file)
 			if err != nil || string(want) != got {
@@ -177,9 +177,7 @@ func TestRefusedFamiliesAndPriors(t *testing.T) {
 // Each formula in docs/use/formulas.md can be translated into a program.
 func TestFormulasOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/use/formulas.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	rows := regexp.MustCompile("(?m)^\\| `(.*~.*)` \\| `(.*)` \\|$").FindAllStringSubmatch(string(page), -1)
 	if len(rows) < 25 {
 		t.Fatalf("%d formulas", len(rows))

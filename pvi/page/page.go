@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"fedpvi/pvi"
@@ -131,12 +132,7 @@ func (v *view) NoiseIncluded() bool { return v.Costs != nil && v.Study().Doubt()
 
 // Ratios reports whether some effect is the logarithm of a ratio.
 func (v *view) Ratios() bool {
-	for _, e := range v.Effects {
-		if e.Natural.Ratio != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Effects, func(e Effect) bool { return e.Natural.Ratio != "" })
 }
 
 // Headline returns one or two sentences about the privacy of the study.
@@ -155,28 +151,23 @@ func (v *view) Participants() string {
 	n := len(v.Protocol.Roster())
 	switch {
 	case v.Simulated:
-		return fmt.Sprintf("%s, simulated in one process.", words.Plural(n, "client"))
+		return words.Plural(n, "client") + ", simulated in one process."
 	case len(v.Clients) == 0:
-		return fmt.Sprintf("%s.", words.Plural(n, "client"))
+		return words.Plural(n, "client") + "."
 	}
-	return fmt.Sprintf("%s: %s.", words.Plural(len(v.Clients), "client"), strings.Join(v.Clients, ", "))
+	return words.Plural(len(v.Clients), "client") + ": " + strings.Join(v.Clients, ", ") + "."
 }
 
-// Methods returns a description of the methods for use in a paper.
-func (v *view) Methods() string {
-	text, _ := v.methods()
-	return text
+// described is a text with the works that it cites, in the order of their numbers.
+type described struct {
+	Text  string
+	Works []string
 }
 
-// References lists the works that the text of [view.Methods] cites.
-func (v *view) References() []string {
-	_, works := v.methods()
-	return works
-}
-
-// methods describes in one text how the result was computed. works lists the publications that the
-// text cites, in the order of their numbers.
-func (v *view) methods() (text string, works []string) {
+// Methods describes how the result was computed, for use in a paper.
+func (v *view) Methods() described {
+	var text string
+	var works []string
 	cite := func(work string) int {
 		works = append(works, work)
 		return len(works)
@@ -199,7 +190,7 @@ func (v *view) methods() (text string, works []string) {
 		text += fmt.Sprintf(" All releases together satisfy (ε = %s, δ = %g) differential privacy [%d] under %s for %s, against %s. The noise is discrete Gaussian [%d], and its cost was computed as an upper bound on the composition of all releases.",
 			words.Number(of.Epsilon), of.Delta, cite(differential), of.Adjacency, st.Privacy.Protects(), of.View.Who, cite(discrete))
 	}
-	return text, works
+	return described{text, works}
 }
 
 // These constants are the works that the description of the methods cites. The entry for this

@@ -45,12 +45,16 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-func write(t *testing.T, privacy string, change func(*page.Report)) (text string, root *html.Node) {
+// check ends the test if err is not nil.
+func check(t testing.TB, err error) {
 	t.Helper()
-	st, err := study.Parse("page.toml", fmt.Appendf(nil, source, privacy))
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func write(t *testing.T, privacy string, change func(*page.Report)) (text string, root *html.Node) {
+	t.Helper()
 	p := &session.Posterior{Result: &session.Result{Notes: []string{"A note <i>in</i> words."}}}
 	for i, name := range []string{"intercept", "x", "g[<img src=x onerror=alert(1)>]"} {
 		p.Marginals = append(p.Marginals, session.Marginal{
@@ -58,24 +62,44 @@ func write(t *testing.T, privacy string, change func(*page.Report)) (text string
 			Interval: session.Interval{Mean: .5, SD: 1, Lower: -1 + float64(i), Upper: 2},
 		})
 	}
-	r, err := page.New(st, []pvi.ClientID{"north", "south", "<west>"}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := report(t, fmt.Sprintf(source, privacy), []pvi.ClientID{"north", "south", "<west>"}, p)
 	r.Checks, r.Records = []fit.Check{{Statistic: "mean <i>of</i> y", Observed: 2, Low: 0, High: 1}}, "7 <i>records</i>"
 	r.Program, r.Date, r.Checked = "fedpvi test", "1 May 2026", []string{"All is valid."}
+	r.Prior = []fit.AgainstPrior{{Name: "x", Posterior: fit.Moment{Mean: .5, SD: .25}, Narrow: &fit.Moment{Mean: .25}}}
 	if change != nil {
 		change(r)
 	}
-	var b bytes.Buffer
-	if err := page.Write(&b, r); err != nil {
-		t.Fatal(err)
+	text = written(t, r)
+	root, err := html.Parse(strings.NewReader(text))
+	check(t, err)
+	return text, root
+}
+
+// report returns the report on the result p of a study.
+func report(t *testing.T, source string, clients []pvi.ClientID, p *session.Posterior) *page.Report {
+	t.Helper()
+	st, err := study.Parse("page.toml", []byte(source))
+	check(t, err)
+	r, err := page.New(st, clients, p)
+	check(t, err)
+	return r
+}
+
+func written(t *testing.T, r *page.Report) string {
+	t.Helper()
+	var b strings.Builder
+	check(t, page.Write(&b, r))
+	return b.String()
+}
+
+// has checks that a page contains each text in want.
+func has(t *testing.T, page string, want ...string) {
+	t.Helper()
+	for _, text := range want {
+		if !strings.Contains(page, text) {
+			t.Errorf("%q is not in\n%s", text, page)
+		}
 	}
-	root, err = html.Parse(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String(), root
 }
 
 // walk calls f for every element of a page.
@@ -96,11 +120,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	if count["circle"] != 2 || count["table"] < 3 {
 		t.Errorf("elements: %v", count)
 	}
-	for _, want := range []string{"&lt;script&gt;alert(1)", "north, south, &lt;west&gt;", "ε = 1 at δ = 1e-05 under add-remove", "A note &lt;i&gt;in", "mean &lt;i&gt;of&lt;/i&gt; y *", "Outcomes of 7 &lt;i&gt;records", "1 May 2026", "All is valid.", "1.649 <span>(1 to 2.718)</span>", "[4]", "The fedpvi authors. fedpvi"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	has(t, text, "&lt;script&gt;alert(1)", "north, south, &lt;west&gt;", "ε = 1 at δ = 1e-05 under add-remove", "A note &lt;i&gt;in", "mean &lt;i&gt;of&lt;/i&gt; y *", "Outcomes of 7 &lt;i&gt;records", "1 May 2026", "All is valid.", "1.649 <span>(1 to 2.718)</span>", "[4]", "The fedpvi authors. fedpvi", "<td>-1</td><td>–</td>")
 	if strings.Contains(text, "is a simulation") {
 		t.Error("the page says that the study was simulated")
 	}
@@ -136,11 +156,7 @@ func TestPageSaysWhatIsMissing(t *testing.T) {
 	text, root := write(t, `unit = "none"`, func(r *page.Report) {
 		r.Effects, r.Estimates, r.Simulated = nil, []fit.Estimate{{Name: "x", Natural: 2.5, Unit: "log odds"}}, true
 	})
-	for _, want := range []string{"None. Every client sent its factor without noise.", "point estimates alone", "This is a simulation", "2.5"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	has(t, text, "None. Every client sent its factor without noise.", "point estimates alone", "This is a simulation", "2.5")
 	walk(root, func(n *html.Node) {
 		if n.Data == "svg" {
 			t.Error("the page has a picture of intervals that there are not")
@@ -155,18 +171,8 @@ func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
 		fmt.Sprintf(source, `unit = "none"`):                                false,
 		strings.Replace(fmt.Sprintf(source, `unit = "client", noise_multiplier = 4, delta = 1e-5, clip = 60`), "version = 2", "version = 1", 1) + "[inference]\nrounds = 3\n": false,
 	} {
-		st, err := study.Parse("page.toml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := page.New(st, []pvi.ClientID{"north", "south"}, &session.Posterior{Result: &session.Result{}, Marginals: []session.Marginal{{Name: "x"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := r.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		body, err := report(t, text, []pvi.ClientID{"north", "south"}, &session.Posterior{Result: &session.Result{}, Marginals: []session.Marginal{{Name: "x"}}}).Result()
+		check(t, err)
 		if strings.Contains(string(body), "Intervals contain the uncertainty that the privacy noise adds") != want {
 			t.Errorf("the page of the study%s\nsays %s", text, body)
 		}
@@ -177,37 +183,22 @@ func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
 // has a model. The reference to the program agrees with CITATION.cff.
 func TestMethods(t *testing.T) {
 	citation, err := os.ReadFile("../../CITATION.cff")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(citation), `title: "fedpvi: federated, differentially private partitioned variational inference"`) || !strings.Contains(string(citation), "name: The fedpvi authors") {
-		t.Errorf("another citation: %s", citation)
-	}
+	check(t, err)
+	has(t, string(citation), `title: "fedpvi: federated, differentially private partitioned variational inference"`, "name: The fedpvi authors")
 	fitted := fmt.Sprintf(source, `unit = "record", epsilon = 1.0, delta = 1e-5`)
 	before, after, _ := strings.Cut(fitted, "model = {")
 	_, after, _ = strings.Cut(after, "\n")
 	for text, want := range map[string]int{fitted: 4, before + "describe = { bins = 5 }\n" + after: 3} {
-		st, err := study.Parse("page.toml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := page.New(st, []pvi.ClientID{"north", "south"}, &session.Posterior{Result: &session.Result{}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := report(t, text, []pvi.ClientID{"north", "south"}, &session.Posterior{Result: &session.Result{}})
 		r.Program = "fedpvi 1.2"
-		var b bytes.Buffer
-		if err := page.Write(&b, r); err != nil {
-			t.Fatal(err)
-		}
-		_, methods, _ := strings.Cut(b.String(), ">Methods</h2>")
+		_, methods, _ := strings.Cut(written(t, r), ">Methods</h2>")
+		has(t, methods, "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference. Program, version 1.2.")
 		for n := 1; n <= want; n++ {
 			if !strings.Contains(methods, fmt.Sprintf("[%d]", n)) {
 				t.Errorf("reference %d is not cited in %s", n, methods)
 			}
 		}
-		if strings.Count(methods, "<li>") != want || strings.Contains(methods, fmt.Sprintf("[%d]", want+1)) || strings.Contains(methods, "Bayesian posterior") == st.Model.Absent() ||
-			!strings.Contains(methods, "The fedpvi authors. fedpvi: federated, differentially private partitioned variational inference. Program, version 1.2.") {
+		if strings.Count(methods, "<li>") != want || strings.Contains(methods, fmt.Sprintf("[%d]", want+1)) || strings.Contains(methods, "Bayesian posterior") == r.Protocol.Study().Model.Absent() {
 			t.Errorf("the methods of the study%s\nare%s", text, methods)
 		}
 	}
@@ -226,11 +217,7 @@ func TestPageHasConditionalEffects(t *testing.T) {
 	contained(t, text, root)
 	_, section, _ := strings.Cut(text, "Conditional effects</h2>")
 	section, _, _ = strings.Cut(section, "</section>")
-	for _, want := range []string{"Probability of each level of y", "&lt;i&gt;x 7 &lt;b&gt;kg, &lt;i&gt;x 7 &lt;b&gt;kg.", "p(&lt;yes&gt;)", `x1="0" x2="50"`, `x1="0" x2="100"`, `cx="12.5"`, "<td>0.375</td>"} {
-		if !strings.Contains(section, want) {
-			t.Errorf("the section lacks %q:\n%s", want, section)
-		}
-	}
+	has(t, section, "Probability of each level of y", "&lt;i&gt;x 7 &lt;b&gt;kg, &lt;i&gt;x 7 &lt;b&gt;kg.", "p(&lt;yes&gt;)", `x1="0" x2="50"`, `x1="0" x2="100"`, `cx="12.5"`, "<td>0.375</td>")
 	if rows, named := strings.Count(section, "<tr>"), strings.Count(section, `scope="row">&lt;i&gt;x<`); rows != 3 || named != 1 {
 		t.Errorf("%d rows, of which %d name the column:\n%s", rows, named, section)
 	}
@@ -245,31 +232,14 @@ func TestPageNamesTheOutcome(t *testing.T) {
 		{`formula = "n ~ x", family = "poisson"`, "Expected n, if"},
 		{`formula = "n ~ x", family = "bernoulli", positive = ">= 3"`, "Probability that n is &gt;= 3, if"},
 	} {
-		st, err := study.Parse("page.toml", []byte(`study = { version = 2, name = "page" }
+		r := report(t, `study = { version = 2, name = "page" }
 model = { `+c.model+` }
 privacy = { unit = "none" }
-column = [{ name = "n", type = "numeric", bounds = [0, 10] }, { name = "x", type = "numeric", bounds = [0, 10] }]`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := fit.New(st)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := page.New(st, []pvi.ClientID{"north"}, &session.Posterior{Result: &session.Result{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Conditional, err = m.Conditional(fit.At([]float64{.5, .25})); err != nil {
-			t.Fatal(err)
-		}
-		var b bytes.Buffer
-		if err := page.Write(&b, r); err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(b.String(), c.want) {
-			t.Errorf("the page of %s lacks %q", c.model, c.want)
-		}
+column = [{ name = "n", type = "numeric", bounds = [0, 10] }, { name = "x", type = "numeric", bounds = [0, 10] }]`, []pvi.ClientID{"north"}, &session.Posterior{Result: &session.Result{}})
+		var err error
+		r.Conditional, err = r.Protocol.Model().Conditional(fit.At([]float64{.5, .25}))
+		check(t, err)
+		has(t, written(t, r), c.want)
 	}
 }
 
@@ -340,9 +310,7 @@ func TestFilesOfPictures(t *testing.T) {
 			r.Effects = append(r.Effects, page.Effect{Name: fmt.Sprintf("<b>&%d", i), Low: -1, High: float64(i + 1)})
 		}
 		files, err := r.Files()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if got := slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
 			t.Errorf("%d effects: files %q, want %q", count, got, want)
 		}
@@ -386,37 +354,23 @@ func TestFilesOfPictures(t *testing.T) {
 // The page for a data holder shows text from the study and values of the records as plain text.
 func TestPageOfACheck(t *testing.T) {
 	st, err := study.Parse("page.toml", fmt.Appendf(nil, source, `unit = "record", epsilon = 1.0, delta = 1e-5`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	rows, err := table.NewCSV(strings.NewReader("x,g,y,who\n<b>1</b>,a,no,1\n500,a,yes,1\n5,<script>,yes,2\n5,a,yes,3\n"), shard.Format(st))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	_, found, err := shard.Examine("<i>.csv", rows, st, "who")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var b bytes.Buffer
 	checked := []fit.Check{{Statistic: "mean <i>of</i> y", Observed: 2, Low: 0, High: 1, Above: .01}}
 	err = page.WriteCheck(&b, &page.Check{Examined: &words.Examined{Study: st, File: "<i>.csv", Of: found, Checks: checked}, Program: "fedpvi test", Date: "1 May 2026"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	root, err := html.Parse(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if count := contained(t, b.String(), root); count["li"] != 3 || count["table"] != 2 || count["style"] != 1 {
 		t.Errorf("elements: %v", count)
 	}
-	for _, want := range []string{
+	has(t, b.String(),
 		"&lt;i&gt;.csv", "4 rows: the study uses 1 record, and 3 do not fit", "In line 2. Value: &#34;&lt;b&gt;1&lt;/b&gt;&#34;",
 		"Ask the study&#39;s authors to widen the bounds of x, or correct line 3.", "names 3 persons. One of them has several rows",
 		"one of a, &lt;img", "mean &lt;i&gt;of&lt;/i&gt; y *", "Protect it as you protect the records",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	)
 }

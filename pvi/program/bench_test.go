@@ -36,31 +36,22 @@ func scalars(n int) (text string, data program.Data) {
 func compiled(t testing.TB, text string, data program.Data) *model.Model {
 	t.Helper()
 	tree, err := syntax.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	c, err := program.Compile(tree, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c.Model
 }
 
 // gradients measures the clipped gradient of a program with the given records.
 func gradients(b *testing.B, m *model.Model, rows int, columns [][]float64) {
 	table, err := m.Load(rows, columns)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	engine, err := gpu.CPU{}.Compile(m, table)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	dst, theta := make([]float64, m.Dim()), make([]float64, m.Dim())
 	for b.Loop() {
-		if _, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1}); err != nil {
-			b.Fatal(err)
-		}
+		_, err := engine.Sum(dst, &gpu.Query{Draws: [][]float64{theta}, Clip: 1})
+		check(b, err)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/record")
 }
@@ -88,9 +79,7 @@ func BenchmarkRegression(b *testing.B) {
 	}
 	catalogue := programs.Regression{Features: []string{"a", "b", "c", "d", "e"}, Bound: 5, Coefficients: model.Normal{SD: 1}, Intercept: &model.Normal{SD: 1}}
 	built, err := catalogue.Build(programs.Logistic)
-	if err != nil {
-		b.Fatal(err)
-	}
+	check(b, err)
 	for name, c := range map[string]struct {
 		m       *model.Model
 		columns [][]float64

@@ -344,9 +344,7 @@ var naive = map[string]func(r record, p given) float64{
 func formulas(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("../formula/testdata/cases.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var all struct {
 		Columns []formula.Column
 		Cases   []struct {
@@ -354,9 +352,7 @@ func formulas(t testing.TB) map[string]formula.Request {
 			formula.Request
 		}
 	}
-	if err := json.Unmarshal(source, &all); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(source, &all))
 	out := map[string]formula.Request{}
 	for _, c := range all.Cases {
 		c.Columns = all.Columns
@@ -379,9 +375,7 @@ const madeUpRows = 24
 func translate(t *testing.T, name string, request formula.Request) *translated {
 	t.Helper()
 	w, err := formula.Write(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	c, err := compileFormula(w, request.Columns)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, w.Text)
@@ -415,12 +409,10 @@ func translate(t *testing.T, name string, request formula.Request) *translated {
 		}
 		columns = append(columns, column)
 	}
-	if out.table, err = c.Model.Load(madeUpRows, columns); err != nil {
-		t.Fatal(err)
-	}
-	if out.records, err = (gpu.CPU{}).Compile(c.Model, out.table); err != nil {
-		t.Fatal(err)
-	}
+	out.table, err = c.Model.Load(madeUpRows, columns)
+	check(t, err)
+	out.records, err = (gpu.CPU{}).Compile(c.Model, out.table)
+	check(t, err)
 	return out
 }
 

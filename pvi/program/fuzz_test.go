@@ -19,14 +19,10 @@ const perByte = 8
 // refuse a program with messages that can be printed.
 func FuzzCompile(f *testing.F) {
 	files, err := filepath.Glob("testdata/*/*.stan")
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		check(f, err)
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -87,9 +87,7 @@ func generated(t testing.TB, quantities string) *program.Compiled {
 		text += "generated quantities { " + quantities + " }"
 	}
 	c, err := compileUsual(text, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c
 }
 
@@ -225,9 +223,7 @@ func TestPredictionsOfDensities(t *testing.T) {
 			continue
 		}
 		r, err := g.Load(1, [][]float64{{.5}, {3}, {1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		const n = 4000
 		one, sum, squares := make([]float64, 3), 0., 0.
 		for k := range n {

@@ -109,9 +109,7 @@ func TestLatentsWithClosedForms(t *testing.T) {
 				t.Fatalf("%d coordinates: a latent is one of them", m.Dim())
 			}
 			table, err := m.Load(len(c.records), columns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			logs := make([]float64, len(c.records))
 			m.LogDensities(logs, c.parameters, table)
 			for i, y := range c.records {
@@ -131,9 +129,7 @@ model { a ~ normal(0, 1); b ~ normal(0, 1); s ~ normal(0, 1); e ~ normal(0, s); 
 // A description states that the latent is integrated out, and with how many points.
 func TestLatentInWords(t *testing.T) {
 	c, err := compileUsual(overdispersed, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if record := c.Model.Describe().Record; !strings.Contains(record, "log of the integral over e of exp(log poisson_log(k |") || !strings.Contains(record, "e ~ normal(0, s)") {
 		t.Error(record)
 	}
@@ -149,14 +145,10 @@ func TestLogLikelihoodOfLatents(t *testing.T) {
 	text := overdispersed + "generated quantities { vector[N] log_lik; for (n in 1:N) log_lik[n] = poisson_log_lpmf(k[n] | a + b * x[n] + e[n]); }"
 	for predict, text := range map[bool]string{false: text, true: overdispersed} {
 		c, err := compileUsual(text, predict)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		columns, theta := [][]float64{{0, 3, 20}, {-1, 0, 2}}, []float64{.3, .5, -.2}
 		table, err := c.Model.Load(3, columns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		want, got := make([]float64, 3), make([]float64, 3)
 		c.Model.LogDensities(want, theta, table)
 		g := c.Quantities.Generator([32]byte{})
@@ -164,9 +156,7 @@ func TestLogLikelihoodOfLatents(t *testing.T) {
 			t.Fatal(names)
 		}
 		records, err := g.Load(3, columns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		g.Shared(nil, theta, 0)
 		records.Records(got, 0)
 		for i := range got {
@@ -244,9 +234,7 @@ func TestLawsOfLatents(t *testing.T) {
 		text := fmt.Sprintf("data { int N; vector[N] y; }\nparameters { real<lower=0> s; %s }\nmodel { s ~ normal(0, 1); u ~ %s; y ~ normal(u, s); }", c.declared, name)
 		m := compiled(t, text, program.Data{Name: "law", Records: "N", Columns: map[string]ir.Column{"y": {Name: "y", Lower: -9, Upper: 9}}})
 		table, err := m.Load(len(outcomes), [][]float64{outcomes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, s := range []float64{.4, 2} {
 			logs := make([]float64, len(outcomes))
 			m.LogDensities(logs, []float64{math.Log(s)}, table)

@@ -13,6 +13,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
+// check ends the test if err is not nil.
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // usual returns data with every column and constant that the refused programs declare.
 func usual() program.Data {
 	column := func(name string, low, high float64, whole bool, entries ...string) ir.Column {
@@ -68,9 +76,7 @@ func TestRefusedPrograms(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".stan"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			_, err = compileUsual(string(text), false)
 			var found *syntax.Errors
 			if !errors.As(err, &found) {
@@ -101,9 +107,7 @@ func TestFollowedAdvice(t *testing.T) {
 			t.Error(err)
 		}
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if _, err := compileUsual(string(text), false); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}

@@ -29,9 +29,7 @@ func TestProbabilitiesNearZeroAndOne(t *testing.T) {
 			text := fmt.Sprintf("data { int N; array[N] int<lower=0, upper=1> y; }\nparameters { real a; }\nmodel { a ~ normal(0, 1); y ~ %s; }", fmt.Sprintf(density, c.p))
 			m := compiled(t, text, program.Data{Name: "tail", Records: "N", Columns: map[string]ir.Column{"y": {Name: "y", Upper: 1, Integer: true}}})
 			table, err := m.Load(2, [][]float64{{0, 1}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			got := make([]float64, 2)
 			m.LogDensities(got, []float64{c.a}, table)
 			for y, want := range []float64{c.no, c.yes} {

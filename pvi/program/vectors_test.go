@@ -32,12 +32,8 @@ type vector struct {
 func vectorOf(t *testing.T, file string) (v vector) {
 	t.Helper()
 	source, err := os.ReadFile(strings.TrimSuffix(file, "stan") + "json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(source, &v); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, json.Unmarshal(source, &v))
 	if len(v.Points) == 0 {
 		t.Fatal("there are no points")
 	}
@@ -113,13 +109,9 @@ type loaded struct {
 func load(t *testing.T, file string, data map[string]any) *loaded {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	tree, err := syntax.Parse(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	given := program.Data{Name: "test", Records: "N", Columns: map[string]ir.Column{}, Constants: map[string]program.Constant{}}
 	var columns [][]float64
 	rows := int(data["N"].(float64))
@@ -140,16 +132,12 @@ func load(t *testing.T, file string, data map[string]any) *loaded {
 		tree.Generated, given.Predict = nil, true
 	}
 	c, err := program.Compile(tree, given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p := &loaded{model: c.Model, made: c, columns: columns}
-	if p.table, err = c.Model.Load(rows, columns); err != nil {
-		t.Fatal(err)
-	}
-	if p.records, err = (gpu.CPU{}).Compile(c.Model, p.table); err != nil {
-		t.Fatal(err)
-	}
+	p.table, err = c.Model.Load(rows, columns)
+	check(t, err)
+	p.records, err = (gpu.CPU{}).Compile(c.Model, p.table)
+	check(t, err)
 	p.order = stanOrder(tree, c.Model)
 	for _, q := range c.Model.Verified().Program().Parameters {
 		scale := 1.
@@ -236,9 +224,7 @@ func (p *loaded) generate(t *testing.T, at []float64) map[string][]float64 {
 	t.Helper()
 	g := p.made.Quantities.Generator([32]byte{})
 	r, err := g.Load(p.table.Rows, p.columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	out := map[string][]float64{}
 	add := func(element string, x float64) {
 		name, _, _ := strings.Cut(element, "[")

@@ -24,6 +24,6 @@ func TestBaseline(t *testing.T) {
 		{[]string{`simulation.baseline="one-posterior-sample"`, "privacy.clip="}, "needs privacy.epsilon, and privacy.clip"},
 		{[]string{"privacy.epsilon=", "privacy.noise_multiplier=1.0"}, ""},
 	} {
-		check(t, private, c.want, with(base, c.settings...)...)
+		expect(t, private, c.want, with(base, c.settings...)...)
 	}
 }

@@ -29,6 +29,6 @@ func TestCombinationsThatMeanNothing(t *testing.T) {
 		"no privacy":    {linestudy.Parts{Version: 2, Federation: median}, "publishes none"},
 		"another word":  {linestudy.Parts{Version: 2, Privacy: record, Inference: factors, Federation: "combine = \"mean\""}, `"trimmed"`},
 	} {
-		t.Run(name, func(t *testing.T) { check(t, string(linestudy.Document(c.parts)), c.says) })
+		t.Run(name, func(t *testing.T) { expect(t, string(linestudy.Document(c.parts)), c.says) })
 	}
 }

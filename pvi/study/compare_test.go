@@ -57,6 +57,6 @@ func TestCompareIsRefused(t *testing.T) {
 		{"clip = [-6, 0]", []string{`model={ formula = "y ~ g", family = "gaussian" }`}},
 		{"write [model]", []string{"model=", "describe={}"}},
 	} {
-		check(t, private, c.says, with(compared, c.settings...)...)
+		expect(t, private, c.says, with(compared, c.settings...)...)
 	}
 }

@@ -57,7 +57,7 @@ func TestYears(t *testing.T) {
 func TestDatesAreNoCounts(t *testing.T) {
 	text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"poisson", outcome = "enrolled"`, `terms = ["enrolled"]`, `terms = ["y"]`,
 		"1582-10-15", "2020-01-01", "2399-12-31", "2024-01-01").Replace(datesSource)
-	check(t, text, "does not have counts")
+	expect(t, text, "does not have counts")
 }
 
 func TestWrongDates(t *testing.T) {
@@ -76,7 +76,7 @@ func TestWrongDates(t *testing.T) {
 		{"missing =", "transform = \"log\"\nmissing =", `column.1.transform: belongs to a numeric column`},
 		{"bounds = [0, 9]", "bounds = [0, 9]\nsince = \"2020-01-01\"", `column.2.since: is used only with type = "date"`},
 	} {
-		check(t, edit(datesSource, c.old, c.new), c.want)
+		expect(t, edit(datesSource, c.old, c.new), c.want)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestEventOfDates(t *testing.T) {
 		">= 2021-01-01": "", "< 2021-01-01": "", "> 3": "has dates, write", ">= 2500-01-01": "is the same for every value",
 	} {
 		text := strings.NewReplacer(`"linear", outcome = "y", noise_sd = 1`, `"logistic", outcome = "enrolled", positive = "`+positive+`"`, `terms = ["enrolled"]`, `terms = ["y"]`).Replace(datesSource)
-		st := check(t, text, want)
+		st := expect(t, text, want)
 		if st == nil {
 			continue
 		}

@@ -22,7 +22,7 @@ func TestDescribeIsRefused(t *testing.T) {
 		"solver of this": `inference.solver="clipped-analytical"`,
 		"unknown":        "describe.levels=3",
 	} {
-		check(t, private, says, with(tables, setting, "inference.rounds=4")...)
+		expect(t, private, says, with(tables, setting, "inference.rounds=4")...)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestSolvers(t *testing.T) {
 		{`family = "poisson", outcome = "visits", terms = []`, ``, `unit = "client", epsilon = 1.0, delta = 1e-5 }
 federation = { nominal_records = 9`, "", `no public number bounds the effect of a record of a poisson model`},
 	} {
-		if s := check(t, ofFamily(c.model, c.inference, c.privacy), c.want); s != nil && s.Inference.Solver != c.solver {
+		if s := expect(t, ofFamily(c.model, c.inference, c.privacy), c.want); s != nil && s.Inference.Solver != c.solver {
 			t.Errorf("%s%s: solver %q, want %q", c.model, c.inference, s.Inference.Solver, c.solver)
 		}
 	}

@@ -53,7 +53,7 @@ func TestKeysOfFormulas(t *testing.T) {
 		"study.version=1":                             "version 2",
 		`inference={ solver = "dp-sep", rounds = 3 }`: "not for formulas and programs",
 	} {
-		check(t, formulaStudy, want, set(setting)...)
+		expect(t, formulaStudy, want, set(setting)...)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestFormulasOfClients(t *testing.T) {
 		{[]string{grouped, `inference.solver="scoring"`}, "effects of groups"},
 		{[]string{`inference={ solver = "svi", rounds = 3 }`}, "the default has intervals"},
 	} {
-		check(t, formulaStudy, c.want, with(clients, c.settings...)...)
+		expect(t, formulaStudy, c.want, with(clients, c.settings...)...)
 	}
 	if st := parse(t, formulaStudy, with(clients, grouped, "privacy.clip=3.0", `inference={ rounds = 5, intervals = "none" }`)...); st.Inference.Solver == study.Scoring {
 		t.Error("point estimates of groups have intervals")

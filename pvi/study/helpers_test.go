@@ -47,9 +47,9 @@ func parse(t *testing.T, source string, overrides ...study.Override) *study.Stud
 	return s
 }
 
-// check reports an error unless Parse refuses a study with an error that has a place and contains
+// expect reports an error unless Parse refuses a study with an error that has a place and contains
 // want, or accepts the study if want is empty. It returns the study, or nil if Parse refused it.
-func check(t *testing.T, source, want string, overrides ...study.Override) *study.Study {
+func expect(t *testing.T, source, want string, overrides ...study.Override) *study.Study {
 	t.Helper()
 	s, err := study.Parse("t.toml", []byte(source), overrides...)
 	if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), "t.toml:") || !strings.Contains(err.Error(), want)) {

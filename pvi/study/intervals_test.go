@@ -84,7 +84,7 @@ func TestIntervals(t *testing.T) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.missing)
 		}
 		if c.name == "the closed form" || c.name == "iterates" || strings.Contains(c.name, "noise-aware") || c.name == "one-step" {
-			check(t, private, "remove one of the two", with(c.with, `inference.intervals="none"`)...)
+			expect(t, private, "remove one of the two", with(c.with, `inference.intervals="none"`)...)
 			continue
 		}
 		st = parse(t, private, with(c.with, `inference.intervals="none"`)...)
@@ -92,8 +92,8 @@ func TestIntervals(t *testing.T) {
 			t.Errorf("%s, point estimates alone: %q", c.name, st.Doubt())
 		}
 	}
-	check(t, private, `"some" is unknown`, set("study.version=2", `inference.intervals="some"`)...)
-	check(t, private, "version 2", set("study.version=1", `inference.intervals="none"`)...)
+	expect(t, private, `"some" is unknown`, set("study.version=2", `inference.intervals="some"`)...)
+	expect(t, private, "version 2", set("study.version=1", `inference.intervals="none"`)...)
 	for _, c := range []struct {
 		name, doubt string
 		with        []study.Override

@@ -18,7 +18,7 @@ func TestLocalPrior(t *testing.T) {
 		{`rounds = 1, local_prior = "split"`, `the proposals of solver = "natural-gradient" do not depend on the prior`},
 		{`rounds = 1, local_prior = "half"`, `"half" is unknown`},
 	} {
-		s := check(t, private, c.want, set(`privacy={ unit = "none" }`, "inference={ "+c.inference+" }")...)
+		s := expect(t, private, c.want, set(`privacy={ unit = "none" }`, "inference={ "+c.inference+" }")...)
 		if s != nil && s.Inference.SplitPrior != strings.Contains(c.inference, "split") {
 			t.Errorf("%q: split is %v", c.inference, s.Inference.SplitPrior)
 		}

@@ -30,7 +30,7 @@ func TestNoiseAware(t *testing.T) {
 
 func TestNoiseAwareErrors(t *testing.T) {
 	oneStep := set(`inference.noise_aware="one-step"`)
-	check(t, good, `inference.noise_aware: is used only with solver = "dp-svi"`, oneStep...)
+	expect(t, good, `inference.noise_aware: is used only with solver = "dp-svi"`, oneStep...)
 	for _, c := range []struct {
 		settings []string
 		want     string
@@ -48,7 +48,7 @@ func TestNoiseAwareErrors(t *testing.T) {
 		{[]string{`inference.sampling="published"`, "inference.sampling_rate=0.1"}, "remove start and sampling"},
 		{[]string{"inference.noise_aware=", "model.max_norm=0.0"}, "model.max_norm: must be positive"},
 	} {
-		check(t, private, c.want, with(oneStep, c.settings...)...)
+		expect(t, private, c.want, with(oneStep, c.settings...)...)
 	}
 }
 

@@ -38,9 +38,9 @@ func TestOpensRefused(t *testing.T) {
 		{`privacy={ unit = "none" }`, "nothing is hidden"},
 		{`model={ family = "linear", outcome = "y", noise_sd = 1.0, terms = ["x"] }`, `write inference.solver = "scoring" or "dp-svi"`},
 	} {
-		check(t, private, c.want, with(summed, c.setting)...)
+		expect(t, private, c.want, with(summed, c.setting)...)
 	}
-	check(t, private, "a client is hidden in sums only", set(`privacy={ unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0 }`, `federation.opens="messages"`)...)
+	expect(t, private, "a client is hidden in sums only", set(`privacy={ unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0 }`, `federation.opens="messages"`)...)
 }
 
 func TestAggregation(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAggregation(t *testing.T) {
 		{[]string{"federation.opens=", secure}, "", `write opens = "sums" as well`},
 		{[]string{`federation.aggregation="anybody"`}, "", `"secure"`},
 	} {
-		if st := check(t, private, c.err, with(summed, c.settings...)...); st != nil && st.Federation.Aggregation != c.want {
+		if st := expect(t, private, c.err, with(summed, c.settings...)...); st != nil && st.Federation.Aggregation != c.want {
 			t.Errorf("%v: %v", c.settings, st.Federation)
 		}
 	}

@@ -36,7 +36,7 @@ func TestPartitions(t *testing.T) {
 		{`, partitions = 10, factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 10}}, ``},
 		{``, record + `, coordinates = "centred"`, study.Inference{}, `or inference.partitions`},
 	} {
-		s := check(t, ofFamily(partedModel, c.inference, c.privacy), c.refused)
+		s := expect(t, ofFamily(partedModel, c.inference, c.privacy), c.refused)
 		if s == nil {
 			continue
 		}

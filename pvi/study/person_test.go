@@ -43,6 +43,6 @@ func TestPersonRefused(t *testing.T) {
 		`write partition = "balanced" or "by-size"`:                                                                {`simulation={ data = "a.csv", clients = 2, partition = "label-skew", size_skew = 0.5, label_skew = 0.5 }`},
 		`hides single records: write privacy.unit = "record"`:                                                      {`inference={ solver = "dp-svi", rounds = 1, step_size = 0.1 }`, `simulation={ data = "a.csv", clients = 1, baseline = "dp-sgld" }`},
 	} {
-		check(t, private, want, with(visits, settings...)...)
+		expect(t, private, want, with(visits, settings...)...)
 	}
 }

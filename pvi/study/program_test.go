@@ -76,7 +76,7 @@ func TestAttach(t *testing.T) {
 			t.Errorf("%s is read", name)
 		}
 	}
-	check(t, programStudy, "is the name of a file")
+	expect(t, programStudy, "is the name of a file")
 }
 
 // The test checks that the method Number returns the values that the table data describes:
@@ -125,6 +125,6 @@ func TestKeysOfPrograms(t *testing.T) {
 		"study.version=1":                  "version 2",
 		"prior.sd=1.0":                     "beside model.program",
 	} {
-		check(t, attached(t), want, with(clipped, setting)...)
+		expect(t, attached(t), want, with(clipped, setting)...)
 	}
 }

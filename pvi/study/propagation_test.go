@@ -100,6 +100,6 @@ func TestPropagationRefusals(t *testing.T) {
 		{clusters, []string{"model.cluster_sd=-1.0"}, "must be positive"},
 		{clusters, []string{"prior.scale.median=1.0"}, "has no such parameter"},
 	} {
-		check(t, private, c.say, with(c.base, c.settings...)...)
+		expect(t, private, c.say, with(c.base, c.settings...)...)
 	}
 }

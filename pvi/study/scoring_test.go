@@ -50,9 +50,9 @@ func TestScoringOfClientsRefused(t *testing.T) {
 		`privacy.coordinates="raw"`:       "follow from released sums",
 		"federation.nominal_records=":     "write nominal_records = 100",
 	} {
-		check(t, private, want, with(practices, setting)...)
+		expect(t, private, want, with(practices, setting)...)
 	}
-	check(t, private, "is used only with solver", with(practices, `privacy.unit="record"`, `inference.target="pooled"`)...)
+	expect(t, private, "is used only with solver", with(practices, `privacy.unit="record"`, `inference.target="pooled"`)...)
 }
 
 // The solver Scoring fits effects of groups if the privacy unit is the record and there are not too
@@ -66,11 +66,11 @@ func TestScoringOfGroups(t *testing.T) {
 	if s := parse(t, private, with(groups, "prior.spread=0.25")...); s.Prior.Spread != 0.25 {
 		t.Errorf("a spread of .25 is read as %g", s.Prior.Spread)
 	}
-	check(t, private, "used only with groups", with(record, "prior.spread=0.25")...)
+	expect(t, private, "used only with groups", with(record, "prior.spread=0.25")...)
 	levels := make([]string, 100)
 	for i := range levels {
 		levels[i] = fmt.Sprintf("%q", fmt.Sprint("l", i))
 	}
 	many := edit(private, `"a", "b"`, strings.Join(levels, ", "))
-	check(t, many, `the effects of groups, of which there may be 200, and the model has 202: write solver = "dp-svi"`, groups...)
+	expect(t, many, `the effects of groups, of which there may be 200, and the model has 202: write solver = "dp-svi"`, groups...)
 }

@@ -54,7 +54,7 @@ func TestStandardisationErrors(t *testing.T) {
 		{"a promise of nothing", edit(edit(edit(found("budget_share = 0.3"), `unit = "client"`, `unit = "none"`), "epsilon = 2.0", ""), "delta = 1e-5", ""), `budget_share: has no meaning with privacy.unit = "none"`},
 		{"unknown", found("share = 0.3"), "standardise.share: unknown key"},
 	} {
-		t.Run(c.name, func(t *testing.T) { check(t, c.source, c.want) })
+		t.Run(c.name, func(t *testing.T) { expect(t, c.source, c.want) })
 	}
 }
 

@@ -274,7 +274,7 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestCentredPublished(t *testing.T) {
-	check(t, good, "has no centred coordinates", set(`inference.factors="published"`, `privacy.coordinates="centred"`)...)
+	expect(t, good, "has no centred coordinates", set(`inference.factors="published"`, `privacy.coordinates="centred"`)...)
 }
 
 // Parse reports a value of the wrong type once.
