@@ -47,16 +47,6 @@ type Scores struct {
 	middle, half float64
 }
 
-// These are the squared weights a, b, c and d of the elements (see [Scores]). They are chosen so
-// that the error of the mean log density is small, even if the mean is near an end of the range,
-// where the error of the number of records adds most to it.
-const (
-	weightCount   = 0.3
-	weightSum     = 0.5
-	weightSquares = 0.1
-	weightClipped = 0.1
-)
-
 // These are the indices of the elements of a vector.
 const (
 	elementCount = iota
@@ -67,8 +57,10 @@ const (
 	elements
 )
 
-// elementWeights are the squared weights of the elements.
-var elementWeights = [elements]float64{weightCount, weightSum, weightSquares, weightClipped, weightClipped}
+// weights are the squared weights a, b, c and d of the elements (see [Scores]). They are chosen so
+// that the error of the mean log density is small, even if the mean is near an end of the range,
+// where the error of the number of records adds most to it.
+var weights = [elements]float64{elementCount: 0.3, elementSum: 0.5, elementSquares: 0.1, elementBelow: 0.1, elementAbove: 0.1}
 
 // NewScores returns the Scores for log densities that are clipped to the range from low to high.
 func NewScores(low, high float64) *Scores { return &Scores{low + (high-low)/2, (high - low) / 2} }
@@ -92,17 +84,19 @@ func (s *Scores) Vector(dst []float64, log float64) {
 		numbers[elementAbove] = 1
 	}
 	for i, x := range numbers {
-		dst[i] = math.Sqrt(elementWeights[i]) * x
+		dst[i] = math.Sqrt(weights[i]) * x
 	}
 }
 
 // CountSD returns the sd of the estimated number of records if the noise of each element of the sum
 // has the given sd. MeanSD returns the sd of the estimated mean of n log densities in the same way,
 // for a mean in the middle of the range.
-func (s *Scores) CountSD(sd float64) float64 { return sd / math.Sqrt(weightCount) }
+func (s *Scores) CountSD(sd float64) float64 { return sd / math.Sqrt(weights[elementCount]) }
 
 // MeanSD is described with [Scores.CountSD].
-func (s *Scores) MeanSD(sd, n float64) float64 { return s.half * sd / math.Sqrt(weightSum) / n }
+func (s *Scores) MeanSD(sd, n float64) float64 {
+	return s.half * sd / math.Sqrt(weights[elementSum]) / n
+}
 
 // Estimate returns estimates for the sum of the vectors of all held-out records. Every element of
 // the sum has noise with the given sd. Intervals hold with probability level, which is below 1.
@@ -116,18 +110,18 @@ func (s *Scores) MeanSD(sd, n float64) float64 { return s.half * sd / math.Sqrt(
 func (s *Scores) Estimate(sum []float64, sd float64, clients int, level float64) *Scored {
 	e := estimator{z: distuv.UnitNormal.Quantile((1 + level) / 2)}
 	var of, variance [elements]float64
-	for i, w := range elementWeights {
+	for i, w := range weights {
 		of[i], variance[i] = sum[i]/math.Sqrt(w), sd*sd/w
 	}
 	n, nVar, v, vVar := of[elementCount], variance[elementCount], of[elementSum], variance[elementSum]
-	share := func(i int) Value { return e.ratio(of[i], variance[i], n, nVar, 0, 0, 1) }
+	share := func(i int) Value { return e.ratio(of[i], variance[i], n, nVar, 0, 0) }
 	elpd, noise := s.middle*n+s.half*v, s.middle*s.middle*nVar+s.half*s.half*vVar
 	within := e.z * math.Sqrt(noise)
 	out := &Scored{
 		Level: level, Clients: clients, NoiseSD: math.Sqrt(nVar), Low: s.middle - s.half, High: s.middle + s.half,
 		Records: e.count(n, nVar), Below: share(elementBelow), Above: share(elementAbove),
 		ELPD: Value{Estimate: elpd, Low: elpd - within, High: elpd + within},
-		Mean: e.ratio(v, vVar, n, nVar, 0, -1, 1),
+		Mean: e.ratio(v, vVar, n, nVar, 0, -1),
 	}
 	spread := e.spread([2]float64{v, of[elementSquares]}, n, nVar, vVar, variance[elementSquares])
 	deviation := s.half * spread.Estimate

@@ -58,7 +58,7 @@ func TestScoresAreEstimated(t *testing.T) {
 			exact := s.Estimate(sum, 1e-9, 2, .95)
 			for got, want := range map[float64]float64{
 				exact.Records.Estimate: n, exact.ELPD.Estimate: total, exact.Mean.Estimate: total / n,
-				exact.Below.Estimate: below / n, exact.Above.Estimate: above / n, exact.Low: low, exact.High: high,
+				exact.Below.Estimate: below / n, exact.Above.Estimate: above / n, exact.Low: low, exact.High: high, exact.NoiseSD: s.CountSD(1e-9),
 			} {
 				if math.Abs(got-want) > 1e-6 {
 					t.Errorf("without noise: %g, want %g", got, want)

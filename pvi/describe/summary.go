@@ -168,26 +168,25 @@ func (e *estimator) count(x, variance float64) Value {
 // within moves the estimate, and both ends of its interval, into the range [low, high].
 func (v Value) within(low, high float64) Value {
 	in := func(x float64) float64 { return min(max(x, low), high) }
-	v.Estimate, v.Low, v.High = in(v.Estimate), in(v.Low), in(v.High)
-	return v
+	return Value{in(v.Estimate), in(v.Low), in(v.High), v.IntervalOnly}
 }
 
 // ratio returns x/n with Fieller's interval: it contains all r for which x − r·n is at most z of
 // its own sds away from 0. xVar and nVar are the variances of the noise in x and n. If n itself may
-// be 0, the interval is [low, high].
-func (e *estimator) ratio(x, xVar, n, nVar, covariance, low, high float64) Value {
+// be 0, the interval is [low, 1].
+func (e *estimator) ratio(x, xVar, n, nVar, covariance, low float64) Value {
 	zz := e.z * e.z
 	a, b, c := n*n-zz*nVar, x*n-zz*covariance, x*x-zz*xVar
 	root := b*b - a*c
 	if n <= 0 || a <= 0 || root < 0 {
-		v := Value{Estimate: (low + high) / 2, Low: low, High: high, IntervalOnly: n <= 0}
+		v := Value{Estimate: (low + 1) / 2, Low: low, High: 1, IntervalOnly: n <= 0}
 		if n > 0 {
-			v.Estimate = min(max(x/n, low), high)
+			v.Estimate = min(max(x/n, low), 1)
 		}
 		return v
 	}
 	root = math.Sqrt(root)
-	return Value{Estimate: x / n, Low: (b - root) / a, High: (b + root) / a}.within(low, high)
+	return Value{Estimate: x / n, Low: (b - root) / a, High: (b + root) / a}.within(low, 1)
 }
 
 // part returns the counts and shares of the cells of column k for the estimator's group of records.
@@ -198,7 +197,7 @@ func (e *estimator) part(k int) Part {
 	for i := range cells {
 		x, variance, covariance := e.sum(cells[i:i+1], len(cells))
 		p.Counts = append(p.Counts, e.count(x, variance))
-		p.Shares = append(p.Shares, e.ratio(x, variance, e.records, e.recordsVar, covariance, 0, 1))
+		p.Shares = append(p.Shares, e.ratio(x, variance, e.records, e.recordsVar, covariance, 0))
 	}
 	if c.edges == nil {
 		return p
@@ -215,10 +214,9 @@ func (e *estimator) part(k int) Part {
 // mean returns the mean of a numeric column from the sums in moments. n estimates the number of
 // values, with variance nVar. The noise in n is independent of the noise in moments.
 func (e *estimator) mean(c *column, moments [2]float64, n, nVar float64) Value {
-	v := e.ratio(moments[0], e.momentVar(), n, nVar, 0, -1, 1)
+	v := e.ratio(moments[0], e.momentVar(), n, nVar, 0, -1)
 	at := func(x float64) float64 { return c.middle() + c.half()*x }
-	v.Estimate, v.Low, v.High = at(v.Estimate), at(v.Low), at(v.High)
-	return v
+	return Value{at(v.Estimate), at(v.Low), at(v.High), v.IntervalOnly}
 }
 
 func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) }
@@ -231,8 +229,7 @@ const leastKnown = 8
 // sd returns the standard deviation of a column's values.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	v := e.spread(moments, n, nVar, e.momentVar(), e.momentVar())
-	v.Estimate, v.Low, v.High = c.half()*v.Estimate, c.half()*v.Low, c.half()*v.High
-	return v
+	return Value{c.half() * v.Estimate, c.half() * v.Low, c.half() * v.High, v.IntervalOnly}
 }
 
 // spread estimates the sd of n values v in [−1, 1]. moments holds S, the sum of v, and U, the sum
@@ -261,11 +258,9 @@ func (e *estimator) spread(moments [2]float64, n, nVar, sVar, uVar float64) Valu
 // above the true quantile surely low. The upper end is found in the same way.
 func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 	bins := len(c.edges) - 1
-	below := 0.0 // number of values below the edge
 	low, high, at := 0, bins, c.edges[bins]
-	found, sure := false, true
+	found, sure, total := false, true, 0.0
 	for k := 1; k < bins; k++ {
-		below += max(cells[k-1], 0)
 		excess, sd := e.excess(cells, k, bins, share)
 		if sure = sure && excess < -e.z*sd; sure {
 			low = k
@@ -278,7 +273,9 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 		high = k
 	}
 	// The estimate interpolates between edges. Negative cells count as empty.
-	total := below + max(cells[bins-1], 0)
+	for _, x := range cells[:bins] {
+		total += max(x, 0)
+	}
 	rest := share * total
 	for k := range bins {
 		x := max(cells[k], 0)
@@ -287,14 +284,7 @@ func (e *estimator) quantile(c *column, cells []float64, share float64) Value {
 		}
 		rest -= x
 	}
-	return Value{Estimate: at, Low: c.edges[low], High: c.edges[max(high, low)]}.widened()
-}
-
-// widened returns v with its interval widened, if necessary, so that the interval contains the
-// estimate.
-func (v Value) widened() Value {
-	v.Low, v.High = min(v.Low, v.Estimate), max(v.High, v.Estimate)
-	return v
+	return Value{Estimate: at, Low: min(c.edges[low], at), High: max(c.edges[max(high, low)], at)}
 }
 
 // excess compares the number of values in the first k bins of a column with the given share of the
