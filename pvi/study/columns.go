@@ -158,7 +158,7 @@ func readColumn(t *document.Table) Column {
 	var c Column
 	t.Require("name", `write name = "age"`)
 	c.Name, _ = t.String("name")
-	if t.Has("name") && !usable(c.Name) {
+	if t.Has("name") && (c.Name == Intercept || !columnName.MatchString(c.Name)) {
 		t.Errorf("name", "%q cannot be used in a term: use letters, digits, '.', '_' and '-'", c.Name)
 	}
 	t.Require("type", `write type = "numeric", "date", "categorical" or "ordered"`)

@@ -89,7 +89,10 @@ func readDescent(s *Study, t *document.Table) {
 	readCount(t, "steps", &d.Steps, maxSteps)
 	readCount(t, "draws", &d.Draws, maxReleasedDraws)
 	readChoice(t, "gradients", &d.Gradients, Aligned, Joint, Preconditioned, PublishedGradients)
-	readOptimiser(d, t)
+	readChoice(t, "optimiser", &d.Optimiser, Adam, AdaGrad, SGD, Natural)
+	if !readPositive(t, "step_size", &d.StepSize) && d.Optimiser != Adam {
+		t.Errorf("step_size", "is missing: only \"adam\" has a default, because its steps do not depend on the size of gradients")
+	}
 	readShare(t, "sampling_rate", &d.Rate, "(0, 1]")
 	readChoice(t, "sampling", &d.Sampling, PoissonSampling, WithoutReplacement, PublishedSampling)
 	readStart(s, t)
@@ -131,13 +134,6 @@ func checkDescent(s *Study, t *document.Table) {
 // maxReleasedDraws is the largest number of draws of θ in a step. A record adds its gradient at
 // each draw, and the gradients at all draws of a step are released together.
 const maxReleasedDraws = 64
-
-func readOptimiser(d *Descent, t *document.Table) {
-	readChoice(t, "optimiser", &d.Optimiser, Adam, AdaGrad, SGD, Natural)
-	if !readPositive(t, "step_size", &d.StepSize) && d.Optimiser != Adam {
-		t.Errorf("step_size", "is missing: only \"adam\" has a default, because its steps do not depend on the size of gradients")
-	}
-}
 
 // defaultStartShare is the default of Descent.StartShare. It leaves √(1 − 1/4) of the study's μ,
 // about seven eighths, to the steps.

@@ -67,7 +67,10 @@ func readFamilyKeys(s *Study, t *document.Table) {
 		return false
 	}
 	if has("noise_sd") {
-		readNoise(s, t)
+		t.Require("noise_sd", `write the known standard deviation of the outcome around its mean, in the outcome's unit, or noise_sd = "learned"`)
+		if v, _ := t.Value("noise_sd"); v != "learned" {
+			readPositive(t, "noise_sd", &m.NoiseSD)
+		}
 	}
 	if has("degrees_of_freedom") {
 		m.DegreesOfFreedom = 4
@@ -86,14 +89,6 @@ func readFamilyKeys(s *Study, t *document.Table) {
 	}
 	has("columns")
 	has("positive")
-}
-
-// readNoise reads the sd of the noise, or the text "learned".
-func readNoise(s *Study, t *document.Table) {
-	t.Require("noise_sd", `write the known standard deviation of the outcome around its mean, in the outcome's unit, or noise_sd = "learned"`)
-	if v, _ := t.Value("noise_sd"); v != "learned" {
-		readPositive(t, "noise_sd", &s.Model.NoiseSD)
-	}
 }
 
 func readOutcome(s *Study, t *document.Table) {

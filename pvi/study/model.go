@@ -192,12 +192,6 @@ func (m *Model) general() bool {
 	return m.Family == Mixture || m.Family == NeuralNetwork || m.Family == ByProgram
 }
 
-// curvatureKnown reports whether public numbers give a rough estimate of the curvature of a
-// record's log likelihood. It returns false for counts and for models that are not regressions.
-func (m *Model) curvatureKnown() bool {
-	return m.Kind() != Count && !m.general()
-}
-
 // An Event is the condition under which an outcome counts as 1: a level of a categorical column,
 // or a comparison with a number.
 type Event struct {

@@ -32,16 +32,6 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses factors = "published" in a study whose clients divide their records into
-// parts. Such factors contain the client's own noise, but the study's privacy cost is computed for
-// sums of which no client's noise is known.
-func checkPartitions(s *Study, t *document.Table) {
-	in := &s.Inference
-	if in.Partitions.Count > 0 && in.Factors == Published {
-		t.Errorf("factors", `with "published" virtual clients would remember their own noise, which the cost of the sum does not cover: write %q or %q`, Exact, Tied)
-	}
-}
-
 // checkPartitionedSums refuses keys with which the change of a single client could be read. Only
 // sums over clients have enough noise to hide such a change.
 func checkPartitionedSums(s *Study, t *document.Table) {

@@ -28,7 +28,8 @@ func read(s *Study, root *document.Table) {
 	readColumns(s, root)
 	private := readModel(s, root)
 	privacy := root.Table("privacy")
-	readPrivacyUnit(s, privacy)
+	privacy.Require("unit", `say what is protected: unit = "person", "record", "client" or "none"`)
+	readChoice(privacy, "unit", &s.Privacy.Unit, Record, Person, Client, None)
 	readPerson(s, table, privacy)
 	inference, federation := root.Table("inference"), root.Table("federation")
 	if s.Model.Absent() {
@@ -197,11 +198,6 @@ func (p Prior) For(name string) Normal {
 	return Normal{p.Mean, p.SD}
 }
 
-func readPrivacyUnit(s *Study, t *document.Table) {
-	t.Require("unit", `say what is protected: unit = "person", "record", "client" or "none"`)
-	readChoice(t, "unit", &s.Privacy.Unit, Record, Person, Client, None)
-}
-
 func readInference(s *Study, t *document.Table) {
 	in := &s.Inference
 	in.Schedule = Synchronous
@@ -213,7 +209,11 @@ func readInference(s *Study, t *document.Table) {
 		in.Factors = Tied
 	}
 	readChoice(t, "factors", &in.Factors, Tied, Exact, Published)
-	checkPartitions(s, t)
+	if s.partitioned() && in.Factors == Published {
+		// Such factors contain the client's own noise, but the study's privacy cost is computed for
+		// sums of which no client's noise is known.
+		t.Errorf("factors", `with "published" virtual clients would remember their own noise, which the cost of the sum does not cover: write %q or %q`, Exact, Tied)
+	}
 	readSolver(s, t)
 	if in.Solver == Scoring && !t.Has("rounds") {
 		in.Rounds = scoringLimits[s.Privacy.Unit].rounds
@@ -355,10 +355,11 @@ func readPrivacy(s *Study, t *document.Table) {
 	if s.partitioned() {
 		who = "part"
 	}
-	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords == 0 {
+	switch {
+	case t.Has("clip"):
+	case s.hidesChanges() && s.Federation.NominalRecords == 0:
 		t.Errorf("clip", "is missing: write the L2 bound on a %s's change of natural parameters, or federation.nominal_records, from which half of a %s's largest factor is taken", who, who)
-	}
-	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.curvatureKnown() {
+	case s.hidesChanges() && (s.Model.Kind() == Count || s.Model.general()):
 		t.Errorf("clip", "is missing: no public number bounds the effect of a record of a %s model; write the L2 bound on a %s's change of natural parameters", s.Model.Family, who)
 	}
 	if s.Model.Family == ByProgram && s.Inference.Solver == DPSVI && !t.Has("clip") {

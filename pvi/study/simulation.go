@@ -160,18 +160,8 @@ func readOwn(s *Study, t *document.Table) {
 	}
 }
 
-// ownKind returns p.Kind if it is the name of an extension. Otherwise it returns the prefix Own
-// alone, which no extension has as its name, so that no valid Kind equals it.
-func (p *Partition) ownKind() string {
-	if strings.HasPrefix(p.Kind, Own) {
-		return p.Kind
-	}
-	return Own
-}
-
 func readPartition(s *Study, t *document.Table) {
-	sim := &s.Simulation
-	p := &sim.Partition
+	sim, p := &s.Simulation, &s.Simulation.Partition
 	own := readOwnName(t, "partition", &p.Kind)
 	if !own {
 		readChoice(t, "partition", &p.Kind, "balanced", "by-size", "label-skew", "column")
@@ -179,15 +169,15 @@ func readPartition(s *Study, t *document.Table) {
 	if (own || p.Kind == "label-skew") && s.Privacy.Unit == Person {
 		t.Errorf("partition", "%q deals rows, and a person's rows stay with one client: write partition = %q or %q", p.Kind, "balanced", "by-size")
 	}
-	needs := func(key, remedy string, kinds ...string) bool {
-		if slices.Contains(kinds, p.Kind) {
+	needs := func(key, remedy string, kinds ...string) bool { // the kind Own stands for every extension
+		if slices.Contains(kinds, p.Kind) || own && slices.Contains(kinds, Own) {
 			t.Require(key, remedy)
 			return t.Has(key)
 		}
 		refuse(t, key, "has no meaning with partition = %q", p.Kind)
 		return false
 	}
-	if needs("clients", "write the number of clients that the records are dealt to", "balanced", "by-size", "label-skew", p.ownKind()) {
+	if needs("clients", "write the number of clients that the records are dealt to", "balanced", "by-size", "label-skew", Own) {
 		readCount(t, "clients", &sim.Clients, maxClients)
 		if p.Kind != "balanced" && !own && sim.Clients%2 != 0 {
 			t.Errorf("clients", "must be even: half of the clients are small, half are large; got %d", sim.Clients)

@@ -276,7 +276,5 @@ func (s *Study) OutcomeUnit() float64 {
 	return unit
 }
 
+// columnName matches the names of columns that may be used in a term, and [Intercept].
 var columnName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,200}$`)
-
-// usable reports whether a column's name may be used in a term.
-func usable(name string) bool { return name != Intercept && columnName.MatchString(name) }
