@@ -148,7 +148,6 @@ func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.
 	s.add(s.termOf(d, name, y, args, at), at)
 }
 
-// densityValue returns the value of a function such as normal_lpdf.
 func (s *stager) densityValue(name string, e *syntax.Expr) value {
 	d := s.densityOf(name, e.At)
 	if len(e.Args) == 0 {
@@ -247,8 +246,7 @@ func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value,
 	for k, a := range args {
 		args[k] = s.asProduct(a, at)
 	}
-	nodes := s.nodesOf(args)
-	out.node = s.b.LogDensity(d.fused, y.node, nodes...)
+	out.node = s.b.LogDensity(d.fused, y.node, s.nodesOf(args)...)
 	return s.sum(out, at), true
 }
 

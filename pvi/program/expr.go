@@ -36,7 +36,6 @@ func (s *stager) unknown(name string, at syntax.Span) {
 	s.fail("E400", at, "%s is not declared.", name)
 }
 
-// eval returns the value of an expression.
 func (s *stager) eval(e *syntax.Expr) value {
 	s.spend(e.At, 1)
 	switch e.Kind {
@@ -78,7 +77,6 @@ func (s *stager) read(e *syntax.Expr) value {
 	return v.value
 }
 
-// nodeOf returns the node of the record program that computes a value.
 func (s *stager) nodeOf(v value) model.Expr {
 	rows, cols := v.shape.table()
 	switch {
@@ -134,7 +132,6 @@ func (s *stager) joined(v value, at syntax.Span) value {
 	return out
 }
 
-// scalars returns the elements of a value as separate values.
 func (s *stager) scalars(v value, at syntax.Span) []value {
 	if v.parts != nil {
 		return v.parts
@@ -423,7 +420,6 @@ func (s *stager) scaleTotal(v, by value, at syntax.Span) value {
 	return out
 }
 
-// choice returns the value of a conditional expression c ? a : b.
 func (s *stager) choice(e *syntax.Expr) value {
 	condition := s.logical(s.eval(e.Args[0]), e.Args[0].At)
 	if condition.fixed() && condition.shape.single() {
@@ -458,7 +454,6 @@ func (s *stager) choose(condition, a, b value, at syntax.Span) value {
 	return out
 }
 
-// list returns the value of an array or a row vector that is written as a list, such as {1, 2}.
 func (s *stager) list(e *syntax.Expr) value {
 	if len(e.Args) == 0 {
 		s.fail("E402", e.At, "a list must have at least one element.")

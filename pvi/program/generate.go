@@ -20,8 +20,7 @@ func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quant
 			continue
 		}
 		s.attempt(func() {
-			q, record := s.quantity(d)
-			if record {
+			if q, record := s.quantity(d); record {
 				records = append(records, q)
 			} else {
 				shared = append(shared, q)

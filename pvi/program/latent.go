@@ -81,7 +81,7 @@ func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	}
 	all.node, all.parts = s.nodeOf(all), nil
 	all.role, all.from, all.in = rows, q, real
-	all.above = slices.Contains([]ir.ConstraintKind{ir.Lower, ir.Both}, q.constraint.Kind) && q.constraint.Lower >= 0
+	all.above = inside(ir.OnPositive, q.constraint)
 	v.role, v.shape, v.value = rows, sh, all
 }
 

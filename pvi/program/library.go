@@ -33,7 +33,6 @@ var composed = map[string]func(p pen, x value) value{
 	"cosh":            func(p pen, x value) value { return p.mul(p.add(p.is(ir.Exp, x), p.is(ir.Exp, p.neg(x))), constant(.5)) },
 }
 
-// call returns the value of a function call.
 func (s *stager) call(e *syntax.Expr) value {
 	if f := s.functions[e.Text]; f != nil {
 		return s.evaluate(f, e.Args, e.At)
@@ -92,16 +91,10 @@ func near(name string) string {
 // value, because it depends on all records. ok is false if the expression is not a statistic of a
 // column.
 func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
-	switch e.Text {
-	case "mean", "sd", "variance", "min", "max":
-	default:
+	if !slices.Contains([]string{"mean", "sd", "variance", "min", "max"}, e.Text) || len(e.Args) != 1 {
 		return value{}, false
 	}
-	if len(e.Args) != 1 {
-		return value{}, false
-	}
-	arg := s.joined(s.eval(e.Args[0]), e.At)
-	if arg.role != rows {
+	if arg := s.joined(s.eval(e.Args[0]), e.At); arg.role != rows {
 		return value{}, false
 	}
 	text := s.printed(e)
@@ -112,7 +105,6 @@ func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	return value{}, true
 }
 
-// function describes a function of the library.
 type function struct {
 	args int // number of arguments, or anyNumber
 	of   func(s *stager, args []value, e *syntax.Expr) value
@@ -233,12 +225,10 @@ func (s *stager) logSumExp(a []value, e *syntax.Expr) value {
 	if v.role != plain || v.shape.single() {
 		s.fail("E206", e.At, "log_sum_exp of %s. Did you mean a loop over the records?", said(v.role, v.shape))
 	}
-	out := value{known: true, in: real}
-	out.node = s.b.Apply(ir.LogSumExp, s.nodeOf(v))
 	if v.fixed() {
 		s.fail("E403", e.At, "log_sum_exp of constants is not in the language: give its value.")
 	}
-	return out
+	return value{node: s.b.Apply(ir.LogSumExp, s.nodeOf(v)), known: true, in: real}
 }
 
 // logMix returns log(p·eˣ + (1−p)·eʸ) for the arguments p, x and y.

@@ -19,8 +19,7 @@ type outcome struct {
 // predictions returns the quantities that [Data.Predict] computes for each record if the program
 // does not generate any for records itself.
 func (s *stager) predictions() []model.Quantity {
-	likelihood := s.likelihood
-	all := []model.Quantity{{Name: "log_lik", Value: s.nodeOf(likelihood)}}
+	all := []model.Quantity{{Name: "log_lik", Value: s.nodeOf(s.likelihood)}}
 	o, p := s.outcome, pen{s, syntax.Span{}}
 	if len(s.latents) > 0 || s.terms != 1 || o.masked || o.name == "" || !o.y.shape.single() {
 		return all
@@ -39,7 +38,6 @@ func (s *stager) predictions() []model.Quantity {
 	return all
 }
 
-// meanFirst returns the mean of a density whose first argument is the mean.
 func meanFirst(_ pen, a []value) value { return a[0] }
 
 // meanStudent returns the location of a Student t distribution. The location is the mean if the

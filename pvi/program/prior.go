@@ -130,7 +130,6 @@ func (s *stager) completeOne(name string) {
 	}
 }
 
-// cover gives the builder the prior of every parameter.
 func (s *stager) cover(*syntax.Program) {
 	for _, q := range s.parameters {
 		s.attempt(func() { s.b.Prior(q.node, s.distribution(q)) })

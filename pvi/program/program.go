@@ -204,7 +204,6 @@ func (s *stager) spend(at syntax.Span, n int) {
 	}
 }
 
-// readData collects the functions and sets the values of the variables of the data block.
 func (s *stager) readData(p *syntax.Program) {
 	for _, f := range p.Functions {
 		if s.functions[f.Name] != nil {
@@ -266,8 +265,8 @@ func (s *stager) column(d *syntax.Statement, sh shape) value {
 	}
 }
 
-// checkBounds refuses a declaration if a value can lie outside the declared bounds. The values lie
-// between low and high. description describes the values, for a message.
+// checkBounds refuses a declaration if a value between low and high can lie outside the declared
+// bounds. description describes the values, for a message.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, description string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]

@@ -160,8 +160,7 @@ func drawCategorical(p pencil, a []value) value {
 		for _, x := range logits.numbers {
 			probabilities.numbers = append(probabilities.numbers, math.Exp(x-top))
 		}
-		total := p.sum(probabilities, p.at)
-		probabilities = p.div(probabilities, total)
+		probabilities = p.div(probabilities, p.sum(probabilities, p.at))
 	} else {
 		probabilities.node = p.b.Apply(ir.Softmax, p.nodeOf(logits))
 	}

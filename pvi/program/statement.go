@@ -214,7 +214,6 @@ func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	return true
 }
 
-// assignPart assigns got to the elements of a container that target selects.
 func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got value) {
 	at := target.At
 	subscripts := s.subscripts(target)
@@ -426,23 +425,17 @@ func (s *stager) declareParameter(d *syntax.Statement) {
 	}
 	if d.Type.Base == "cholesky_factor_corr" {
 		s.declareFactor(d, v)
-		v.bad = false
-		return
-	}
-	of, each := s.sizes(d.Type)
-	if each {
+	} else if of, each := s.sizes(d.Type); each {
 		s.declareLatent(d, v, of)
-		v.bad = false
-		return
+	} else {
+		q := s.newParameter(d, of, s.constraint(d, of))
+		positive := q.constraint.Kind == ir.Simplex || inside(ir.OnPositive, q.constraint)
+		v.shape = of
+		v.value = value{shape: of, node: q.node, known: true, from: q, above: positive, in: real}
 	}
-	q := s.newParameter(d, of, s.constraint(d, of))
-	positive := q.constraint.Kind == ir.Simplex || slices.Contains([]ir.ConstraintKind{ir.Lower, ir.Both}, q.constraint.Kind) && q.constraint.Lower >= 0
-	v.shape = of
-	v.value = value{shape: of, node: q.node, known: true, from: q, above: positive, in: real}
 	v.bad = false
 }
 
-// newParameter adds a parameter with the given shape and constraint to the record program.
 func (s *stager) newParameter(d *syntax.Statement, sh shape, c ir.Constraint) *parameter {
 	rows, cols := sh.table()
 	declared := ir.Parameter{Name: d.Name, Rows: rows, Cols: cols, Constraint: c}
@@ -453,7 +446,6 @@ func (s *stager) newParameter(d *syntax.Statement, sh shape, c ir.Constraint) *p
 	return q
 }
 
-// constraint returns the set in which a declared parameter lies.
 func (s *stager) constraint(d *syntax.Statement, sh shape) ir.Constraint {
 	switch d.Type.Base {
 	case "simplex", "ordered":

@@ -30,8 +30,7 @@ func (s *stager) subscripts(e *syntax.Expr) []subscript {
 }
 
 // own returns the subscripts in the last pair of brackets of an expression.
-func (s *stager) own(e *syntax.Expr) []subscript {
-	var all []subscript
+func (s *stager) own(e *syntax.Expr) (all []subscript) {
 	for _, a := range e.Args[1:] {
 		all = append(all, s.subscript(a))
 	}
@@ -88,7 +87,6 @@ func (s *stager) span(e *syntax.Expr) subscript {
 	return sub
 }
 
-// element returns the elements of a value that the subscripts select.
 func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value {
 	if v.role == rows {
 		first := subscripts[0]
@@ -168,12 +166,11 @@ func (s *stager) at(v value, positions []int, result shape, span syntax.Span) va
 		}
 		return out
 	}
-	parts := make([]value, len(positions))
+	out.parts = make([]value, len(positions))
 	for k, p := range positions {
-		parts[k] = s.pickAt(v, p)
-		parts[k].from = nil
+		out.parts[k] = s.pickAt(v, p)
+		out.parts[k].from = nil
 	}
-	out.parts = parts
 	return s.joined(out, span)
 }
 

@@ -107,7 +107,6 @@ func (p *parser) name() string {
 	return p.next().text
 }
 
-// newName parses a name that the program declares.
 func (p *parser) newName() string {
 	t := p.token()
 	name := p.name()
@@ -162,7 +161,6 @@ func (p *parser) blocks() {
 	}
 }
 
-// functions parses the functions block.
 func (p *parser) functions() {
 	p.need("{")
 	p.inFunction = true
@@ -217,7 +215,6 @@ func (p *parser) commas() {
 	p.need("]")
 }
 
-// body parses statements in braces.
 func (p *parser) body() []*Statement {
 	var all []*Statement
 	p.need("{")
