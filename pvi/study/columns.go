@@ -200,8 +200,6 @@ func readBounds(t *document.Table, c *Column) {
 	c.Low, c.High = bounds[0], bounds[1]
 }
 
-// readScaling reads the keys that state how a numeric column is mapped to the model's scale:
-// transform, centre and spread.
 func readScaling(t *document.Table, c *Column) {
 	if readChoice(t, "transform", &c.Transform, Log, Log1p) {
 		if low := c.Transform.Of(c.Low); math.IsNaN(low) || math.IsInf(low, 0) {

@@ -11,8 +11,8 @@ import (
 // studies can be compared. Each client holds out randomly chosen records from the fit. In the last
 // round it releases a noisy sum of their log predictive densities.
 type Compare struct {
-	HeldOut float64 // probability with which a record or a person is held out
-	Share   float64 // share of the privacy budget
+	HeldOut float64 // probability with which a record or a person is held out; default 0.1
+	Share   float64 // share of the privacy budget; default 0.1
 
 	// Low and High are the range to which the log predictive density of a record is clipped.
 	Low, High float64
@@ -40,11 +40,8 @@ func (s *Study) OutcomeScale() string {
 	return fmt.Sprintf("%s, a count up to %g", c.Name, c.High)
 }
 
-// Defaults and limits of the table [compare].
 const (
-	defaultHeldOut      = 0.1
-	mostHeldOut         = 0.5
-	defaultCompareShare = 0.1
+	mostHeldOut = 0.5
 
 	// By default, log predictive densities are clipped to a range around u, the log density of the
 	// uniform distribution. The range begins at u − belowUniform and ends at u + aboveUniform, in
@@ -64,7 +61,7 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 		return
 	}
 	t := root.Table("compare")
-	c := &Compare{HeldOut: defaultHeldOut, Share: defaultCompareShare}
+	c := &Compare{HeldOut: 0.1, Share: 0.1}
 	s.Compare = c
 	if readPositive(t, "held_out", &c.HeldOut) && c.HeldOut > mostHeldOut {
 		t.Errorf("held_out", "must be at most %g, because the fit needs the other records; got %g", mostHeldOut, c.HeldOut)

@@ -74,7 +74,6 @@ func readDates(t *document.Table, c *Column) {
 	t.Errorf("bounds", `must be two days, the earlier first, such as ["2015-01-01", "2024-12-31"]`)
 }
 
-// readImputedDay reads the day that replaces a missing value.
 func readImputedDay(t *document.Table, c *Column) {
 	value, ok := t.Value("impute")
 	if !ok {

@@ -30,7 +30,6 @@ type Descent struct {
 // with respect to the mean of q, or also that with respect to the sds of q.
 type Gradients string
 
-// Kinds of gradients.
 const (
 	// Aligned releases the gradient with respect to the mean of q. The gradient with respect to the
 	// sds of q is computed from the released sum.
@@ -54,7 +53,6 @@ func (g Gradients) Joint() bool { return g != Aligned }
 // Sampling is the way in which batches are drawn.
 type Sampling string
 
-// Ways to draw batches.
 const (
 	// PoissonSampling takes each record with probability Rate, independently.
 	PoissonSampling Sampling = "poisson"

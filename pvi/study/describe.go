@@ -12,15 +12,9 @@ import (
 type Describe struct {
 	Columns []int   // indices of the described columns, in the order of the study
 	By      int     // index of the column for each of whose levels there are separate tables; −1 if there is no such column
-	Bins    int     // number of bins of a histogram
-	Share   float64 // share of the privacy budget
+	Bins    int     // number of bins of a histogram; default 10
+	Share   float64 // share of the privacy budget; default 0.1, or 1 without a model
 }
-
-// Defaults of the number of bins and of the share of the budget.
-const (
-	defaultBins  = 10
-	defaultShare = 0.1
-)
 
 const (
 	maxBins          = 100
@@ -28,13 +22,12 @@ const (
 	maxDescribeShare = 0.9
 )
 
-// readDescribe reads the table [describe].
 func readDescribe(s *Study, root *document.Table) {
 	if !root.Has("describe") {
 		return
 	}
 	t := root.Table("describe")
-	d := &Describe{By: -1, Bins: defaultBins, Share: defaultShare}
+	d := &Describe{By: -1, Bins: 10, Share: 0.1}
 	s.Describe = d
 	if s.Version == 1 {
 		root.Errorf("describe", "belongs to version 2 of the study language: write study.version = 2")

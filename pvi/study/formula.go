@@ -24,7 +24,6 @@ type Formula struct {
 	Effects *syntax.Program
 }
 
-// readFormula reads a model that is given as a formula, and translates the formula into a program.
 func readFormula(s *Study, t, prior *document.Table) {
 	s.Model.Family = ByProgram
 	p, f := &Program{Tree: &syntax.Program{}, Records: "N"}, &Formula{}

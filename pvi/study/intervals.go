@@ -17,8 +17,6 @@ const NoIntervals Intervals = "none"
 // PointsNote is the note beside estimates of a study with [NoIntervals].
 const PointsNote = `Point estimates alone: the study says intervals = "none".`
 
-// readIntervals reads the key intervals. Since version 2, the key is required if the method's
-// intervals leave out a known source of uncertainty ([Study.Honest]).
 func readIntervals(s *Study, t *document.Table) {
 	in := &s.Inference
 	if s.Version == 1 {

@@ -60,14 +60,8 @@ type family struct {
 	kind OutcomeKind
 	keys []string // keys of [model] that this family has and some others do not
 
-	// says is a sentence that tells the reviewers of a study how a regression's outcome is
-	// distributed. [Model.Sentence] replaces the names in braces.
-	says string
-
-	// unit is the unit of the predictor, or empty if the predictor has the outcome's unit. If the
-	// exponential of a difference between predictors is a ratio, such as an odds ratio, ratio is
-	// its name, and otherwise "".
-	unit, ratio string
+	says        string // sentence in which [Model.Sentence] replaces the names in braces
+	unit, ratio string // see [Family.PredictorUnit]
 
 	curved bool // whether the curvature of a record's log likelihood has a bound that depends only on public numbers
 	scale  Scale
@@ -84,36 +78,23 @@ type Scale struct {
 // families describes each family, in the order of [Families].
 var families = []family{
 	{
-		Linear, Measured,
-		[]string{"noise_sd"},
-		"{outcome} is normal around {η}",
-		"", "", true,
+		Linear, Measured, []string{"noise_sd"}, "{outcome} is normal around {η}", "", "", true,
 		Scale{"scale", "noise_sd", "standard deviation of the outcome around its mean"},
 	},
 	{Logistic, Binary, []string{"positive"}, "{outcome} is {positive} with log odds {η}", "log odds", "odds ratio", true, Scale{}},
-	{
-		Probit, Binary,
-		[]string{"positive"},
-		"{outcome} is {positive} with the probability Φ(η) of a standard normal below {η}", "probits", "", true,
-		Scale{},
-	},
+	{Probit, Binary, []string{"positive"}, "{outcome} is {positive} with the probability Φ(η) of a standard normal below {η}", "probits", "", true, Scale{}},
 	{Poisson, Count, nil, "{outcome} is a Poisson count whose log mean is {η}", "log rate", "rate ratio", false, Scale{}},
 	{
-		NegativeBinomial, Count, nil, "{outcome} is a negative binomial count whose log mean is {η}",
-		"log rate", "rate ratio", false,
+		NegativeBinomial, Count, nil, "{outcome} is a negative binomial count whose log mean is {η}", "log rate", "rate ratio", false,
 		Scale{"dispersion", "dispersion", "φ: a count of mean μ has variance μ + μ²/φ"},
 	},
 	{
 		Softmax, Class, nil,
 		"{outcome} is one of its levels, and the log odds of a level against the first are η, the sum of the level's coefficients times the record's values",
-		"log odds", "odds ratio", true,
-		Scale{},
+		"log odds", "odds ratio", true, Scale{},
 	},
 	{
-		Robust, Measured,
-		[]string{"degrees_of_freedom"},
-		"{outcome} is Student-t with {degrees} degrees of freedom around {η}",
-		"", "", false,
+		Robust, Measured, []string{"degrees_of_freedom"}, "{outcome} is Student-t with {degrees} degrees of freedom around {η}", "", "", false,
 		Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
 	},
 	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},

@@ -73,7 +73,6 @@ var keysOfFamilies = []string{
 	"outcome", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom", "hidden", "components", "columns", "cluster_sd",
 }
 
-// readProgram reads a model that is given as a program.
 func readProgram(s *Study, t *document.Table) {
 	s.Model.Family = ByProgram
 	p := &Program{Records: "N", Constants: map[string]Constant{}, Complete: map[string]string{}}
@@ -207,7 +206,6 @@ func (s *Study) partOf(value any) (part ProgramPart, problem string) {
 	return part, problem
 }
 
-// publicConstant returns the constant that a value of the study describes.
 func (s *Study) publicConstant(name string, value any, data *document.Table) (Constant, bool) {
 	if table, ok := value.(map[string]any); ok {
 		column, _ := table["levels"].(string)

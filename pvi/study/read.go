@@ -121,7 +121,6 @@ func readPrior(s *Study, t *document.Table) {
 	}
 }
 
-// readScales reads the priors of the scales that the model learns.
 func readScales(s *Study, t *document.Table) {
 	m := &s.Model
 	prior := m.Family.find().scale.Prior
@@ -329,7 +328,6 @@ const maxRejected = 3
 // minPace and maxPace are the shortest and the longest Pace in seconds: a millisecond and a day.
 const minPace, maxPace = 1e-3, 24 * 60 * 60
 
-// readPace reads the key pace, the number of seconds after which clients answer a plan.
 func readPace(s *Study, t *document.Table) {
 	pace := &s.Federation.Pace
 	if s.Version > 1 && s.Privacy.Unit != None {

@@ -51,7 +51,6 @@ func readSimulation(s *Study, root *document.Table) {
 
 func readBaseline(s *Study, t *document.Table) {
 	readChoice(t, "baseline", &s.Simulation.Baseline, DPSGLD, OneSample, EP, SEP)
-	privacy := s.Privacy
 	switch v := s.Simulation.Baseline; v {
 	case NoBaseline:
 		return
@@ -66,7 +65,7 @@ func readBaseline(s *Study, t *document.Table) {
 			t.Errorf("baseline", "%q has no default step size: write inference.step_size; a step moves by half of it times the gradient", v)
 		}
 	case OneSample:
-		if privacy.Epsilon == 0 || privacy.Clip == 0 {
+		if s.Privacy.Epsilon == 0 || s.Privacy.Clip == 0 {
 			t.Errorf("baseline", "%q needs privacy.epsilon, and privacy.clip, the most by which a record's log likelihood may lie below zero", v)
 		}
 		if kind := s.Model.Kind(); kind != Binary && kind != Class && kind != Count {

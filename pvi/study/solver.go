@@ -60,7 +60,6 @@ func readSolver(s *Study, t *document.Table) {
 	readNoiseAware(s, t)
 }
 
-// fitting returns the solvers that the study can use.
 func (s *Study) fitting() []Solver {
 	if s.partitioned() {
 		return Fitting(&s.Model, None) // the solver of a part of the records runs inside a client and uses the records without noise
@@ -68,7 +67,6 @@ func (s *Study) fitting() []Solver {
 	return Fitting(&s.Model, s.Privacy.Unit)
 }
 
-// checkSolver refuses a solver that the model or the privacy unit cannot use.
 func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 	if slices.Contains(fitting, s.Inference.Solver) {
 		return
@@ -123,7 +121,6 @@ var steppers = []struct {
 	{"start_share", []Solver{DPSVI}},
 }
 
-// refuseUnused refuses keys that the solver does not use.
 func refuseUnused(s *Study, t *document.Table) {
 	for _, k := range steppers {
 		if slices.Contains(k.used, s.Inference.Solver) {

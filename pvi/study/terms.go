@@ -24,9 +24,10 @@ func (t Term) String() string {
 	return strings.Join(t.Columns, ":")
 }
 
-// maxInteraction is the largest number of columns in one term. The constant maxTerms is the largest
-// number of entries in the list of terms.
-const maxInteraction, maxTerms = 8, 10_000
+const (
+	maxInteraction = 8      // largest number of columns in one term
+	maxTerms       = 10_000 // largest number of entries in the list of terms
+)
 
 // expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b +
 // a:b), without repetition, in the order of their first occurrence.
