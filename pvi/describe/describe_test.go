@@ -126,7 +126,6 @@ type truth struct {
 	value func(*describe.Summary) describe.Value
 }
 
-// truths computes all statistics of the tables from the records.
 func truths(records [][]float64, st *study.Study) (all []truth) {
 	groups := []func([]float64) bool{
 		func([]float64) bool { return true },

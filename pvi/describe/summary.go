@@ -226,7 +226,6 @@ func (e *estimator) momentVar() float64 { return e.variance / (moment * moment) 
 // there is none.
 const leastKnown = 8
 
-// sd returns the standard deviation of a column's values.
 func (e *estimator) sd(c *column, moments [2]float64, n, nVar float64) Value {
 	v := e.spread(moments, n, nVar, e.momentVar(), e.momentVar())
 	return Value{c.half() * v.Estimate, c.half() * v.Low, c.half() * v.High, v.IntervalOnly}
@@ -312,7 +311,6 @@ func (e *estimator) excess(cells []float64, k, bins int, share float64) (excess,
 	return excess, math.Sqrt(max(variance, 0))
 }
 
-// label returns the name of a cell.
 func (c *column) label(cell int) string {
 	switch {
 	case cell == c.missing:

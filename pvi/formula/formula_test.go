@@ -25,7 +25,6 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// cases returns the formulas of testdata/cases.json, by name.
 func cases(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("testdata/cases.json")

@@ -139,7 +139,6 @@ func (p *parser) primary() *node {
 	return nil
 }
 
-// call parses the arguments of the function t.
 func (p *parser) call(t token) *node {
 	p.need("(")
 	n := &node{kind: isCall, text: t.text, named: map[string]*node{}}

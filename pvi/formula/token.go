@@ -48,7 +48,6 @@ var signs = []string{"||", "==", "!=", "<=", ">="}
 
 const oneSign = "~+-*/^:()|,=<>"
 
-// scan splits a formula into tokens.
 func scan(source string) []token {
 	var all []token
 	for at := 0; ; {

@@ -427,7 +427,6 @@ func having(names []string) string {
 	return ". It has " + strings.Join(names, ", ") + "."
 }
 
-// likelihood writes the statements that add the log density of a record.
 func (w *writer) likelihood(y string, d density, a additions) {
 	if a.positive {
 		d = density{log: d.lpdf(y) + " - " + map[string]string{"poisson": poissonTail, "negbinomial": negativeTail}[w.family.name]}

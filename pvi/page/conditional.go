@@ -90,5 +90,4 @@ func (v *view) Reference() string {
 	return strings.Join(all, ", ")
 }
 
-// valued returns a value with its unit.
 func valued(h fit.Held) string { return strings.TrimSpace(h.Value + " " + h.Unit) }

@@ -102,7 +102,6 @@ func has(t *testing.T, page string, want ...string) {
 	}
 }
 
-// walk calls f for every element of a page.
 func walk(n *html.Node, f func(*html.Node)) {
 	if n.Type == html.ElementNode {
 		f(n)

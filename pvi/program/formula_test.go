@@ -20,7 +20,6 @@ import (
 // level, counted from 0.
 type record map[string]float64
 
-// is returns 1 if the column has the given level, and otherwise 0.
 func (r record) is(column string, level float64) float64 {
 	if r[column] == level {
 		return 1
@@ -75,7 +74,6 @@ func betaLog(y, mean, phi float64) float64 {
 	return (a-1)*math.Log(y) + (b-1)*math.Log1p(-y) - lbeta(a, b)
 }
 
-// gammaLog returns the log density of y under the gamma distribution with the given mean and shape.
 func gammaLog(y, mean, shape float64) float64 {
 	rate := shape / mean
 	return shape*math.Log(rate) - lgamma(shape) + (shape-1)*math.Log(y) - rate*y
@@ -340,7 +338,6 @@ var naive = map[string]func(r record, p given) float64{
 	},
 }
 
-// formulas returns the formulas in pvi/formula/testdata, keyed by name.
 func formulas(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("../formula/testdata/cases.json")
@@ -416,7 +413,6 @@ func translate(t *testing.T, name string, request formula.Request) *translated {
 	return out
 }
 
-// compileFormula compiles the program of a formula for columns of a study.
 func compileFormula(w *formula.Written, columns []formula.Column) (*program.Compiled, error) {
 	tree, err := syntax.Parse(w.Text)
 	if err != nil {
@@ -492,7 +488,6 @@ func TestFormulasHaveTheDensityOfTheirFamily(t *testing.T) {
 	}
 }
 
-// parameters returns the values of the parameters at θ, keyed by name.
 func (f *translated) parameters(theta []float64) given {
 	names := f.model.ConstrainedNames()
 	values := make([]float64, len(names))

@@ -28,7 +28,6 @@ type vector struct {
 	}
 }
 
-// vectorOf reads the vector of the program in file.
 func vectorOf(t *testing.T, file string) (v vector) {
 	t.Helper()
 	source, err := os.ReadFile(strings.TrimSuffix(file, "stan") + "json")
@@ -40,7 +39,6 @@ func vectorOf(t *testing.T, file string) (v vector) {
 	return v
 }
 
-// filesWithVectors returns the programs in the given folders of testdata.
 func filesWithVectors(t *testing.T, folders ...string) (files []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -151,7 +149,6 @@ func load(t *testing.T, file string, data map[string]any) *loaded {
 	return p
 }
 
-// columnOf returns a column whose bounds are the smallest and the largest of values.
 func columnOf(d *syntax.Statement, width int, values []float64) ir.Column {
 	c := ir.Column{Name: d.Name, Lower: math.Inf(1), Upper: math.Inf(-1), Integer: d.Type.Base == "int"}
 	for _, x := range values {
@@ -209,7 +206,6 @@ func stanOrder(tree *syntax.Program, m *model.Model) []int {
 	return order
 }
 
-// place returns the coordinates of the record program, given Stan's coordinates.
 func (p *loaded) place(at []float64) []float64 {
 	theta := make([]float64, len(at))
 	for i, k := range p.order {
@@ -242,7 +238,6 @@ func (p *loaded) generate(t *testing.T, at []float64) map[string][]float64 {
 	return out
 }
 
-// evaluate returns the log density and its gradient in Stan's order.
 func (p *loaded) evaluate(t *testing.T, at []float64) (log float64, gradient []float64) {
 	t.Helper()
 	theta, own := p.place(at), make([]float64, len(at))

@@ -248,7 +248,6 @@ func (e *Examined) Remedy(f shard.Finding) string {
 	return fmt.Sprintf("%swiden the bounds of %s, or correct %s.", ask, name, rows)
 }
 
-// bounds returns the bounds of a numeric column with their unit.
 func bounds(c *study.Column) string {
 	if c.Dated {
 		return fmt.Sprintf("[%s, %s]", c.Text(c.Low), c.Text(c.High))
@@ -256,7 +255,6 @@ func bounds(c *study.Column) string {
 	return strings.TrimRight(fmt.Sprintf("[%s, %s] %s", Number(c.Low), Number(c.High), c.Unit), " ")
 }
 
-// column returns the study's column of a finding.
 func (e *Examined) column(f shard.Finding) *study.Column {
 	return &e.Study.Columns[e.Study.ColumnIndex(f.Column)]
 }

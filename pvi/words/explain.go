@@ -302,7 +302,6 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 	return e
 }
 
-// variablesOf lists the variables of a program that read a column.
 func variablesOf(st *study.Study, c *study.Column) string {
 	var uses []string
 	for _, v := range st.Model.Program.Variables {

@@ -41,7 +41,6 @@ func recordsKept(st *study.Study) []string {
 	return append(out, most+" Only the holder learns how many records were left out: from client check --data before the study, and from records.json in the state directory.")
 }
 
-// within describes the values that a column may have.
 func within(c *study.Column) string {
 	if c.Type == study.Numeric {
 		return span(c)
@@ -49,7 +48,6 @@ func within(c *study.Column) string {
 	return "one of " + strings.Join(c.Levels, ", ")
 }
 
-// span describes the values that a numeric column may have.
 func span(c *study.Column) string {
 	if c.Dated {
 		return fmt.Sprintf("a date from %s to %s", c.Text(c.Low), c.Text(c.High))

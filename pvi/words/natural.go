@@ -61,7 +61,6 @@ func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) 
 // logOdds is the prefix of the unit of a coefficient on the log odds scale.
 const logOdds = "log odds"
 
-// oddsNote explains log odds.
 const oddsNote = "Log odds of a probability p are ln(p/(1 − p)). A difference of 0.1 multiplies the odds p/(1 − p) by 1.105."
 
 // Estimates writes a table of point estimates in natural units and on the model's scale. If pooled

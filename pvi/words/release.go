@@ -111,7 +111,6 @@ func sent(p *pvi.Protocol) []string {
 	}
 }
 
-// sentTables describes the tables that a study asks for.
 func sentTables(st *study.Study) []string {
 	if st.Describe == nil {
 		return nil
@@ -119,7 +118,6 @@ func sentTables(st *study.Study) []string {
 	return []string{fmt.Sprintf("In the first round, together with the sum and under the same noise: %s. They use %.0f %% of the budget.", tablesInWords(st), 100*st.Describe.Share)}
 }
 
-// sentScores describes the scores of held-out records.
 func sentScores(st *study.Study) []string {
 	c := st.Compare
 	if c == nil {
@@ -129,7 +127,6 @@ func sentScores(st *study.Study) []string {
 		100*c.HeldOut, Number(c.Low), Number(c.High), 100*c.Share)}
 }
 
-// tablesInWords describes in words the numbers in the tables of a study.
 func tablesInWords(st *study.Study) string {
 	d := st.Describe
 	var names []string
