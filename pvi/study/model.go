@@ -78,7 +78,9 @@ type Scale struct {
 // families describes each family, in the order of [Families].
 var families = []family{
 	{
-		Linear, Measured, []string{"noise_sd"}, "{outcome} is normal around {η}", "", "", true,
+		Linear, Measured,
+		[]string{"noise_sd"},
+		"{outcome} is normal around {η}", "", "", true,
 		Scale{"scale", "noise_sd", "standard deviation of the outcome around its mean"},
 	},
 	{Logistic, Binary, []string{"positive"}, "{outcome} is {positive} with log odds {η}", "log odds", "odds ratio", true, Scale{}},
@@ -91,10 +93,13 @@ var families = []family{
 	{
 		Softmax, Class, nil,
 		"{outcome} is one of its levels, and the log odds of a level against the first are η, the sum of the level's coefficients times the record's values",
-		"log odds", "odds ratio", true, Scale{},
+		"log odds", "odds ratio", true,
+		Scale{},
 	},
 	{
-		Robust, Measured, []string{"degrees_of_freedom"}, "{outcome} is Student-t with {degrees} degrees of freedom around {η}", "", "", false,
+		Robust, Measured,
+		[]string{"degrees_of_freedom"},
+		"{outcome} is Student-t with {degrees} degrees of freedom around {η}", "", "", false,
 		Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
 	},
 	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},
