@@ -92,19 +92,13 @@ func TestHeldOutOfNeighbours(t *testing.T) {
 			w.watch = func(q *scoring.Query) { queries = append(queries, q) }
 			final := w.play(t, 3, 1)
 			const few = 24
-			vectors := func(q *scoring.Query, rows []int, out []bool) (all [][]float64) {
+			vectors := func(q *scoring.Query, rows []int, out []bool) [][]float64 {
 				records, err := w.Open(w.records.Select(rows))
 				check(t, err)
 				if out != nil {
 					records = scoring.HoldOut(records, out)
 				}
-				c := q.Contributor(records)
-				for i := range rows {
-					v := make([]float64, w.Size(q.Round()))
-					c.Vector(v, i)
-					all = append(all, v)
-				}
-				return all
+				return vectorsOf(q, records)
 			}
 			rows := make([]int, few)
 			for i := range rows {
@@ -162,16 +156,10 @@ func TestHeldOutThatIsNotFinite(t *testing.T) {
 	w.watch = func(q *scoring.Query) { last = q }
 	w.play(t, 3, 1)
 	hostile := s.hostile(t, w.model.Study, rand.New(rand.NewPCG(5, 5)), 60)
-	vectors := func(records *shard.Shard) (all [][]float64) {
+	vectors := func(records *shard.Shard) [][]float64 {
 		open, err := w.Open(records)
 		check(t, err)
-		c := last.Contributor(scoring.HoldOut(open, slices.Repeat([]bool{true}, records.Len())))
-		for i := range records.Len() {
-			v := make([]float64, w.Size(last.Round()))
-			c.Vector(v, i)
-			all = append(all, v)
-		}
-		return all
+		return vectorsOf(last, scoring.HoldOut(open, slices.Repeat([]bool{true}, records.Len())))
 	}
 	zeros := 0
 	for i, v := range vectors(hostile) {
@@ -208,16 +196,10 @@ func TestHeldOutInOtherOrder(t *testing.T) {
 			var last *scoring.Query
 			w.watch = func(q *scoring.Query) { last = q }
 			w.play(t, 3, 1)
-			vectors := func(rows []int) (all [][]float64) {
+			vectors := func(rows []int) [][]float64 {
 				open, err := w.Open(w.records.Select(rows))
 				check(t, err)
-				c := last.Contributor(scoring.HoldOut(open, slices.Repeat([]bool{true}, len(rows))))
-				for i := range rows {
-					v := make([]float64, w.Size(last.Round()))
-					c.Vector(v, i)
-					all = append(all, v)
-				}
-				return all
+				return vectorsOf(last, scoring.HoldOut(open, slices.Repeat([]bool{true}, len(rows))))
 			}
 			some := rand.New(rand.NewPCG(6, 6)).Perm(n)[:n*3/4]
 			beside := vectors(some)

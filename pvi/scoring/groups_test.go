@@ -200,7 +200,7 @@ func TestGroupsHoldTheTruth(t *testing.T) {
 					kind = kinds[2]
 				}
 				of[kind]++
-				if math.Abs(mean[i]-w.truth[i]) < 1.6448536*math.Sqrt(cov.At(i, i)) {
+				if contains90(mean, cov, i, w.truth[i]) {
 					held[kind]++
 				}
 			}
@@ -232,7 +232,7 @@ func TestManyGroups(t *testing.T) {
 		}
 		log += math.Log(sum/(float64(s.n)/(sd*sd))) / replications
 		mean, cov := last.Posterior()
-		if k := w.model.Effects()[0].Spread; math.Abs(mean[k]-w.truth[k]) < 1.6448536*math.Sqrt(cov.At(k, k)) {
+		if k := w.model.Effects()[0].Spread; contains90(mean, cov, k, w.truth[k]) {
 			held++
 		}
 	}

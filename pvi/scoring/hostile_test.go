@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"fedpvi/pvi/scoring"
 )
 
@@ -59,16 +61,23 @@ func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float
 	got, again := make([]float64, size), make([]float64, size)
 	used.Vector(got, x, y)
 	q.Single().Vector(again, x, y)
-	var squares float64
-	for i, v := range got {
-		squares += v * v
-		if math.Float64bits(v) != math.Float64bits(again[i]) && !(math.IsNaN(v) && math.IsNaN(again[i])) {
-			t.Fatalf("round %d, record %v, %g: element %d is %g, and %g of a fresh contributor", q.Round(), x, y, i, v, again[i])
-		}
+	if i, ok := sameBits(got, again); !ok {
+		t.Fatalf("round %d, record %v, %g: element %d is %g, and %g of a fresh contributor", q.Round(), x, y, i, got[i], again[i])
 	}
-	if length := math.Sqrt(squares); length > q.Clip(q.Round())*(1+1e-12) && !math.IsInf(length, 0) {
+	if length := floats.Norm(got, 2); length > q.Clip(q.Round())*(1+1e-12) && !math.IsInf(length, 0) {
 		t.Fatalf("round %d, record %v, %g: a vector has length %g, the clip is %g", q.Round(), x, y, length, q.Clip(q.Round()))
 	}
+}
+
+// sameBits compares the bits of two vectors. NaNs are the same. If the vectors differ, it returns the
+// index of the first difference.
+func sameBits(a, b []float64) (at int, same bool) {
+	for i, x := range a {
+		if math.Float64bits(x) != math.Float64bits(b[i]) && !(math.IsNaN(x) && math.IsNaN(b[i])) {
+			return i, false
+		}
+	}
+	return 0, true
 }
 
 // hostileRecord returns a record with numbers of every size, some not finite. In one of four

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"fedpvi/gpu"
 	"fedpvi/internal/testing/formulas"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
@@ -46,21 +46,15 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 					one, two := q.Contributor(all), q.Contributor(beside)
 					for i := range n {
 						one.Vector(got, i)
-						var squares float64
-						for _, v := range got {
-							squares += v * v
-						}
-						if length := math.Sqrt(squares); length > q.Clip(q.Round())*(1+1e-12) {
+						if length := floats.Norm(got, 2); length > q.Clip(q.Round())*(1+1e-12) {
 							t.Fatalf("round %d, record %d: a vector has length %g, the clip is %g", q.Round(), i, length, q.Clip(q.Round()))
 						}
 						if i >= n/2 {
 							continue
 						}
 						two.Vector(again, n/2+i)
-						for j, v := range got {
-							if math.Float64bits(v) != math.Float64bits(again[j]) && !(math.IsNaN(v) && math.IsNaN(again[j])) {
-								t.Fatalf("round %d, record %d: element %d is %g, and %g beside other records", q.Round(), i, j, v, again[j])
-							}
+						if j, ok := sameBits(got, again); !ok {
+							t.Fatalf("round %d, record %d: element %d is %g, and %g beside other records", q.Round(), i, j, got[j], again[j])
 						}
 					}
 				}
@@ -91,16 +85,9 @@ func TestProgramRecordThatPanics(t *testing.T) {
 // the curvature at the mode. It uses Newton's method, with a Hessian from differences of gradients.
 func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
-	table, err := w.model.Load(w.records)
-	check(t, err)
-	engine, err := gpu.CPU{}.Compile(w.model.Program(), table)
-	check(t, err)
-	d := w.model.Dim()
+	likelihood, d := w.gradient(t), w.model.Dim()
 	gradient := func(theta []float64) []float64 {
-		g := make([]float64, d)
-		if _, err := engine.Sum(g, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}); err != nil {
-			t.Fatal(err)
-		}
+		g := likelihood(theta)
 		w.model.Program().LogPrior(theta, g)
 		return g
 	}

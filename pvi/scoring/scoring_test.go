@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/fit"
@@ -29,6 +30,34 @@ type world struct {
 	truth   []float64
 	watch   func(*scoring.Query) // called before every round if it is not nil
 	heldOut []bool               // whether each record is held out; nil if none is
+}
+
+// newWorld returns the world of a study without records and truth.
+func newWorld(t testing.TB, st *study.Study, clients int, multiplier float64, seed uint64) *world {
+	t.Helper()
+	m, err := fit.New(st)
+	check(t, err)
+	w := &world{model: m}
+	w.Problem, err = scoring.NewProblem(st, m, clients, [32]byte{byte(seed), byte(seed >> 8)})
+	check(t, err)
+	w.SetNoise(multiplier, 1)
+	return w
+}
+
+// vectorsOf returns the vectors that the given records contribute to the query q.
+func vectorsOf(q *scoring.Query, records scoring.Records) (all [][]float64) {
+	c := q.Contributor(records)
+	for i := range records.Len() {
+		v := make([]float64, q.Size(q.Round()))
+		c.Vector(v, i)
+		all = append(all, v)
+	}
+	return all
+}
+
+// contains90 reports whether the 90 % interval of coordinate i of N(mean, cov) contains x.
+func contains90(mean []float64, cov mat.Symmetric, i int, x float64) bool {
+	return math.Abs(mean[i]-x) < 1.6448536*math.Sqrt(cov.At(i, i))
 }
 
 // A setting describes a world.
@@ -94,13 +123,8 @@ func (s setting) world(t testing.TB, multiplier float64, seed uint64) *world {
 func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change func(truth []float64)) *world {
 	t.Helper()
 	st := s.study(t)
-	m, err := fit.New(st)
-	check(t, err)
-	r := rand.New(rand.NewPCG(seed, 1))
-	w := &world{model: m}
-	w.Problem, err = scoring.NewProblem(st, m, s.clients, [32]byte{byte(seed), byte(seed >> 8)})
-	check(t, err)
-	w.SetNoise(multiplier, 1)
+	w, r := newWorld(t, st, s.clients, multiplier, seed), rand.New(rand.NewPCG(seed, 1))
+	m := w.model
 	for i, p := range m.Parameters.All() {
 		sd := p.Prior.SD
 		if spread, ok := m.Spread(i); ok {
@@ -186,13 +210,8 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 // curvature there. It computes them by Fisher scoring and, at the end, by Newton's method.
 func (w *world) pooled(t testing.TB) ([]float64, *mat.SymDense) {
 	t.Helper()
-	return mode(t, w.model, w.records)
-}
-
-func mode(t testing.TB, m *fit.Model, records *shard.Shard) ([]float64, *mat.SymDense) {
-	t.Helper()
-	d := m.Dim()
-	regression := m.Regression(records)
+	m, d := w.model, w.model.Dim()
+	regression := m.Regression(w.records)
 	theta := make([]float64, d)
 	for i, p := range m.Parameters.All() {
 		theta[i] = p.Prior.Mean
@@ -331,11 +350,7 @@ func TestVectorsAreClipped(t *testing.T) {
 						}
 					}
 					c.Vector(vector, x, y)
-					var squares float64
-					for _, v := range vector {
-						squares += v * v
-					}
-					if length := math.Sqrt(squares); length > w.Clip(round)*(1+1e-12) {
+					if length := floats.Norm(vector, 2); length > w.Clip(round)*(1+1e-12) {
 						t.Fatalf("round %d: a vector has length %g, the clip is %g", round, length, w.Clip(round))
 					}
 				}

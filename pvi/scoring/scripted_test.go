@@ -12,8 +12,6 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"fedpvi/pvi/fit"
-	"fedpvi/pvi/scoring"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -248,12 +246,7 @@ func (s scripted) study(t testing.TB, records int) *study.Study {
 func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st := s.study(t, n)
-	m, err := fit.New(st)
-	check(t, err)
-	w := &world{model: m}
-	w.Problem, err = scoring.NewProblem(st, m, 5, [32]byte{byte(seed), byte(seed >> 8)})
-	check(t, err)
-	w.SetNoise(multiplier, 1)
+	w := newWorld(t, st, 5, multiplier, seed)
 	var record func() []float64
 	w.truth, record = s.draw(rand.New(rand.NewPCG(seed, 11)))
 	records := new(shard.Records)

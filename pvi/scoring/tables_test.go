@@ -9,8 +9,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"fedpvi/pvi/describe"
-	"fedpvi/pvi/fit"
-	"fedpvi/pvi/scoring"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -57,11 +55,7 @@ synthetic.records_per_client = 100
 func TestTablesOfNeighbours(t *testing.T) {
 	st, err := study.Parse("tables.toml", []byte(tablesStudy))
 	check(t, err)
-	m, err := fit.New(st)
-	check(t, err)
-	p, err := scoring.NewProblem(st, m, 3, [32]byte{1})
-	check(t, err)
-	p.SetNoise(1, 1)
+	p := newWorld(t, st, 3, 1, 1).Problem
 	var squares float64
 	for round := 1; round <= p.Rounds; round++ {
 		squares += p.Clip(round) * p.Clip(round) / (p.Multiplier(1) * p.Multiplier(1))
@@ -75,7 +69,7 @@ func TestTablesOfNeighbours(t *testing.T) {
 		rows = append(rows, []float64{10 * r.Float64(), float64(r.IntN(3)), float64(r.IntN(2))})
 	}
 	rows = append(rows, []float64{0, 0, 0}, []float64{10, 2, 1})
-	vectors := func(rows [][]float64, round int) (all [][]float64) {
+	vectors := func(rows [][]float64, round int) [][]float64 {
 		records := new(shard.Records)
 		for _, row := range rows {
 			records.Append(row)
@@ -84,13 +78,7 @@ func TestTablesOfNeighbours(t *testing.T) {
 		check(t, err)
 		q, err := p.Begin().Query(round)
 		check(t, err)
-		c := q.Contributor(open)
-		for i := range open.Len() {
-			v := make([]float64, p.Size(round))
-			c.Vector(v, i)
-			all = append(all, v)
-		}
-		return all
+		return vectorsOf(q, open)
 	}
 	layout := describe.New(st)
 	for _, round := range []int{1, 2, p.Rounds} {
