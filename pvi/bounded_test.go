@@ -12,10 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that, in studies of version 2, a server refuses a release with an element beyond
-// a bound. The bound is a sum of two parts: the largest sum that clipped contributions can have,
-// and twelve sds of the noise. If the privacy unit is the record, a client contributes at most
-// federation.max_records records. The server must accept an element at the bound.
+// In studies of version 2, an element of a release is at most the largest sum of clipped
+// contributions plus twelve sds of the noise. With records as the privacy unit, a client
+// contributes at most federation.max_records of them.
 //
 //abuse:case A20 an answer beyond what the clip, max_records and the noise allow is refused
 func TestEveryKindOfMessageIsBounded(t *testing.T) {

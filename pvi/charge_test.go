@@ -11,9 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// The test checks how often a client is charged. If factors are exact, it releases its statistics
-// in one round and reuses them in all others, so it is charged once. If factors are published, it
-// is charged in every round.
+// With exact factors a client releases its statistics once and reuses them. With published factors
+// it releases new statistics in every round.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
@@ -26,9 +25,8 @@ func TestRecordsPayOnce(t *testing.T) {
 	}
 }
 
-// Once a solver has released a number, the release is charged, even if the client then returns an
-// error and sends nothing. Others can see that the client failed, and the client keeps the released
-// statistics.
+// A release is charged even if the client then sends nothing, because others can see that it
+// failed, and because it keeps the released statistics.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
@@ -55,9 +53,8 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// The test checks the charges of a site whose solver fails. The site is charged for the releases of
-// the solver and for the noise that the site itself added to the change. The charges stay the same
-// if the site is saved and restored.
+// A site whose solver fails is charged for the solver's releases and for the noise that the site
+// added itself, also after it was restored.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
@@ -91,8 +88,7 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that fails the test if Propose is called before the site has taken its own
-// noise from the stream.
+// drawn is a solver that must be called after the site has taken its own noise from the stream.
 type drawn struct {
 	solver.Solver
 	t      *testing.T

@@ -35,9 +35,9 @@ func TestScoresMachines(t *testing.T) {
 	}
 }
 
-// machinesAgree runs studies of four clients, of which two must answer. The server and all sites have
-// the same λ, even if answers are missing, rounds are void, and machines are killed and restored at
-// any time. Every answer is charged.
+// machinesAgree runs studies of four clients, of which two must answer. The server and all sites
+// have the same λ and every answer is charged, whatever answers are missing and whenever machines
+// restart.
 func machinesAgree(t *testing.T, newHouse func() *house) {
 	const clients = 4
 	rapid.Check(t, func(rt *rapid.T) {
@@ -90,10 +90,9 @@ func machinesAgree(t *testing.T, newHouse func() *house) {
 	})
 }
 
-// The test checks the clip of each round. A message is a vector, whose norm is at most the clip,
-// plus noise. The noise is close to zero in this test, so the message shows the norm. The squared
-// clip grows by the factor 1.3 from round to round, so each round costs 1.3 times as much as the
-// round before it. Only the first round has a clip of its own.
+// The noise is close to zero, so the norm of a message is that of its vector, which is at most the
+// clip. From round to round the squared clip grows by the factor 1.3. Only the first round has a
+// clip of its own.
 func TestClientScoresOfARound(t *testing.T) {
 	h := scoringHouse(t, 3, strings.Replace(scoringPrivacy, "0.5", "2e-3", 1), "", "")
 	m := h.protocol.method.(*clientscores.Method)
@@ -126,9 +125,8 @@ func TestClientScoresOfARound(t *testing.T) {
 	}
 }
 
-// votesClip returns the clip of the first of n rounds, in units of the clip of the last round. The
-// square of the first clip is .08 of the sum of the squares of all clips, so the first round has
-// this share of the cost.
+// votesClip returns the clip of the first of n rounds, in units of the clip of the last. Its square
+// is .08 of the sum of the squares of all clips, which are the shares of the cost.
 func votesClip(n int) float64 {
 	var squares float64
 	for round := 2; round <= n; round++ {
@@ -137,8 +135,8 @@ func votesClip(n int) float64 {
 	return math.Sqrt(.08 / .92 * squares)
 }
 
-// The test checks that all charges of a client compose to the cost of its rounds. Round t is a
-// Gaussian release with μ_t = w_t/σ, where w_t is the clip of the round in units of the last clip.
+// Round t is a Gaussian release with μ_t = w_t/σ, where w_t is the clip of the round in units of
+// the last.
 func TestClientScoresCost(t *testing.T) {
 	p := scoringHouse(t, 5, scoringPrivacy, "", "min_clients = 4\ncolluders = 1").protocol
 	squares := votesClip(p.Plans()) * votesClip(p.Plans()) / .08
@@ -154,9 +152,8 @@ func TestClientScoresCost(t *testing.T) {
 	}
 }
 
-// The test checks that q is near the posterior of the pooled records if the noise is close to zero
-// and the clients are alike. The clip has its default value, so a few messages are clipped, which
-// moves the mean of q a little.
+// With hardly any noise and clients that are alike, q is near the posterior of the pooled records.
+// A few messages are clipped, which moves its mean a little.
 func TestClientScoresNearPooled(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "0.01", 1), scoringInference+"\ntarget = \"pooled\"\n", "nominal_records = 30")
 	h := newHouse(t, st, 40, 1)
@@ -170,8 +167,7 @@ func TestClientScoresNearPooled(t *testing.T) {
 	}
 }
 
-// The test checks a client whose numbers are not finite. It must send only noise instead of
-// returning an error, because an error would reveal private information.
+// A client whose numbers are not finite sends only noise, because an error would be seen.
 func TestClientScoresThatAreNotFinite(t *testing.T) {
 	st := planeStudy(t, scoringPrivacy, scoringInference, "nominal_records = 15")
 	h := newHouse(t, st, 3, 1)
@@ -210,8 +206,7 @@ func TestClientScoresRestoreErrors(t *testing.T) {
 	})
 }
 
-// The test checks that Foresee, which simulates federations, returns sds near those of a real
-// federation whose records have the same distribution as the simulated records.
+// Foresee returns sds near those of a real federation with records of the same distribution.
 func TestClientScoresForesee(t *testing.T) {
 	st := planeStudy(t, strings.Replace(scoringPrivacy, "0.5", "2.0", 1), scoringInference, "nominal_records = 30")
 	h := newHouse(t, st, 60, 1)

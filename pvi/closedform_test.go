@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The test checks that ClosedForm returns the variances 1/b + τ²/b², where b is a precision of q
-// and τ follows from the sd of the noise in one step. τ has a factor √2 because two clients add
-// noise, and another factor √2 because the mean of q is averaged over half of the steps.
+// The variances are 1/b + τ²/b², where b is a precision of q. τ is the sd of the noise of one step,
+// times √2 for two clients, and times √2 because half of the steps are averaged.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
 	n := p.method.Noise()

@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Combine agrees with the median and the trimmed mean, which the test computes in floating point
-// from their definitions.
+// The test computes both in floating point from their definitions.
 func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_001, 1))
 	for range 2000 {
@@ -47,9 +46,8 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 	}
 }
 
-// The test checks the noise of robust combinations. If releases are Gaussian, the variance of a
-// robust combination is at most the variance of the sum, times the loss that the study states for
-// this combination. For many clients it is close to this bound.
+// If releases are Gaussian, the variance of a robust combination is at most that of the sum times
+// the stated loss, and near this bound for many clients.
 func TestLossOfCombinations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20_002, 1))
 	for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {
@@ -82,10 +80,8 @@ func combinedStudy(t *testing.T, how string) *study.Study {
 	})
 }
 
-// The test checks that one dishonest client cannot move q far if releases are combined robustly.
-// One of five clients pushes the precision of the slope as far as a release can. With a robust
-// combination, q must stay close to the q of the honest clients. With the sum it does not. Every
-// client applies the outcomes, and a second server computes them again.
+// One of five clients pushes the precision of the slope as far as a release can. Only the sum lets
+// q move far. Every client applies the outcomes, and a second server computes them again.
 //
 //abuse:case A20 one of five clients pushes one element as far as it can: with a robust combination q stays near that of honest clients
 func TestRobustCombinationHoldsAgainstOneClient(t *testing.T) {

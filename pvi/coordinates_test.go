@@ -5,11 +5,10 @@ import (
 	"testing"
 )
 
-// The test checks that one round leads to the same q in raw and in centred coordinates if nothing
-// is clipped. It computes the expected q from the q without noise, and adds noise with the sd that
-// the protocol states for each element. The first round centres at the prior's mean, which is not
-// the origin, so a program that confuses the coordinates moves λ by hundreds of sds. The test
-// allows 6 sds for each of 18 elements. A correct program exceeds 6 sds for 4 of 10^8 seeds.
+// If nothing is clipped, raw and centred coordinates lead to the q without noise plus the noise
+// that the protocol states for each element. The first centre is the prior's mean, which is not the
+// origin, so a program that confuses coordinates moves λ by hundreds of sds. Each of 18 elements
+// may move by 6 sds, which a correct program exceeds for 4 of 10^8 seeds.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {

@@ -18,9 +18,8 @@ func protocolOf(t *testing.T, clients int, privacy, inference, federation string
 
 func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
 
-// The test checks that the cost for an observer depends on the noise shares that the observer
-// cannot subtract. With clip C, multiplier σ, U_min answers and t colluders, a share has the sd s =
-// σC/√(U_min − t). If the observer cannot subtract k shares, T rounds cost μ = √T·C/(s·√k).
+// With clip C, multiplier σ, U_min answers and t colluders, a noise share has the sd s = σC/√(U_min
+// − t). For an observer that cannot subtract k shares, T rounds cost μ = √T·C/(s·√k).
 func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	for _, c := range []struct {
@@ -71,8 +70,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// The test checks that the cost of a study is at most its privacy target and close to it. The cost
-// is for the observer and the adjacency of the target.
+// The cost for the observer and the adjacency of the target is at most the target, and near it.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -93,9 +91,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// The test checks the three costs that OutsideCosts returns. If the privacy unit is the client,
-// published factors are not sound, and their claimed, true and proved costs differ. All other
-// studies in this test are sound, and their three costs are equal.
+// The claimed, true and proved costs differ for published factors with clients as the privacy unit.
+// In all other studies of this test they are equal.
 func TestOutsideCosts(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	client := "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
@@ -142,8 +139,7 @@ func TestOutsideCosts(t *testing.T) {
 	}
 }
 
-// NewProtocol refuses a large δ, because even a mechanism that publishes the data of one randomly
-// chosen record or client would satisfy such a δ.
+// A large δ is refused, because publishing one record or client at random would satisfy it.
 func TestDeltaIsSmall(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	for _, c := range []struct{ privacy, federation, want string }{

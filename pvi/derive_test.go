@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that NewProtocol allocates at most 24 bytes for each coefficient of the model,
-// including memory that it no longer uses. NewProtocol can do so because names and priors of
-// coefficients are not stored but computed when they are needed.
+// NewProtocol allocates at most 24 bytes for each coefficient, because names and priors of
+// coefficients are computed when they are needed.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
 	const coefficients, each = 1_000_000, 24 // number of coefficients; bytes allowed for each of them
 	levels := func(n int) string {

@@ -62,8 +62,7 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// The test checks that a client's number of records determines the size of its batches, but no
-// other setting of its steps.
+// Of a client's steps, only the sizes of its batches depend on its number of records.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -164,8 +163,6 @@ func TestDescentDefaults(t *testing.T) {
 	}
 }
 
-// The steps of a site that is restored after every message are charged as they are made, and lead to
-// the same λ as the steps of a site that is never restored.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
 	if h := sameAfterRestarts(t, p, 1, descentShard(p, 200), descentShard(p, 0)); h.sites[0].Releases() != 15 {
@@ -197,8 +194,8 @@ func TestStatesThatHideReleases(t *testing.T) {
 	}
 }
 
-// The test checks a solver that fails in the middle of a plan. The site must charge the releases
-// that the solver made, and must not answer that plan again.
+// If a solver fails in the middle of a plan, its releases are charged, and the plan is not answered
+// again.
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, set("inference", `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`))
 	site := site(t, p, descentShard(p, 50))

@@ -13,8 +13,7 @@ import (
 
 func set(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// The test checks the clip if a record's gradient is computed at K draws of θ. The K gradients form
-// one vector, which is clipped as a whole. The length of this vector and its clip grow with K.
+// The gradients of a record at K draws of θ form one vector, whose length and clip grow with K.
 func TestDescentOfSeveralDraws(t *testing.T) {
 	one := descentProtocol(t)
 	for _, c := range []struct {
@@ -42,8 +41,7 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 	}
 }
 
-// fixedBatches returns the protocol of a study with 1000 records, batches of 10 records, σ = 1
-// and 1000 steps.
+// fixedBatches has 1000 records, batches of 10, σ = 1 and 1000 steps.
 func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Override) *Protocol {
 	t.Helper()
 	return descentProtocol(t, append([]study.Override{
@@ -53,10 +51,9 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// The test checks that the published sampling costs more than it claims. It claims the cost of
-// batches to which each record belongs independently (Poisson batches), but its batches have a
-// fixed size. For the 1000 steps of fixedBatches, the claimed ε is 1.83 under add-remove and 2.84
-// under replace-one. The true ε is at least 13.4.
+// The published sampling claims the cost of Poisson batches for batches of a fixed size. In
+// fixedBatches it claims ε = 1.83 under add-remove and 2.84 under replace-one. The true ε is at
+// least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -82,10 +79,9 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// The test checks that a client's batches reveal nothing about its number of records, with the
-// published sampling under add-remove. The size of the batches and the divisor of their sums must
-// not depend on this number. NewSite must refuse a client with fewer records than
-// federation.nominal_records, because the cost was computed for that number.
+// With the published sampling under add-remove, the number of records is private: neither the size
+// of the batches nor the divisor of their sums depends on it. A client with fewer records than
+// federation.nominal_records, for which the cost is computed, is refused.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -106,8 +102,6 @@ func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// The cost of batches drawn without replacement is the cost that package accountant computes for
-// this sampling.
 func TestSamplingWithoutReplacement(t *testing.T) {
 	p := fixedBatches(t, "without-replacement", "replace-one")
 	cost, err := p.Cost(p.Views()[0], accountant.ReplaceOne, p.Releases())
@@ -164,8 +158,7 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return protocolFor(t, 2, startStudy, overrides...)
 }
 
-// The test checks that the statistics from which q starts and all gradient steps together cost at
-// most the study's ε, which the study divides between the two.
+// The study divides its ε between the statistics from which q starts and the gradient steps.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))
@@ -201,8 +194,7 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// A site whose first factor comes from noisy statistics releases and charges them once, even if it is
-// restored.
+// A restored site does not release the statistics of its first factor again.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	if h := sameAfterRestarts(t, p, 1, descentShard(p, 80), descentShard(p, 0)); h.sites[0].Releases() != 1+4*5 {

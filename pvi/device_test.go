@@ -22,8 +22,7 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// The test checks which studies a device can work on. OnDevice must decide this from public
-// numbers, so a client's number of records must not change its result.
+// OnDevice decides from public numbers, so a client's number of records does not change the result.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
@@ -63,8 +62,7 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 	}
 }
 
-// The test checks that a site whose device fails still completes the study. It must make the same
-// number of releases at the same cost as a site without a device.
+// A site whose device fails completes the study, with the same releases at the same cost.
 func TestSiteWithoutItsDevice(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate))

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// These solvers behave badly in different ways. Propose of diverging returns ErrDiverged, Propose
-// of panicking panics, and Propose of still leaves the factor as it was.
+// Propose of diverging returns ErrDiverged, that of panicking panics, and that of still proposes
+// the present factor.
 type (
 	diverging struct{ solver.Solver }
 	panicking struct{ solver.Solver }
@@ -35,10 +35,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// The test checks that others cannot see whether a client's solver converges, because this depends
-// on the client's records. If the privacy unit is the client, a client whose solver diverges or
-// panics answers as if its factor did not change, and is charged. In a study without a privacy
-// guarantee Propose returns an error.
+// Whether a solver converges depends on the records. So a client whose solver diverges or panics
+// answers as if its factor did not change, and is charged. Only without a privacy guarantee does
+// Propose return an error.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// The test checks that a client refuses wrong outcomes of the last round: an impossible outcome,
-// and an outcome that includes the client's answer although the client gave none.
+// A client refuses an impossible outcome of the last round, and one that counts an answer that it
+// did not give.
 func TestOneStepSettle(t *testing.T) {
 	h := defaultHouse(t, oneStepProtocol(t))
 	_, sites, o := h.last(t, 1)

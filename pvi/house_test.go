@@ -13,8 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A house is a whole federation for tests: it holds the server and all sites of a study in one
-// process.
+// A house holds the server and all sites of a study in one process.
 type house struct {
 	t        testing.TB
 	protocol *Protocol
@@ -123,8 +122,8 @@ func (h *house) settle(o *Outcome) {
 	}
 }
 
-// answered makes all clients of the plan answer it, and returns the outcome. The sites do not get
-// the outcome.
+// answered makes the clients of the plan answer, and returns the outcome, which the sites do not
+// get.
 func (h *house) answered(plan *Plan) (o *Outcome) {
 	h.t.Helper()
 	for m, s := range h.sites {

@@ -9,9 +9,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// The test charges a client's releases in two increments, divided at a random place. The Rényi
-// costs of the two increments, and of the last round if the study has one, add up to the cost of
-// the whole study. The first increment costs as much as Event states for the releases in it.
+// The Rényi costs of two increments, divided at random, and of the last round add up to the cost of
+// the study. The first costs what Event states for its releases.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),

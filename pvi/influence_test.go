@@ -8,9 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The shift of an influence is the distance between the means of two posteriors. The first is the
-// server's posterior. The second belongs to another server, whose last outcome includes neither
-// the client nor its release. In a study of point estimates the unit is the sd of the prior.
+// A shift is the distance of the posterior's mean from that of a server whose last outcome lacks
+// the client's release. In a study of point estimates the unit is the sd of the prior.
 func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"scores":     {{Key: "inference", Value: "{ rounds = 5 }"}, {Key: "federation.nominal_records", Value: "12"}},
@@ -49,8 +48,8 @@ func TestInfluenceIsAPosteriorWithoutTheAnswer(t *testing.T) {
 	}
 }
 
-// without replays the outcomes in past, and then o without the answer of client m. It returns the
-// resulting mean of q.
+// without returns the mean of q after the outcomes in past and after o without the answer of client
+// m.
 func (h *house) without(past []*Outcome, o *Outcome, m int) []float64 {
 	h.t.Helper()
 	again := NewServer(h.protocol)

@@ -19,8 +19,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The tests in this file run studies with each of these combinations of privacy and inference
-// settings. The combinations update λ and the clients' factors in different ways.
+// These settings update λ and the clients' factors in different ways.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -38,10 +37,9 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// The test checks that λ is the sum of its parts, to the last bit, after every outcome. If the
-// clients' factors λ_m contain their noise, λ is λ_prior + Σ λ_m. Otherwise λ is λ_prior + Σ λ_m +
-// λ_noise, where λ_noise is the noise in the accepted sums. The test draws this noise a second time
-// from the same streams. Answers come in any order, late or not at all, and some rounds are void.
+// After every outcome λ is, to the last bit, λ_prior + Σ λ_m if the factors λ_m contain their
+// noise, and otherwise that plus λ_noise, the noise in the accepted sums, which the test draws a
+// second time. Answers come in any order, late or not at all, and some rounds are void.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -127,8 +125,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 	}
 }
 
-// In a study without noise and with a conjugate model, one round leads to the exact posterior of
-// the records of all clients.
+// Without noise and with a conjugate model, one round leads to the exact posterior of all records.
 func TestOneRoundIsPooled(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"", "schedule = \"sequential\"", "schedule = \"asynchronous\""} {
 		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)
@@ -180,8 +177,6 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// A server or site that is saved and restored at any step continues like one that is never
-// restored.
 func TestSavedStateContinues(t *testing.T) {
 	for _, b := range bookkeepings {
 		t.Run(b.privacy+b.inference, func(t *testing.T) {
@@ -191,8 +186,8 @@ func TestSavedStateContinues(t *testing.T) {
 	}
 }
 
-// sameAfterRestarts runs a study without restarts and with restarts at every step. It checks that both
-// end with the same states, and returns the house without restarts.
+// sameAfterRestarts runs a study without and with restarts, and compares the final states. It
+// returns the house without restarts.
 func sameAfterRestarts(t *testing.T, p *Protocol, seed uint64, shards ...*shard.Shard) *house {
 	t.Helper()
 	steady, restarted := houseOf(t, p, seed, shards...), houseOf(t, p, seed, shards...)
@@ -211,8 +206,8 @@ func sameAfterRestarts(t *testing.T, p *Protocol, seed uint64, shards ...*shard.
 	return steady
 }
 
-// runRestarting runs the study, and restores the server and all sites from their states before and
-// after every message. An answer makes as many releases as Ahead says, and a plan is answered once.
+// runRestarting restores all machines from their states before and after every message. An answer
+// makes as many releases as Ahead says, and a plan is answered once.
 func (h *house) runRestarting() {
 	h.t.Helper()
 	restart := func() {
@@ -250,8 +245,7 @@ func (h *house) runRestarting() {
 	}
 }
 
-// restart replaces site m by a site that is restored from its saved state. If m is negative, it
-// replaces the server.
+// restart restores site m, or the server if m is negative, from its saved state.
 func (h *house) restart(m int) {
 	h.t.Helper()
 	if m < 0 {
@@ -343,8 +337,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// answer makes site m answer the plan and returns the site's error. It returns a different error if
-// the site refuses the plan and its state changes all the same.
+// answer returns the error of site m for the plan, or another error if a refused plan changes the
+// site's state.
 func (h *house) answer(m int, plan *Plan) error {
 	before, _ := h.sites[m].MarshalBinary()
 	err := h.sites[m].Propose(new(Release), plan, seeded.Stream(1, "refused"))
@@ -354,8 +348,7 @@ func (h *house) answer(m int, plan *Plan) error {
 	return err
 }
 
-// collect makes site 0 answer the plan, edits the answer with the function change, and passes it to
-// the server.
+// collect passes the answer of site 0, edited by change, to the server.
 func (h *house) collect(plan *Plan, change func(*Release)) error {
 	r := h.propose(0, plan)
 	if change != nil {
@@ -390,8 +383,8 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	return err
 }
 
-// If fewer than U_min clients answer, no sum is opened and the study continues, but the clients'
-// privacy budget is spent.
+// If fewer than U_min clients answer, no sum is opened and the study continues, but privacy is
+// spent.
 func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
@@ -420,8 +413,8 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// If q after an outcome is so close to improper that rounding decides, a client follows the outcome
-// whether its verdict is accepted or rejected. Otherwise it follows only the right verdict.
+// If rounding decides whether q is proper, a client follows either verdict, and otherwise only the
+// right one.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
 		precision float64 // precision of a coordinate of q after the outcome
@@ -471,8 +464,8 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// If q counts as proper only because of rounding, the server still computes its mean and uses it as
-// the centre of the next plan, even after the server is restored.
+// If q is proper only because of rounding, its mean is the centre of the next plan, also after a
+// restart.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
@@ -503,8 +496,7 @@ func TestBorderlineCentre(t *testing.T) {
 	}
 }
 
-// For any number of records, a client answers every plan and the server accepts its answers. The
-// test includes clients without records and with many more records than federation.max_records.
+// Clients without records, or with more than federation.max_records, answer like others.
 func TestAnyNumberOfRecords(t *testing.T) {
 	for _, privacy := range []string{recordPrivacy, clientPrivacy} {
 		for _, n := range []int{0, 1, 9, 10, 11, 500} {
@@ -520,8 +512,7 @@ func TestAnyNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A client never makes more releases than the study's budget covers, even if the coordinator's
-// plans name no other client.
+// A client never makes more releases than the budget covers, even if all plans name it alone.
 //
 //abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {
@@ -567,8 +558,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// It is private whether a client has records. A client without records therefore sends noise like
-// any other client, and is charged for it.
+// Whether a client has records is private, so a client without records sends noise and pays for it.
 func TestEmptyShard(t *testing.T) {
 	for privacy, releases := range map[string]int{noPrivacy: 0, recordPrivacy: 1, clientPrivacy: 6} {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

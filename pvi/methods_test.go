@@ -52,16 +52,13 @@ func steppedOf(p *Protocol) method.Stepped { return p.method.(method.Stepped) }
 
 func stepsOf(p *Protocol) *method.Steps { return steppedOf(p).Steps() }
 
-// summed reports whether the study's method is gradientsum, which opens one sum of gradients in
-// each round.
+// summed reports whether each round opens one sum of gradients.
 func summed(p *Protocol) bool {
 	_, ok := p.method.(*gradientsum.Method)
 	return ok
 }
 
-// around lets a test wrap the solver of client m. It passes the solver to the function with,
-// replaces the client's site by a site that uses the solver that with returns, and returns this new
-// site.
+// around replaces the site of client m by one with the solver that with returns.
 func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
 	h.t.Helper()
 	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)
@@ -77,8 +74,7 @@ func siteAround(t testing.TB, p *Protocol, id ClientID, s *shard.Shard, with fun
 	return site
 }
 
-// memoryOf returns the state that a site's client would save. The slices are not copies, so a test
-// can change the client through them.
+// memoryOf returns the state that a site's client would save. Its slices are those of the client.
 func memoryOf(s *Site) (m method.Memory) {
 	s.client.Save(&m)
 	return m

@@ -8,9 +8,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client that missed a round is still charged the whole cost of the last round, which costs
-// more than any other release. The cost that the site reports is at least the composed cost of
-// the releases that it made.
+// A client that missed a round pays the whole cost of the last round, which costs more than any
+// other release.
 func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 	p := oneStepProtocol(t)
 	server := NewServer(p)

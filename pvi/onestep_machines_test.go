@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// In the last round a client answers once, and it refuses a plan whose point differs from the
-// point that the client computed. The server counts each answer once.
+// A client answers once, and only at the point that it computed. The server counts each answer
+// once.
 func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -98,8 +98,7 @@ func TestOneStepRefusals(t *testing.T) {
 	refused("closing twice", err)
 }
 
-// In the last round a site charges the release before it draws the noise. The charge stays if the
-// answer then fails.
+// The release is charged before the noise is drawn, and stays charged if the answer then fails.
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -113,8 +112,7 @@ func TestOneStepIsChargedFirst(t *testing.T) {
 	}
 }
 
-// A client with more records than federation.max_records takes part in the last round, and its
-// release fits into a message.
+// The release of a client with more records than federation.max_records fits into a message.
 func TestOneStepOfManyRecords(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
@@ -129,9 +127,8 @@ func TestOneStepOfManyRecords(t *testing.T) {
 	}
 }
 
-// The test restores the server and the sites of the last round from their saved states between any
-// two messages. They compute the same bits as a server and sites that were never restored. A site
-// that has answered does not answer again after it was restored.
+// Machines that are restored between any two messages compute the same bits. A restored site does
+// not answer twice.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -181,9 +178,8 @@ func TestOneStepRestored(t *testing.T) {
 	}
 }
 
-// If a coordinator changes a sum of the last round, where messages are opened, every client refuses
-// it, and so does anyone who computes the round again. If the coordinator also changes a release,
-// the client of that release refuses.
+// If a coordinator changes a sum, every client and every verifier refuses it. If it changes a
+// release too, the client of that release refuses.
 func TestOneStepChangedSumsAreRefused(t *testing.T) {
 	p := oneStepProtocol(t)
 	p.study.Version = 2

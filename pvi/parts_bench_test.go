@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sparseStudy returns a logistic regression on nine categorical columns of 12 levels each. It
-// resembles a regression on census data: there are 109 coefficients, and only ten regressors of a
-// record are not zero.
+// sparseStudy resembles a regression on census data: it has 109 coefficients, and only ten
+// regressors of a record are not zero.
 func sparseStudy(b *testing.B, partitions int) *study.Study {
 	var text strings.Builder
 	text.WriteString("[study]\nversion = 1\nname = \"sparse\"\n")
@@ -34,8 +33,8 @@ func sparseStudy(b *testing.B, partitions int) *study.Study {
 	return st
 }
 
-// BenchmarkParts measures one round of one client with 3,900 records. A round of the census
-// study has ten such clients.
+// BenchmarkParts measures a round of one of the ten clients of the census study, with 3,900
+// records.
 func BenchmarkParts(b *testing.B) {
 	for _, k := range []int{100, 1000} {
 		b.Run(fmt.Sprint(k), func(b *testing.B) {

@@ -23,8 +23,7 @@ func partsProtocol(t testing.TB, inference, privacy string, overrides ...study.O
 	return protocolFor(t, 2, source, overrides...)
 }
 
-// schemes lists the settings of every kind of partition, once with exact and once with tied
-// factors.
+// schemes lists every kind of partition, with exact and with tied factors.
 var schemes = []string{
 	`partitioned = "virtual", factors = "exact"`,
 	`partitioned = "virtual", factors = "tied"`,
@@ -32,9 +31,8 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// Adding or removing a record changes the clipped change of one part by at most 2C, where C is the
-// clip. The test checks that the cost of all rounds follows from this sensitivity, and that it
-// meets the target, under both adjacencies.
+// A record changes the clipped change of one part by at most 2C, where C is the clip. The cost of
+// all rounds follows from this sensitivity and meets the target.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -63,10 +61,9 @@ func TestPartsClip(t *testing.T) {
 	}
 }
 
-// Two clients have the same records except for one extreme record, and the same parts, public
-// transcript and random bits. Only the part with the extreme record differs between them. Their
-// sums before noise differ by at most 2C in every round, where C is the clip of a part, and by more
-// than C in some round.
+// Two clients differ in one extreme record, and share the parts, the transcript and the random
+// bits. Only the record's part differs between them, and their sums differ by at most 2C in every
+// round and by more than C in some.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -108,8 +105,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns the neighbour of the shard whole: a copy without the last record. victim is the part
-// to which the last record belongs in whole.
+// pair returns a copy of whole without the last record, and the part of that record in whole.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
 	// The client draws the noise from its stream first, and then a part for each record.
@@ -121,8 +117,8 @@ func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, 
 	return whole.Deal(of, 2)[0], int(partsOf(t, trial).of(whole.Len() - 1))
 }
 
-// playPair makes both sites of a pair answer the same plan. It gives the server only the first
-// site's answer, so both sites see the same outcome.
+// playPair makes both sites of a pair answer the plan. The server gets only the first site's
+// answer.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -143,9 +139,8 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	return outcome, seen
 }
 
-// The test checks that virtual clients store the changes of their parts without noise. The parts of
-// a client without records propose no changes, so their factors stay exactly zero although the
-// noise is large.
+// Virtual clients store changes without noise: the factors of a client without records stay exactly
+// zero.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
@@ -169,11 +164,10 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	}
 }
 
-// The part of every record is drawn independently. All parts have the same probability, and
-// neighbours in the file are in the same part as often as any two records. (With contiguous
-// parts, removing a record would shift all later records.) With 30,000 records in 10 parts, the
-// size of a part and the number of neighbours in one part have sd 52. A correct program exceeds
-// the limit of seven sds in one of 10¹¹ tests.
+// Parts are drawn independently: all have the same probability, and neighbours in the file are in
+// one part as often as any two records. (With contiguous parts, removing a record would shift all
+// later ones.) With 30,000 records in 10 parts, both counts have sd 52. A correct program exceeds
+// seven sds in one of 10¹¹ tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	p := protocolFor(t, 1, source)
@@ -211,9 +205,9 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	}
 }
 
-// Without clipping and with noise close to zero, virtual clients converge to the pooled
-// posterior. Averaging over parts also converges to it if a part's factor is linear in its
-// records, as it is for the conjugate model and for natural-gradient steps.
+// Without clipping and with hardly any noise, virtual clients converge to the pooled posterior. So
+// does averaging if a part's factor is linear in its records, as for the conjugate model and
+// natural-gradient steps.
 func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -230,7 +224,7 @@ func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	}
 }
 
-// fromPooled runs a study whose two clients have n and m records. It returns the divergence of the
+// fromPooled runs a study of clients with n and m records, and returns the divergence of its
 // posterior from the fit of the pooled records.
 func fromPooled(t *testing.T, p *Protocol, n, m int) float64 {
 	t.Helper()
@@ -256,9 +250,8 @@ func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
 	return kl
 }
 
-// A site that is killed and restored before and after every answer releases the same bytes as a
-// site that is never restored. The test covers synchronous and sequential schedules, a part and a
-// client without records, and the random draws of SVI.
+// The test covers synchronous and sequential schedules, a part and a client without records, and
+// the random draws of SVI.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
 		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
@@ -298,8 +291,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	h.refusesStates(map[string]func(v *siteState){"the study has none": func(v *siteState) { v.Parts = parts }})
 }
 
-// If the coordinator opens only sums, all clients together add the noise of one release. The
-// study's cost is the cost of the sum, and each message has one share of the noise.
+// If only sums are opened, all clients together add the noise of one release, which the study's
+// cost is for.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
 		p := partsProtocol(t, "rounds = 7, partitions = 4, "+scheme, "epsilon = 1.0, clip = 3.0", set("federation.opens", `"sums"`))
@@ -335,11 +328,10 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 }
 
-// If each part is fitted on its own and the fits are averaged, the average is biased, however small
-// the noise is: the likelihood of n/K records that count K times each has a different shape than
-// the likelihood of all records. Virtual clients refine their factors given each other's factors,
-// and come near the pooled fit for any K. (TestPartsSettleWherePooledRecordsDo shows that a step
-// that is linear in the records has no bias.)
+// An average of fits of single parts is biased, however small the noise is: the likelihood of n/K
+// records that count K times has another shape than that of all records. Virtual clients refine
+// their factors given each other's, and come near the pooled fit for any K.
+// (TestPartsSettleWherePooledRecordsDo has steps without bias.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

@@ -18,8 +18,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// personProtocol returns the protocol of a linear study that protects persons with up to three
-// rows.
+// personProtocol is of a linear study that protects persons with up to three rows.
 func personProtocol(t testing.TB, privacy, inference, federation string) *Protocol {
 	t.Helper()
 	return lineProtocol(t, linestudy.Parts{
@@ -32,10 +31,8 @@ func lineProtocol(t testing.TB, parts linestudy.Parts, table string) *Protocol {
 	return protocolFor(t, 3, strings.Replace(string(linestudy.Document(parts)), "[[column]]", table+"\n[[column]]", 1))
 }
 
-// personNeighbours returns two neighbouring data sets of one client. They are equal, except that
-// the first has an additional person with at least three rows, which are its last rows. A study
-// with up to three rows per person ignores some of these rows if there are more. Some numbers are
-// extreme.
+// personNeighbours returns two data sets of one client. At its end the first has the rows of one
+// more person, at least three, of which a study may use only some. Some numbers are extreme.
 func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func(most float64) float64 {
 		if r.IntN(2) == 0 {
@@ -58,9 +55,8 @@ func personNeighbours(r *rand.Rand) (worlds [2]*shard.Records) {
 	return [2]*shard.Records{with, without}
 }
 
-// The data sets in this test differ in all rows of one person. For every method, the releases then
-// differ by at most the sensitivity that the accounting assumes. The field reached ensures that
-// this sensitivity is not far too large.
+// Without one person, a release of any method differs by at most the accounted sensitivity, and the
+// field reached ensures that this is not far too large.
 func TestPersonsOfNeighbours(t *testing.T) {
 	const steps = "solver = \"%s\"\nrounds = 1\nsampling_rate = 1.0\n"
 	for _, c := range []struct {
@@ -93,8 +89,8 @@ func TestPersonsOfNeighbours(t *testing.T) {
 	}
 }
 
-// releaseOf returns the first release of a client with the given records. It also returns the
-// sensitivity that the accounting assumes under the study's adjacency, in lattice steps.
+// releaseOf returns the first release of a client, and the sensitivity in the accounting under the
+// study's adjacency, in lattice steps.
 func releaseOf(t *testing.T, p *Protocol, records *shard.Records, seed uint64) (release []int64, sensitivity float64) {
 	t.Helper()
 	s := shard.Design(p.study, records)
@@ -142,10 +138,9 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	return 0
 }
 
-// With the same noise, a person with three rows costs as much as a record whose clip is three times
-// as large. To meet the same target, a study that protects persons therefore needs three times the
-// noise of a study that protects records, or √3 times if the clip of a person's sum is √3 times the
-// clip of a row.
+// A person with three rows costs as much as a record with three times the clip, so the same target
+// takes three times the noise, or √3 times if the clip of a person's sum is only √3 times that of a
+// row.
 func TestPersonsMeetTheTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		inference, federation string
@@ -174,10 +169,9 @@ func TestPersonsMeetTheTarget(t *testing.T) {
 	}
 }
 
-// With people_across = 2, the stated cost is for a person with rows at two clients. If anyone
-// may read messages, it is the cost of two messages. If only sums are opened, it is the cost of
-// one sum with the rows of both clients. A client's ledger is charged for the client's own
-// releases.
+// With people_across = 2, the cost is for a person with rows at two clients: of two messages if
+// anyone may read them, and otherwise of one sum with the rows of both. A ledger is charged for its
+// client's own releases.
 func TestPeopleAcrossClients(t *testing.T) {
 	const federation = "nominal_records = 15\n"
 	cost := func(p *Protocol) float64 {
@@ -214,8 +208,7 @@ func TestPeopleAcrossClients(t *testing.T) {
 	}
 }
 
-// If the study protects persons, batches are samples of persons: a batch contains all rows of a
-// person, or none.
+// Batches are samples of persons: a batch contains all rows of a person, or none.
 func TestPersonsAreSampled(t *testing.T) {
 	p := personProtocol(t, "noise_multiplier = 3.0\nclip = 1.0", "solver = \"dp-svi\"\nrounds = 1\nsampling_rate = 0.3", "")
 	records := new(shard.Records)

@@ -51,8 +51,7 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 	}
 }
 
-// With random allocation, the batches of a whole epoch are drawn at once. The first step of an
-// epoch is therefore charged for the whole epoch.
+// With random allocation, the first step of an epoch pays for the batches of the whole epoch.
 func TestPropagationPaysForEpochs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -73,9 +72,8 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 	}
 }
 
-// The published form of the method meets its target only by its claimed cost, which is the cost of
-// steps that draw each record independently. The proved cost, for passes over permuted records, is
-// far larger.
+// The published form claims the cost of steps that draw each record independently. The proved cost,
+// for passes over permuted records, is far larger.
 func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -110,8 +108,7 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 	}
 }
 
-// If the likelihood is normal and the noise is close to zero, the posterior is exact for every
-// schedule, partition and nominal number of records.
+// With a normal likelihood and hardly any noise, the posterior is exact for every schedule.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, schedule := range []string{"synchronous", "sequential", "asynchronous"} {
 		for _, extra := range []string{"", "\nimproper = \"reject\""} {
@@ -147,9 +144,7 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A site that is restored from its saved state at any time releases the same bytes as a site that is
-// never restored. Restore refuses a state in which the number of charged releases differs from the
-// solver's number of steps.
+// Restore refuses a state in which the charged releases are not the solver's steps.
 func TestPropagationSiteRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -164,8 +159,6 @@ func TestPropagationSiteRestored(t *testing.T) {
 	})
 }
 
-// Settings that a study does not give are computed from public numbers. NewProtocol refuses
-// settings that cannot work.
 func TestPropagationIsDerived(t *testing.T) {
 	p := propagationProtocol(t, set("inference.steps", ""))
 	if d := stepsOf(p); d.Total != 2*20 || d.Rate != 1 || d.Clip != 0.7*p.model.TypicalGradient() {
@@ -199,8 +192,8 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 }
 
-// If clients start at a draw from the prior, every machine computes the same draw. Rosters with
-// different clients have different draws.
+// A start that is drawn from the prior is the same on every machine, and another for another
+// roster.
 func TestDrawnStartIsPublic(t *testing.T) {
 	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
 	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
@@ -212,11 +205,9 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	}
 }
 
-// The test checks the size of the noise in a client's factor, which is the noise in an average of
-// sums. The clients have no records, so their precisions are normal numbers with mean 0 before they
-// are raised. A precision below the sd of the noise is raised to the sd. A share of 15.9 % of the
-// precisions is therefore above it. In 800 draws a correct program is 5 standard errors off in 6 of
-// 10^7 cases.
+// A client without records has precisions of pure noise with mean 0. Those below the sd of the
+// noise are raised to it, so 15.9 % are above. In 800 draws a correct program is 5 standard errors
+// off in 6 of 10^7 cases.
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065
@@ -246,8 +237,7 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	}
 }
 
-// problemOf returns the problem of a client's solver before the first round, when q is the
-// prior.
+// problemOf returns the problem of a client's solver before the first round.
 func problemOf(p *Protocol) solver.Problem {
 	mean := make([]float64, p.family.Dim())
 	if err := p.family.Mean(mean, p.Prior()); err != nil {

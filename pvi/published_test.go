@@ -18,9 +18,8 @@ func publishedStudy(t testing.TB, overrides ...study.Override) *study.Study {
 	}, overrides...)
 }
 
-// falsified runs the first round of a study with a coordinator that cheats. Before the last answer
-// arrives, it calls lie, which may change the open round of the server. The server then computes
-// the outcome from the changed round.
+// falsified runs the first round with a coordinator that cheats: lie changes the open round before
+// the last answer.
 func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	t.Helper()
 	h := newHouse(t, publishedStudy(t), 3, 1)
@@ -37,9 +36,8 @@ func falsified(t *testing.T, lie func(*round)) (*house, *Outcome) {
 	return h, o
 }
 
-// If a coordinator adds a constant to the sum of a round before it computes the outcome, every
-// client refuses the outcome, and so does a verifier that computes the study again. If the
-// coordinator also changes a client's release so that the releases add up to the sum, that client
+// If a coordinator adds a constant to the sum of a round, every client and every verifier refuses
+// the outcome. If it also changes a client's release so that the releases add up, that client
 // refuses.
 //
 //abuse:case A21 a coordinator that adds a constant to a sum of opened messages is refused by every client
@@ -96,8 +94,7 @@ func exchange(a, b []int64) {
 	}
 }
 
-// The test restores the server and the sites between any two messages of a round. The sites still
-// check the releases in the outcome, and accept an honest outcome.
+// Restored machines still check the releases in an outcome, and accept an honest one.
 func TestReleasesAreKept(t *testing.T) {
 	h := newHouse(t, publishedStudy(t), 3, 1)
 	h.runRestarting()
@@ -114,8 +111,8 @@ func TestReleasesAreKept(t *testing.T) {
 	}
 }
 
-// Outcomes have releases if a study opens messages. They have none in studies that open sums, in
-// studies of version 1, or if the releases of one outcome would be too long.
+// Outcomes have releases if messages are opened, but not in version 1, and not if they would be too
+// long.
 func TestWhereReleasesArePublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  []study.Override

@@ -66,8 +66,8 @@ func TestRestoreErrors(t *testing.T) {
 	}
 }
 
-// refusesStates edits the state of the first site. Restore must refuse each edited state with an error
-// that contains the key of the edit.
+// refusesStates edits the state of the first site. Restore must refuse it with an error that has
+// the key.
 func (h *house) refusesStates(edits map[string]func(v *siteState)) {
 	h.t.Helper()
 	good, err := h.sites[0].MarshalBinary()
@@ -131,8 +131,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// fuzzRestore restores the server and the first site of h from arbitrary bytes, in bounded memory. A
-// restored server can continue. restored gets a site, and the bytes from which it was restored.
+// fuzzRestore restores the server and the first site of h from arbitrary bytes, in bounded memory.
+// A restored server can continue. A restored site is passed to restored, with its bytes.
 func fuzzRestore(f *testing.F, h *house, restored func(t *testing.T, s *Site, state []byte)) {
 	server, _ := h.server.MarshalBinary()
 	site, _ := h.sites[0].MarshalBinary()

@@ -11,8 +11,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// NewProtocol refuses a study whose scale is not known, and the digest of the protocol depends
-// on the scale.
 func TestProtocolBindsScale(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	roster := []ClientID{"a", "b"}
@@ -36,9 +34,8 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// The test checks the budget of the scale phase. The passes together cost their share of the
-// target's μ², by a formula and by the accountant. The noise of the rounds is calibrated to the
-// remaining budget, so that the cost of the whole study is at most its target and close to it.
+// The passes together cost their share of the target's μ², and the noise of the rounds is
+// calibrated to the rest, so that the whole study costs at most its target, and nearly as much.
 func TestScaleIsPaidFor(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{scalestudy.Record, ""},
@@ -91,8 +88,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 	}
 }
 
-// If a study gives the noise multiplier of a pass, the claimed, true and proved costs of
-// published factors all include the scale phase.
+// The claimed, true and proved costs of published factors all include the scale phase.
 func TestScaleWithGivenNoise(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"

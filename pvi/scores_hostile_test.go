@@ -24,9 +24,9 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// neighbours returns two data sets of one client that differ in one privacy unit. If the unit is
-// the record, one record is added or replaced. If the unit is the client, all records are replaced,
-// under zero-out by zeros. Some numbers are extreme or not finite.
+// neighbours returns two data sets of one client that differ in one record, which is added or
+// replaced, or in all records, which are replaced by others or by zeros. Some numbers are extreme
+// or not finite.
 func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [2]*shard.Records {
 	number := func(most float64) float64 {
 		switch r.IntN(5) {
@@ -67,10 +67,9 @@ func neighbours(r *rand.Rand, unit study.Unit, adjacency accountant.Adjacency) [
 	return [2]*shard.Records{with, without}
 }
 
-// The test runs two sites with neighbouring records and the same noise. In every round, up to one
-// lattice step, the releases differ by at most the sensitivity in the accounting. This holds
-// whatever sums were opened before, and if rounds are missed or void. The releases never cost more
-// than the charges, and both sites return the same errors.
+// Releases of neighbouring records with the same noise differ by at most the accounted sensitivity,
+// whatever sums were opened before, and if rounds are missed or void. They never cost more than the
+// charges, and errors are the same.
 //
 //abuse:case P19 scores of neighbouring data differ by the accounted sensitivity at most, whatever was asked before
 func TestScoresOfNeighbours(t *testing.T) {
@@ -107,9 +106,8 @@ func TestScoresOfNeighbours(t *testing.T) {
 	}
 }
 
-// playNeighbours runs two sites with neighbouring records and the same noise. It returns the
-// largest difference between their releases, in units of the sensitivity that the accounting
-// assumes.
+// playNeighbours returns the largest difference between the releases of two sites with the same
+// noise, in units of the accounted sensitivity.
 func playNeighbours(t *testing.T, p *Protocol, r *rand.Rand, data [2]*shard.Records) (farthest float64) {
 	t.Helper()
 	var sites [2]*Site
@@ -152,8 +150,7 @@ func apart(a, b []int64) float64 {
 	return norm
 }
 
-// checkCharged fails the test if the releases that were made cost more than the charges for the
-// same number of releases.
+// checkCharged fails the test if releases cost more than the charges for as many.
 func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int) {
 	t.Helper()
 	if n != len(released) {
@@ -174,8 +171,7 @@ func checkCharged(t *testing.T, p *Protocol, released accountant.Composed, n int
 	}
 }
 
-// settleHostile ends a round with an outcome that the answers did not lead to: a void outcome, or
-// an arbitrary sum.
+// settleHostile ends a round with a void outcome or an arbitrary sum.
 func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered bool, sites [2]*Site) {
 	t.Helper()
 	o := &Outcome{Protocol: p.digest, Sequence: round, Number: round, Verdict: Void}
@@ -201,9 +197,8 @@ func settleHostile(t *testing.T, p *Protocol, r *rand.Rand, round int, answered 
 	}
 }
 
-// FuzzRestoreScores restores the state of both methods of scores from arbitrary bytes. Restoring
-// takes bounded memory and at most one step for every round. If a walk accepts the bytes, it
-// saves the same bytes again.
+// FuzzRestoreScores restores both methods of scores from arbitrary bytes, in bounded memory. A walk
+// that accepts them saves the same bytes.
 func FuzzRestoreScores(f *testing.F) {
 	var protocols []*Protocol
 	var fixed uint64

@@ -10,9 +10,8 @@ import (
 
 const secureTarget = "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
 
-// For M clients of which t may collude, the design requires h = 2·U_min − M − 1 ≥ max(1, t) and t ≤
-// U_min − 2. The test checks, for every M up to ten, that NewProtocol accepts exactly the values of
-// U_min that satisfy these inequalities. An error must name the smallest U_min that is allowed.
+// For M clients of which t may collude, h = 2·U_min − M − 1 ≥ max(1, t) and t ≤ U_min − 2 are
+// required. NewProtocol accepts exactly these U_min, and its error names the smallest.
 func TestSecureRules(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for m := 1; m <= 10; m++ {
@@ -38,9 +37,7 @@ func TestSecureRules(t *testing.T) {
 	}
 }
 
-// The test checks the method Least for many values of U_min and the number of colluders. It must
-// return the smallest number of clients for which NewProtocol accepts the study, which the test
-// finds by trying all numbers up to 12.
+// Least is the smallest number of clients that NewProtocol accepts, which the test finds by trial.
 func TestLeastClients(t *testing.T) {
 	st := planeStudy(t, secureTarget, "", "")
 	for _, aggregation := range []study.Aggregation{study.ByCoordinator, study.Secure} {
@@ -62,9 +59,8 @@ func TestLeastClients(t *testing.T) {
 	}
 }
 
-// The test checks which observers a study with secure aggregation lists, and from how many clients
-// each of them sees noise that it does not know. The largest coalition has at most U_min − 2
-// clients, so that a sum contains at least two messages of other clients.
+// The largest coalition has at most U_min − 2 clients, so that a sum has at least two messages of
+// others.
 func TestSecureViews(t *testing.T) {
 	for _, c := range []struct {
 		clients, fewest, colluders int
@@ -86,8 +82,7 @@ func TestSecureViews(t *testing.T) {
 	}
 }
 
-// Even with the largest messages that the protocol allows, a sum of all clients must stay below
-// 2^60 in absolute value.
+// A sum of the largest messages of all clients stays below 2^60 in absolute value.
 func TestSecureSumsAreSmall(t *testing.T) {
 	p := protocolOf(t, 4, secureTarget, "", "aggregation = \"secure\"")
 	if most := 4 * p.Limit(); most <= 0 || most >= 1<<60 {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The test checks that RestoreServer reads states of versions 1 to 3, and that it refuses other
-// versions and states that mix fields of several versions.
+// States of versions 1 to 3 are read. Others, and states that mix versions, are refused.
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
@@ -78,9 +77,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 }
 
-// The test checks that the buffer in which a server's state is encoded is hardly larger than the
-// state. In a study with a million coefficients, the plan and the outcome are in memory at the same
-// time, so memory is scarce.
+// In a study with a million coefficients, memory for the state is scarce.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	b, err := s.MarshalBinary()

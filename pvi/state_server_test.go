@@ -11,8 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wideProtocol returns the protocol of a linear model with one coefficient for each of the given
-// number of levels of a column.
+// wideProtocol is of a linear model with one coefficient for each level of a column.
 func wideProtocol(t testing.TB, levels int, privacy, inference string) *Protocol {
 	t.Helper()
 	var names strings.Builder
@@ -49,9 +48,7 @@ min_clients = 2
 	return protocolFor(t, 3, text)
 }
 
-// The test restores servers from their own state at random times. They must continue like a server
-// that is never restored, even if λ has more elements than the server processes in one block
-// (blockSize).
+// Restored servers continue like one that is never restored, even if λ is longer than blockSize.
 func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	for _, c := range []struct {
 		levels             int
@@ -76,8 +73,7 @@ func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	}
 }
 
-// playBoth runs a study with two servers. One of them is restored from its state at random
-// times.
+// playBoth runs a study with two servers, one of which is restored at random times.
 func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	steady, restored := NewServer(p), NewServer(p)
 	same := func() []byte {

@@ -24,8 +24,7 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 	}, overrides...)...)
 }
 
-// summedHouse returns a house whose clients have n records together. Record i belongs to client
-// deal(i).
+// summedHouse returns a house whose clients have n records together, record i at client deal(i).
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	records := make([]*shard.Records, len(p.roster.Clients))
@@ -43,8 +42,8 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 	return houseOf(t, p, 1, shards...)
 }
 
-// plainDescent is a simple implementation of DP-SVI on the pooled records, without lattice, state
-// machines or engine. noise returns the noise of a round's sum.
+// plainDescent is DP-SVI on the pooled records, without lattice, state machines or engine. noise
+// returns the noise of a round's sum.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
@@ -90,8 +89,7 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 	return mean, precision
 }
 
-// The test checks that a study in which only sums over clients are opened computes the same
-// posterior as DP-SVI on the pooled records with the same noise.
+// Opening only sums leads to the posterior of DP-SVI on the pooled records with the same noise.
 func TestSummedIsPooledDescent(t *testing.T) {
 	const clients, records = 5, 400
 	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
@@ -124,8 +122,6 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	}
 }
 
-// The test checks that the bits of the posterior do not depend on how the records are divided among
-// clients.
 func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	const clients = 6
 	var first []Wide
@@ -151,9 +147,8 @@ func TestSummedMachines(t *testing.T) {
 	machinesAgree(t, func() *house { return summedHouse(t, p, 50, func(i int) int { return i % 4 }) })
 }
 
-// The test checks which plans a client refuses: those that it has answered, that name too few
-// clients, or whose λ differs from the client's own by more than rounding, and any plan after its
-// last planned release.
+// A client refuses plans that it has answered, that name too few clients, or whose λ differs by
+// more than rounding, and any plan after its last release.
 func TestSummedRefusals(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 3, `, min_clients = 3`)
@@ -196,8 +191,7 @@ func (c forgetful) Spent() method.Spent {
 	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
 }
 
-// If a release fails, it is charged and its plan is not answered again. Here it fails because
-// the mechanism has no step left.
+// A release that fails, here because the mechanism has no step left, is charged and not repeated.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
@@ -220,8 +214,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	}
 }
 
-// A site refuses an outcome whose sum covers too few answers, has a wrong size, or has an element
-// that is too large for its number of answers.
+// A sum covers too few answers, has a wrong size, or has an element beyond what its answers can
+// yield.
 func TestSummedOutcomesRefused(t *testing.T) {
 	const clients = 3
 	p := summedProtocol(t, clients, 2, `, min_clients = 2`)
@@ -243,11 +237,9 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The test compares the cost for every observer and adjacency with the formula of the Gaussian
-// mechanism. The observers differ in the number of noise shares that they do not know. A coalition
-// of t clients does not know U_min − t shares, whose sum has sd σC, so its cost is the target. An
-// outsider knows none of the U_min shares. An observer of single messages sees records with only
-// one share.
+// The observers differ in the number of noise shares that they do not know: U_min − t for a
+// coalition of t clients, for which the sum has sd σC and costs the target, U_min for an outsider,
+// and one for an observer of single messages.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -276,8 +268,8 @@ func TestSummedViews(t *testing.T) {
 	}
 }
 
-// The test checks that the cost of a study with sampled batches equals that of the Poisson-sampled
-// Gaussian mechanism with the same noise, for every observer.
+// The cost is that of the Poisson-sampled Gaussian mechanism with the noise that an observer does
+// not know.
 func TestSummedSampled(t *testing.T) {
 	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, set("inference.sampling_rate", "0.2"))
 	n := p.method.Noise()
@@ -298,9 +290,8 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// The noise multiplier is the sd, in clips, of the noise of a certain number of clients together.
-// The test checks this number: U_min − t if only sums are opened, and 1 if anyone may read every
-// message.
+// The noise multiplier is the sd, in clips, of the noise of U_min − t clients if only sums are
+// opened, and of one client if anyone may read messages.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {
@@ -341,8 +332,6 @@ func TestSummedRestoreErrors(t *testing.T) {
 	})
 }
 
-// FuzzRestoreSummed restores servers and sites from arbitrary bytes. A server or site that
-// accepts the bytes as its state must be able to continue.
 func FuzzRestoreSummed(f *testing.F) {
 	h := summedHouse(f, summedProtocol(f, 2, 3, ""), 10, func(i int) int { return i % 2 })
 	plan, _ := h.server.Next()
