@@ -10,9 +10,7 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// normalJoint returns a Joint with len(sds) hyperparameters and one other coordinate. Their joint
-// prior is normal: hyperparameter u_i is N(0, sds_i²), and the other coordinate is N(u_1, 1) given
-// u.
+// In normalJoint hyperparameter u_i is N(0, sds_i²), and one other coordinate is N(u_1, 1) given u.
 func normalJoint(t *testing.T, sds []float64) *hierarchy.Joint {
 	t.Helper()
 	k := len(sds)
@@ -51,8 +49,8 @@ func normalPosterior(sds []float64, l *hierarchy.Likelihood) (mean []float64, co
 	return move.RawVector().Data, cov
 }
 
-// randomLikelihood returns a random likelihood whose mode is truth. In every direction, the
-// precision of the likelihood is roughly the number information.
+// randomLikelihood returns a likelihood with mode truth and roughly the given precision in every
+// direction.
 func randomLikelihood(r *rand.Rand, truth []float64, information float64) *hierarchy.Likelihood {
 	d := len(truth)
 	x := mat.NewDense(2*d, d, nil)
@@ -87,9 +85,8 @@ func posteriorOf(t *testing.T, joint *hierarchy.Joint, l *hierarchy.Likelihood) 
 	return mean, cov
 }
 
-// The test checks the posteriors of priors with 1 to MostHyper hyperparameters. Even if the
-// posterior is many times narrower than the prior, the computed means and sds are close to the
-// exact values, which the test computes in closed form.
+// With 1 to MostHyper hyperparameters, and with posteriors many times narrower than the prior,
+// means and sds are close to the closed form.
 func TestNarrowPosteriors(t *testing.T) {
 	for _, k := range []int{1, 2, 4, 8, hierarchy.MostHyper} {
 		for _, information := range []float64{1, 2000} {
@@ -112,9 +109,8 @@ func TestNarrowPosteriors(t *testing.T) {
 	}
 }
 
-// The computed posterior sds are close to the exact sds, which are known in closed form. The
-// precisions of the likelihoods differ by many orders of magnitude, and some likelihoods have their
-// mode far outside the prior.
+// Sds are close to the closed form for precisions of many orders of magnitude, and for modes far
+// outside the prior.
 func TestFarPosteriors(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -11,8 +11,7 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// A sample has outcomes y = Xθ + noise of sd 1. The first coordinate of θ is a coefficient with
-// a normal prior, and the other coordinates are effects of groups.
+// A sample has outcomes y = Xθ + noise of sd 1. θ is a coefficient, then effects of groups.
 type sample struct {
 	prior *hierarchy.Prior
 	x     *mat.Dense
@@ -58,9 +57,8 @@ func (s *sample) likelihood() *hierarchy.Likelihood {
 	return l
 }
 
-// density returns the log density of the outcomes given the spreads, and the mean and the
-// covariance of θ given the outcomes and the spreads. It computes them from the covariance
-// matrix XDXᵀ + I of the outcomes, because θ and y are jointly normal.
+// density returns the log density of the outcomes given the spreads, and the moments of θ given
+// both. It computes them from the covariance XDXᵀ + I of the outcomes.
 func (s *sample) density(spreads []float64) (log float64, mean []float64, cov *mat.Dense) {
 	n, d := s.x.Dims()
 	prior := mat.NewDiagDense(d, nil)
@@ -108,8 +106,8 @@ func (s *sample) density(spreads []float64) (log float64, mean []float64, cov *m
 	return log, mean, cov
 }
 
-// exact returns the posterior means and variances of θ and τ, computed on a fine grid over τ. most
-// is the largest spread on the grid, in units of the scale of its prior.
+// exact returns the posterior means and variances of θ and τ from a grid over τ up to most, in
+// units of the scale of its prior.
 func (s *sample) exact(points int, most float64) (mean, variance []float64) {
 	_, d := s.x.Dims()
 	k := len(s.prior.Effects)
@@ -157,9 +155,7 @@ func (s *sample) exact(points int, most float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// The means and sds that Posterior returns agree with those of a fine grid over the spreads of the
-// effects. At each point of the grid, the test computes the posterior of θ from the covariance of
-// the outcomes.
+// Means and sds agree with those of a fine grid over the spreads.
 func TestPosteriorIsExact(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -194,8 +190,8 @@ func TestPosteriorIsExact(t *testing.T) {
 	}
 }
 
-// A posterior computed from 16 quasi-random points and averaged over many shifts of these points
-// agrees with a posterior computed from 4000 points.
+// A posterior from 16 quasi-random points, averaged over many shifts of them, agrees with one from
+// 4000 points.
 func TestFewPoints(t *testing.T) {
 	s := draw(40, 5, []float64{0.5, 0.5}, 2)
 	l := s.likelihood()
@@ -219,8 +215,8 @@ func TestFewPoints(t *testing.T) {
 	}
 }
 
-// If the likelihood is constant, the posterior is the prior. In the prior, the variance of a
-// coordinate that belongs to an effect is E τ², where τ is the spread of the effect.
+// If the likelihood is constant, the posterior is the prior, in which an effect with spread τ has
+// the variance E τ².
 func TestPriorIsKept(t *testing.T) {
 	for _, effects := range []int{1, 2} {
 		s := draw(1, 4, make([]float64, effects), 3)
@@ -242,8 +238,6 @@ func TestPriorIsKept(t *testing.T) {
 	}
 }
 
-// Without effects the posterior is a normal distribution, which the test computes in closed
-// form.
 func TestWithoutEffects(t *testing.T) {
 	s := draw(30, 0, nil, 4)
 	l := s.likelihood()

@@ -7,9 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// If W is diagonal, information computes WᵀKW without matrix products. The test checks that the
-// result has the same bits as the result of matrix products, because the posterior of a finished
-// study must not change in any bit.
+// For a diagonal W, information computes WᵀKW without matrix products, to the same bits, because
+// the posterior of a finished study must not change.
 func TestDiagonalInformation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	for n := 1; n < 60; n++ {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/hierarchy"
 )
 
-// jointOf returns the prior of a sample with one effect as a Joint whose hyperparameter is the log
-// spread. Given the log spread, the coefficient and the effects are normal.
+// jointOf returns the prior of a sample with one effect as a Joint with the log spread as
+// hyperparameter.
 func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 	t.Helper()
 	d := len(s.prior.Mean)
@@ -30,8 +30,6 @@ func (s *sample) jointOf(t *testing.T) *hierarchy.Joint {
 	return joint
 }
 
-// The test writes a prior with one effect as a Joint whose hyperparameter is the log spread of the
-// effect. The computed posterior of θ agrees with the posterior on a fine grid over the spread.
 func TestJointIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n, groups int
@@ -53,8 +51,8 @@ func TestJointIsExact(t *testing.T) {
 	}
 }
 
-// singles holds log densities on the unconstrained scale: of a half-normal scale, an exponential
-// rate, a Student t with a wide scale, and a probability with a uniform prior.
+// singles holds log densities of a half-normal scale, an exponential rate, a wide Student t, and a
+// uniform probability, on the unconstrained scale.
 var singles = map[string]func(x float64) float64{
 	"half-normal": func(x float64) float64 { return x - math.Exp(2*x)/2 },
 	"exponential": func(x float64) float64 { return x - 0.01*math.Exp(x) },
@@ -62,10 +60,8 @@ var singles = map[string]func(x float64) float64{
 	"uniform":     func(x float64) float64 { return -math.Log1p(math.Exp(-x)) - math.Log1p(math.Exp(x)) },
 }
 
-// The prior has one coordinate with a [hierarchy.Single] density and one normal coordinate, and the
-// likelihood depends on both. The computed mean and sd of the first coordinate agree with numerical
-// integration. Expectation propagation is not exact, so a difference of a tenth of an sd is
-// allowed.
+// One coordinate has a [hierarchy.Single] density, one is normal, and the likelihood depends on
+// both. Expectation propagation is not exact, so a tenth of an sd is allowed.
 func TestSinglesAgainstQuadrature(t *testing.T) {
 	for name, log := range singles {
 		single := hierarchy.NewSingle(log)
@@ -92,8 +88,8 @@ func TestSinglesAgainstQuadrature(t *testing.T) {
 	}
 }
 
-// quadrature returns the moments of the first coordinate. The second coordinate is N(1, 2²) before
-// the likelihood, and quadrature integrates over it in closed form.
+// quadrature returns the moments of the first coordinate. The second is N(1, 2²) before the
+// likelihood, and is integrated out in closed form.
 func quadrature(log func(float64) float64, l *hierarchy.Likelihood, centre, sd float64) (mean, deviation float64) {
 	const points, most = 200_001, 40.0
 	var total, squares float64

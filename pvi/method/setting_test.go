@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The prior of this study is too long to keep in memory. The test checks that PriorAt returns the
-// same elements as the family computes.
+// PriorAt of a prior that is too long to keep returns the elements that the family computes.
 func TestPriorThatIsNotKept(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60", Inference: "rounds = 6\nq = \"diagonal\"",

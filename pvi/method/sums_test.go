@@ -8,9 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that the k-th release is charged at most as much as the release before it, and
-// that every charge is for as many elements as the longest release has. The charges of k releases
-// then cover the cost of any k rounds.
+// Release k is charged at most as much as the one before it, for as many elements as the longest
+// release, so that k charges cover any k rounds.
 func TestChargesCoverEveryRound(t *testing.T) {
 	s := &Setting{Study: &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}}, Clients: 2}
 	var configs []dpmech.Config

@@ -23,8 +23,8 @@ func encoded(t interface{ Fatal(...any) }, release []int64) []byte {
 	return b.Bytes()
 }
 
-// The test divides the bytes of random releases in random ways, and changes at most one thing.
-// AddUp must accept the releases if nothing was changed, and otherwise name the client or the sum.
+// The bytes of releases come in random pieces, and at most one thing is changed. AddUp then names
+// the client or the sum.
 func TestAddUp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		const limit = 1000
@@ -95,8 +95,8 @@ func TestAddUp(t *testing.T) {
 	})
 }
 
-// The test adds up releases that are just too long for an outcome. Together they have ten times as
-// many bytes as the sum. AddUp may allocate only a little more memory than the sum needs.
+// The releases are just too long for an outcome, and have ten times as many bytes as the sum. AddUp
+// allocates little more than the sum.
 func TestAddUpAtRealSize(t *testing.T) {
 	const clients = 10
 	size := MaxPublished/clients + 1
@@ -137,8 +137,7 @@ func TestAddUpAtRealSize(t *testing.T) {
 	}
 }
 
-// If the transport fails, AddUp returns the transport's error unchanged, so that the caller can try
-// again.
+// The caller can try again after an error of the transport.
 func TestAddUpReturnsErrorsOfTheTransport(t *testing.T) {
 	lost := errors.New("lost")
 	err := AddUp("plan 1", []ClientID{"a"}, make([]Digest, 1), make([]int64, 3), 1, func(ClientID, Digest, int64, io.Writer) error { return lost })

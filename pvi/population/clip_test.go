@@ -8,8 +8,7 @@ import (
 )
 
 // If gradients may be skewed, the late clip is low where the signal is between leastSignal and
-// fairSignal, and high elsewhere. Otherwise, as for linear models, it is low wherever the signal is
-// below fairSignal.
+// fairSignal. Otherwise it is low wherever the signal is below fairSignal.
 func TestClipOfSkewedModels(t *testing.T) {
 	const d = 4
 	weights := Weights(10)
@@ -36,10 +35,9 @@ func TestClipOfSkewedModels(t *testing.T) {
 	}
 }
 
-// The test draws gradients from a gamma distribution, shifted so that its mean is 0, with a
-// skewness of up to 1.5. A low clip moves the mean of such gradients. The bias is at most the sd
-// that q counts for it, which is the square root of the result of [rules.clipped]. At a skewness of
-// 1.5 this sd is at most four times the bias.
+// A low clip moves the mean of shifted gamma gradients of skewness up to 1.5. The bias is at most
+// the counted sd, the square root of [rules.clipped], and at a skewness of 1.5 at least a quarter
+// of it.
 func TestCountedBiasCoversSkewness(t *testing.T) {
 	r := &rules{dim: 1, noisy: true, Setting: &Setting{Skewed: true}}
 	for _, c := range []float64{.52, .6, .66} {

@@ -88,8 +88,8 @@ func (m *Mixture) below(i int, x float64) (p float64) {
 	return p / float64(len(m.means))
 }
 
-// truth returns the true θ of the population. If clients of a nonlinear model differ, this is not
-// the mean of their θ but the fit to a very large number of such clients.
+// truth returns the true θ of the population: if clients of a nonlinear model differ, the fit to
+// very many of them.
 func (f federation) truth(seed uint64) []float64 {
 	if f.family == "linear" || f.differ == 0 {
 		return f.theta
@@ -105,15 +105,14 @@ func median(x []float64) float64 {
 	return stat.Quantile(.5, stat.Empirical, x, nil)
 }
 
-// linear returns f with the settings for linear models: 40 records for each client, and a prior sd
-// of 3.
+// linear sets 40 records for each client and a prior sd of 3.
 func linear(f federation) federation {
 	f.records, f.priorSD, f.family = 40, 3, "linear"
 	return f
 }
 
-// The 90 % intervals contain the truth in about 90 % of cases and are not too wide. The bounds
-// are two standard errors, for 200 intervals, from the coverage of .91 to .92 that was measured.
+// The bounds are two standard errors, for 200 intervals, from the coverage of .91 to .92 that was
+// measured.
 func TestCoverage(t *testing.T) {
 	c := linear(federation{d: 2, clients: 100, epsilon: 4}).replicate(t, 100, 1)
 	if c.quantiles < .86 || c.quantiles > .97 {
@@ -148,11 +147,10 @@ func TestClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// In this federation noise is negligible, and ten clients differ. Intervals for the mean of the
-// population must then be about as wide as intervals from Student's t distribution with nine
-// degrees of freedom. Intervals that treat the sample covariance of the gradients as the true
-// covariance contain the mean of the population in only 83 % of cases. The bound is two standard
-// errors below .90.
+// With negligible noise and ten clients that differ, intervals are about those of Student's t
+// distribution with nine degrees of freedom. With the sample covariance of the gradients as the
+// true one, they would contain the mean in 83 % of cases. The bound is two standard errors below
+// .90.
 func TestFewClientsThatDiffer(t *testing.T) {
 	c := linear(federation{d: 2, clients: 10, differ: 1}).replicate(t, 200, 8)
 	if c.moments < .87 {
@@ -160,9 +158,8 @@ func TestFewClientsThatDiffer(t *testing.T) {
 	}
 }
 
-// The noise in these federations hides how many clients are clipped. The test checks that the
-// estimated slope of the clip is as accurate as its stated sd: in units of this sd, the root mean
-// square error is at most 1.3.
+// Noise hides how many clients are clipped. The error of the estimated slope is at most 1.3 of its
+// stated sds (rms).
 func TestSlopeIsKnownAsWellAsStated(t *testing.T) {
 	var squares, n float64
 	for seed, f := range []federation{
@@ -193,8 +190,7 @@ func TestSlopeIsKnownAsWellAsStated(t *testing.T) {
 	}
 }
 
-// Without noise, and with a clip above the norms of all gradients, q is the exact posterior of all
-// clients' records.
+// Without noise and clipping, q is the exact posterior of all records.
 func TestWithoutNoise(t *testing.T) {
 	f := linear(federation{d: 3, clients: 50, pooled: true})
 	f.draw(5)
@@ -246,8 +242,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// With FEDPVI_LONG=1 the test prints the coverage and widths of intervals for different numbers of
-// clients, differences between clients, ε and families. No constant was chosen with its seeds.
+// With FEDPVI_LONG=1 the test prints coverage and widths of intervals. No constant was chosen with
+// its seeds.
 func TestShapes(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("minutes: set FEDPVI_LONG=1")

@@ -10,8 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A federation simulates the clients of a study whose true θ is known. All numbers are in public
-// units.
+// A federation simulates clients with a known true θ, in public units.
 type federation struct {
 	d, clients, records int
 	priorSD, differ     float64 // prior sd of θ; sd of θ between clients
@@ -33,9 +32,8 @@ type federation struct {
 	information []*mat.SymDense
 }
 
-// draw draws the true θ from the prior, then a design, then records. Synthetic records have unit
-// information. The information of the design has randomly rotated eigenvectors, and eigenvalues
-// between .25 and 2.
+// draw draws θ from the prior, a design and records. Synthetic records have unit information. That
+// of the design has randomly rotated eigenvectors, and eigenvalues between .25 and 2.
 func (f *federation) draw(seed uint64) {
 	f.rng = rand.New(rand.NewPCG(seed, 1))
 	if f.rounds == 0 {
@@ -141,8 +139,8 @@ func (f *federation) setting(seed uint64) *Setting {
 	return s
 }
 
-// mu returns the parameter μ of the Gaussian mechanism that is (ε, 1e-5)-private (Dong, Roth and
-// Su, "Gaussian differential privacy", 2022, corollary 2.13).
+// mu returns μ of the Gaussian mechanism that is (ε, 1e-5)-private (Dong, Roth and Su, "Gaussian
+// differential privacy", 2022, corollary 2.13).
 func (f *federation) mu() float64 {
 	if f.epsilon == 0 {
 		return 1e9
@@ -198,8 +196,7 @@ func (f *federation) advance(t testing.TB, s *State, first, last int) *State {
 	return s
 }
 
-// fit returns the mean and the covariance of the normal approximation to the posterior of all
-// clients' records, which it finds by Newton's method.
+// fit returns the normal approximation to the posterior of all records, by Newton's method.
 func (f *federation) fit() ([]float64, *mat.SymDense) {
 	theta := make([]float64, f.d)
 	covariance := mat.NewSymDense(f.d, nil)
@@ -228,11 +225,9 @@ func (f *federation) fit() ([]float64, *mat.SymDense) {
 	return theta, covariance
 }
 
-// ideal returns a covariance with which the tests compare the covariance of q. It belongs to a
-// posterior that is computed from the information of all records and one release of the gradient at
-// the truth. The release has the whole budget, and a clip at the root mean square norm. For linear
-// models whose clients differ, the posterior is computed in the random-effects model with known
-// spread.
+// ideal returns a covariance for comparison, of a posterior from the information of all records and
+// one release of the gradient at the truth, with the whole budget and a clip at the root mean
+// square norm. For linear models whose clients differ, the spread is known.
 func (f *federation) ideal() *mat.SymDense {
 	total := mat.NewSymDense(f.d, nil)
 	var squares float64

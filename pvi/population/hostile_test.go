@@ -10,9 +10,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A hostile coordinator may open any sums. The test passes random sums of any size to Next. Next
-// refuses a sum, or the next query has only finite numbers, and a client's answer to it has norm at
-// most 1.
+// A coordinator opens random sums of any size. Next refuses a sum, or the next query is finite, and
+// an answer to it has norm at most 1.
 func TestHostileSums(t *testing.T) {
 	refused := 0
 	for seed := range uint64(30) {

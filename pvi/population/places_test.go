@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Together, a client's votes for its information and for the place of its mode have norm at most 1,
-// and the votes of two clients differ by at most √2. This holds for any numbers of the clients. If
-// a client's mode is not a number, its votes are zero.
+// A client's votes for its information and its mode have norm at most 1, and those of two clients
+// differ by at most √2. A mode that is not a number gets no votes.
 func TestVotesForPlaces(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -43,9 +42,8 @@ func TestVotesForPlaces(t *testing.T) {
 	}
 }
 
-// The point of the second round follows from the votes for modes. Without noise, it is less than a
-// fifth of the distance between places away from the mean of the modes. If noise hides the votes,
-// it is near the prior mean, and its sd is about the prior sd.
+// Without noise, the point of the second round is less than a fifth of a place away from the mean
+// of the modes. If noise hides the votes, the point and its sd are about those of the prior.
 func TestBeginning(t *testing.T) {
 	const clients, d = 50, 3
 	r := rand.New(rand.NewPCG(2, 1))

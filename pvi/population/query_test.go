@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// randomQuery returns a random query, and a function that draws a gradient and an information
-// matrix for it. Their norms range from far below to far above the clips of the query.
+// randomQuery returns a query, and a function that draws gradients and informations with norms from
+// far below to far above its clips.
 func randomQuery(rng *rand.Rand) (*Query, func() ([]float64, *mat.SymDense)) {
 	d := 1 + rng.IntN(4)
 	size := func() float64 { return math.Exp(6 * rng.NormFloat64()) }
@@ -60,9 +60,8 @@ func TestVectorsHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// The bound on the distance between two clients' vectors is 1.91. A random search finds vectors
-// at almost the largest possible distance, with opposite gradients and opposite deviations of
-// curvature.
+// The bound on the distance of two vectors is 1.91. A random search finds vectors at almost that
+// distance, with opposite gradients and deviations of curvature.
 func TestDistanceIsReached(t *testing.T) {
 	most := math.Sqrt(4*shares.gradient + 4*shares.curvature + 2*shares.outer + shares.size + shares.slope)
 	if most > 1.91 {
@@ -108,9 +107,8 @@ func TestVectorOfNumbersThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// g and W are the gradient and the curvature in θ of a Gaussian likelihood in which the client's
-// own effect b is integrated out. With y ~ N(θ + b, 1/Λ) and b ~ N(0, 1/κ), the likelihood is y
-// ~ N(θ, 1/Λ + 1/κ).
+// g and W are the gradient and the curvature in θ of y ~ N(θ + b, 1/Λ) with b ~ N(0, 1/κ)
+// integrated out, which is y ~ N(θ, 1/Λ + 1/κ).
 func TestShrinkIntegratesAnEffectOut(t *testing.T) {
 	const kappa, precision, residual = 3., 5., 2.
 	q := &Query{Kappa: kappa}

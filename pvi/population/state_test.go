@@ -60,9 +60,8 @@ func TestRescaledColumns(t *testing.T) {
 	}
 }
 
-// The noise, the prior and the rules are the same in every direction. If the coordinates are
-// exchanged, the coordinates of q are therefore exchanged in the same way, up to differences
-// between random draws.
+// Noise, prior and rules are the same in every direction, so exchanged coordinates exchange those
+// of q, up to random draws.
 func TestRotatedColumns(t *testing.T) {
 	f := linear(federation{d: 3, clients: 100, epsilon: 10})
 	f.draw(3)
@@ -87,8 +86,8 @@ func TestRotatedColumns(t *testing.T) {
 	}
 }
 
-// The test leaves out a round, as if it were void. The state is valid after each of the other
-// rounds. The clip rises only where the late clip begins, and the late clip applies at the end.
+// One round is void. The state stays valid, the clip rises only where the late clip begins, and the
+// late clip applies at the end.
 func TestVoidRounds(t *testing.T) {
 	f := linear(federation{d: 2, clients: 100, epsilon: 4})
 	f.draw(4)
@@ -147,9 +146,8 @@ func TestGuessedSlope(t *testing.T) {
 	}
 }
 
-// The test checks the draws of the mean curvature W in one dimension. Their distribution agrees
-// with the posterior that the test computes on a grid over W and the unknown h of
-// [rules.drawCurvature].
+// In one dimension, draws of the mean curvature W agree with the posterior on a grid over W and the
+// unknown h of [rules.drawCurvature].
 func TestDrawCurvature(t *testing.T) {
 	r, ok := newRules(&Setting{
 		Mean: []float64{0}, Precision: scaledUnit(1, 1), Records: 20, Clients: 50, Weights: []float64{1}, Noise: .01,

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Votes have norm at most 1, and the votes of two clients differ by at most √2. Both bounds are
-// reached. A client whose information is not a number sends zeros.
+// Votes have norm at most 1 and differ by at most √2 between clients, and reach both. Without a
+// number, a client sends zeros.
 func TestVotesHaveNormAtMostOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	var largest, farthest float64
@@ -40,9 +40,9 @@ func TestVotesHaveNormAtMostOne(t *testing.T) {
 	}
 }
 
-// The test checks the draws of the scale, which is a typical client's information relative to the
-// information of synthetic records. Without noise, the votes reveal the scale of every coordinate.
-// If noise hides the votes, the draws range from a hundredth of the expected scale to about 1.
+// The scale is a typical client's information relative to that of synthetic records. Without noise
+// the votes reveal it in every coordinate. If noise hides them, its draws range from a hundredth of
+// the expected scale to about 1.
 func TestScalesFromVotes(t *testing.T) {
 	const clients = 50
 	want := []float64{1, .3, 1e-3}

@@ -16,15 +16,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ball returns n records with two columns, which are independent normals with the given mean and
-// sd.
+// ball returns n records with two independent normal columns.
 func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, 1))
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-// In a study without a privacy guarantee no noise is added. The test checks that the means and sds
-// of the scale equal those of the clamped values.
+// Without a privacy guarantee, means and sds are those of the clamped values.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
 	h := newScaleHouse(t, scalestudy.Parse(t, `unit = "none"`, "", ""), 1, a, b)
@@ -47,8 +45,8 @@ func TestScaleExact(t *testing.T) {
 	}
 }
 
-// A constant column keeps bounds of positive width, and its Finding is not Found. The state can
-// be saved and restored after many passes.
+// A constant column keeps bounds of positive width and is not Found. The state can be restored
+// after many passes.
 func TestScaleOfAConstant(t *testing.T) {
 	for _, c := range []struct{ privacy, standardise string }{
 		{`unit = "none"`, "rounds = 4"}, {`unit = "none"`, "rounds = 20"}, {scalestudy.Record, "rounds = 4"},
@@ -80,8 +78,7 @@ func TestScaleOfAConstant(t *testing.T) {
 	}
 }
 
-// For columns with Cauchy tails, the passes find a scale that is narrower than the public
-// bounds. After three passes it contains most of the values.
+// For Cauchy tails, three passes find a scale within the public bounds that contains most values.
 func TestScaleOfHeavyTails(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -96,9 +93,8 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	}
 }
 
-// The noise could decide how much the bounds are narrowed if there are too few records or clients,
-// or if the scale phase has too small a share of the budget. The test checks that the bounds then
-// stay wide, and that no column is reported as Found.
+// With too few records or clients, or too small a share of the budget, the bounds stay wide and no
+// column is Found.
 func TestScaleHidden(t *testing.T) {
 	tiny := scalestudy.Parse(t, scalestudy.Record, "budget_share = 0.0001", "")
 	few := scalestudy.Parse(t, scalestudy.Record, "", "")
@@ -119,11 +115,10 @@ func TestScaleHidden(t *testing.T) {
 	}
 }
 
-// If the privacy unit is the client, a thousand clients find a scale. Each client has the same
-// weight for any number of records. The released mean agrees, up to the noise of the last pass,
-// with the average over clients of each client's mean of clamped values. The same holds for the
-// mean square. The test allows 6 sds for each of four numbers. A correct program exceeds them for 8
-// of 10^9 seeds.
+// A thousand clients, of which each has the same weight, find a scale. The released mean is, up to
+// the noise of the last pass, the average of the clients' means of clamped values, and so is the
+// mean square. Each of four numbers may be off by 6 sds, which a correct program exceeds for 8 of
+// 10^9 seeds.
 func TestScaleOfClients(t *testing.T) {
 	clients := make([]*shard.Records, 1000)
 	for m := range clients {
@@ -166,9 +161,8 @@ func TestScaleOfClients(t *testing.T) {
 	}
 }
 
-// meansOfClients computes, for one column, each client's mean and mean square, and returns the
-// averages of both over clients. ofRecords is the mean over all records. Values are clamped to the
-// bounds b and mapped to [-1, 1].
+// meansOfClients returns the averages over clients of a column's mean and mean square, and the mean
+// over all records, of values clamped to b and mapped to [-1, 1].
 func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean, square, ofRecords float64) {
 	all := 0
 	for _, records := range clients {
@@ -182,8 +176,7 @@ func meansOfClients(clients []*shard.Records, column int, b study.Bounds) (mean,
 	return mean, square, ofRecords / float64(all)
 }
 
-// If too few clients answer a pass, no sum is opened and the bounds do not change. The pass is
-// charged.
+// If too few clients answer a pass, the bounds do not change, and the pass is charged.
 func TestScaleVoid(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1), ball(3, 3000, 5, 1))
@@ -338,9 +331,8 @@ func TestAnyNumberOfRecords(t *testing.T) {
 	}
 }
 
-// If a coordinator changes a sum of opened messages, every client refuses the outcome, and so does
-// a verifier that computes the passes again. If the coordinator also changes a client's release,
-// this client refuses.
+// If a coordinator changes a sum of opened messages, every client and every verifier refuses the
+// outcome. If it changes a release too, the client of that release refuses.
 func TestChangedSumsAreRefused(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	st.Version = 2

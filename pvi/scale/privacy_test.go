@@ -14,10 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The test runs two sites with the same noise, whose records differ in one record or in all records
-// of the client. The released sums differ only by the contribution of this record or client. With
-// the clip C in lattice steps, the difference is at most C if a record is added, and 2C if a record
-// or client is replaced. The test covers every pass and arbitrary bounds.
+// Two sites with the same noise differ in one record, or in all records of the client. In every
+// pass their sums differ by at most the clip C, or 2C if a record or client is replaced.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
 		"record": scalestudy.Parse(t, scalestudy.Record, "rounds = 3", ""),
@@ -77,9 +75,8 @@ func TestScaleSensitivity(t *testing.T) {
 	}
 }
 
-// No contribution has a larger norm than the mechanism's clip, so nothing is clipped and the
-// estimate is unbiased. If all values of a record are at its bounds, its contribution has
-// exactly the norm of the clip.
+// No contribution is longer than the clip, so the estimate is unbiased. A record with all values at
+// its bounds has the norm of the clip.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
 	for _, privacy := range []string{scalestudy.Record, scalestudy.Client} {
@@ -110,8 +107,7 @@ func TestScaleNeedsNoClipping(t *testing.T) {
 	}
 }
 
-// A site charges a pass and draws its noise before it reads the records. If the source of noise
-// fails, the site computes no contribution of a record.
+// A site charges a pass and draws its noise before it reads a record.
 func TestScaleNoiseComesFirst(t *testing.T) {
 	for _, privacy := range []string{scalestudy.Record, scalestudy.Client} {
 		h := newScaleHouse(t, scalestudy.Parse(t, privacy, "", ""), 1, ball(1, 5, 7, 2))
@@ -137,8 +133,8 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 	}
 }
 
-// The test checks the noise in the messages of all passes. Its sd is the sd that the accountant
-// charges, and the noise is independent between passes and between clients.
+// In all passes the noise has the sd that is charged, and is independent between passes and
+// clients.
 func TestScaleNoise(t *testing.T) {
 	for _, c := range []struct {
 		privacy, federation string

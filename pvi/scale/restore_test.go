@@ -13,8 +13,7 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A server or site that is saved and restored continues like one that is never restored. A
-// restored site does not release twice.
+// Restored machines find the same scale. A restored site does not release twice.
 func TestScaleRestore(t *testing.T) {
 	for _, privacy := range []string{scalestudy.Record, scalestudy.Client, `unit = "none"`} {
 		st := scalestudy.Parse(t, privacy, "", "min_clients = 2")
@@ -117,8 +116,6 @@ func TestScaleRestoreErrors(t *testing.T) {
 	}
 }
 
-// FuzzScaleState restores servers and sites from arbitrary bytes. Restoring must return an
-// error, or a server or site that works.
 func FuzzScaleState(f *testing.F) {
 	st := scalestudy.Parse(f, scalestudy.Record, "", "min_clients = 2")
 	h := newScaleHouse(f, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))

@@ -102,9 +102,8 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// The test checks the means and sds that the last pass finds. The error of a mean is at most five
-// sds of noise and sampling error, plus 2 % of the sd of the column because values are clamped. The
-// same holds for a variance, with 5 % of the column's variance.
+// A mean is off by at most five sds of noise and sampling error, plus 2 % of the sd of the column
+// because values are clamped, and a variance likewise, with 5 %.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
 		for _, n := range []int{3000, 8000} {
@@ -144,8 +143,7 @@ func TestScaleIsFound(t *testing.T) {
 	}
 }
 
-// If a value of a record is not finite, the record adds zero to every element of the sum,
-// including the count.
+// A record with a value that is not finite adds zero to every element, including the count.
 func TestScaleOfNoNumber(t *testing.T) {
 	for _, privacy := range []string{scalestudy.Record, `unit = "none"`} {
 		good, bad := new(shard.Records), new(shard.Records)
@@ -172,8 +170,8 @@ func TestScaleOfNoNumber(t *testing.T) {
 	}
 }
 
-// The noise in a sum grows with the number of clients that add noise, and a Scaling must count the
-// noise of all clients. Otherwise many clients with few records would find a scale in noise alone.
+// A Scaling counts the noise of all clients. Otherwise many clients with few records would find a
+// scale in noise.
 func TestScaleKnowsItsNoise(t *testing.T) {
 	st := scalestudy.Parse(t, scalestudy.Record, "", "")
 	for seed := range uint64(20) {

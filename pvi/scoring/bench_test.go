@@ -2,8 +2,7 @@ package scoring_test
 
 import "testing"
 
-// BenchmarkPlay measures a whole simulated study with 4,000 records and 103 coefficients: all
-// rounds, with the work of server and clients.
+// BenchmarkPlay measures all rounds of a study with 4,000 records and 103 coefficients.
 func BenchmarkPlay(b *testing.B) {
 	s := logistic
 	s.d, s.n = 100, 4000

@@ -37,7 +37,7 @@ func lot(n int, seed uint64) []bool {
 	return out
 }
 
-// densities returns the log predictive densities of the given records under the posterior of a state.
+// densities returns the log predictive densities of records under the posterior of a state.
 func (w *world) densities(t testing.TB, s *scoring.State, records *shard.Shard) (logs []float64) {
 	t.Helper()
 	mean, cov := s.Posterior()
@@ -62,10 +62,9 @@ func rowsOf(out []bool, chosen bool) (rows []int) {
 	return rows
 }
 
-// Leaving a record out of a file changes the sum of a round only by the vector of that record,
-// whose norm is at most the clip of the round. A held-out record adds nothing to the fit, and a
-// record of the fit adds nothing to the last round. All rounds together cost the budget, and the
-// last round costs its share.
+// Leaving a record out changes a sum only by its vector, which is no longer than the clip. A
+// held-out record adds nothing to the fit, and a record of the fit nothing to the last round. All
+// rounds cost the budget, and the last its share.
 func TestHeldOutOfNeighbours(t *testing.T) {
 	worlds := map[string]*world{
 		"program": programs["linear"].comparing("clip = [-3, 0]\nshare = 0.2").world(t, 200, 3, 1),
@@ -146,8 +145,8 @@ func scoreVector(log, low, high float64) []float64 {
 	return out
 }
 
-// The test replaces records by hostile ones. If the density of a held-out record cannot be
-// computed, its vector is zero, and the vectors of the other records do not change.
+// A held-out record whose density cannot be computed adds zero, and does not change the vectors of
+// others.
 func TestHeldOutThatIsNotFinite(t *testing.T) {
 	s := programs["linear"].comparing("clip = [-6, 3]")
 	w := s.world(t, 200, 3, 1)
@@ -180,8 +179,8 @@ func TestHeldOutThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// The vector of a held-out record has the same bits if the record is alone or among other records,
-// in any order, even if the records do not fit into one batch.
+// The vector of a held-out record has the same bits alone and among others, in any order, even in
+// several batches.
 func TestHeldOutInOtherOrder(t *testing.T) {
 	softmax := families["softmax"]
 	softmax.n = 600
@@ -219,9 +218,8 @@ func TestHeldOutInOtherOrder(t *testing.T) {
 	}
 }
 
-// The test plays studies of different families and sizes. About 95 % of the reported 95 % intervals
-// contain the exact value, which the test computes from the held-out records. The standard errors
-// are right for the mean log density of other records from the same distribution.
+// About 95 % of the 95 % intervals contain the exact value, and standard errors are right for the
+// mean log density of other records from the same distribution.
 func TestHeldOutIntervalsHold(t *testing.T) {
 	seeds := 3
 	if os.Getenv("FEDPVI_LONG") != "" {

@@ -9,9 +9,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// The test compares clippedResidual with the mean of the clipped squared residuals of 20,000
-// simulated counts. Clipped values are between 0 and 8, so the standard error of this mean is below
-// .03.
+// Clipped values are between 0 and 8, so the mean of 20,000 simulated counts has a standard error
+// below .03.
 func TestClippedResidual(t *testing.T) {
 	const draws = 20_000
 	r := rand.New(rand.NewPCG(4, 1))
@@ -30,9 +29,8 @@ func TestClippedResidual(t *testing.T) {
 	}
 }
 
-// The test plays studies whose counts have means that are multiplied by a random factor of known
-// variance. The interval of the learned dispersion, widened by a tenth, must contain the true
-// dispersion. If there is only noise, the learned dispersion must be 1.
+// The means of counts are multiplied by a random factor of known variance. The interval of the
+// dispersion, widened by a tenth, contains the truth. With nothing but noise the dispersion is 1.
 func TestDispersion(t *testing.T) {
 	s := families["poisson"]
 	for _, c := range []struct{ frailty, multiplier float64 }{{0, .3}, {.5, .3}, {2, .3}, {1, 1e4}} {
@@ -65,9 +63,8 @@ func TestDispersion(t *testing.T) {
 	}
 }
 
-// The test plays studies whose counts have a larger variance than in the model. The intervals
-// contain the truth often enough, and at least as often as the intervals of the posterior that is
-// computed from the pooled records.
+// For counts with a larger variance than in the model, intervals contain the truth at least as
+// often as those of the pooled records.
 func TestHoldsTheTruthOfOverdispersedCounts(t *testing.T) {
 	s := families["poisson"]
 	s.frailty = 2

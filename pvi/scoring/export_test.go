@@ -32,8 +32,7 @@ func (p *Problem) Panicking(y float64) {
 // Regressors returns the number of a record's regressors.
 func (p *Problem) Regressors() int { return len(p.columns) }
 
-// A Single computes the vector that a single record contributes, from the record's regressors and
-// outcome.
+// A Single computes vectors from a single record's regressors and outcome.
 type Single struct {
 	*Contributor
 	x []float64
@@ -73,8 +72,8 @@ func (r panicking) Eval(y float64, eta, g, h []float64) float64 {
 	return r.Described.Eval(y, eta, g, h)
 }
 
-// ScoresWithout returns the score of each record of a program. The engine behaves as if it could
-// not compute the given row, whose score is then nil.
+// ScoresWithout returns the scores of the records of a program, with nil for a row that the engine
+// cannot compute.
 func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	e := records.at(p.mean).(*programEvaluator)
 	e.engine = omitting{e.engine, row}
@@ -89,7 +88,7 @@ func (p *Problem) ScoresWithout(records Records, row int32) [][]float64 {
 	return out
 }
 
-// omitting is an engine that leaves out a row, as an engine does if computing the row panics.
+// omitting is an engine that leaves out a row, as if computing it panicked.
 type omitting struct {
 	gpu.Evaluator
 	row int32
@@ -109,8 +108,8 @@ func (o omitting) Each(q *gpu.Query, sink gpu.Sink) error {
 	return o.Evaluator.Each(&left, sink)
 }
 
-// Redraw draws new outcomes for the records of a program at θ. It returns the outcomes before and
-// after, with one slice for each outcome.
+// Redraw returns the outcomes of the records of a program before and after they are drawn anew at
+// θ.
 func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]float64) {
 	r := p.model.(*program)
 	opened, err := r.open(s)
@@ -133,6 +132,5 @@ func (p *Problem) Redraw(s *shard.Shard, theta []float64) (before, after [][]flo
 	return before, after
 }
 
-// Curvature returns the curvature from which the posterior was computed: the mean of its draws after
-// the last round.
+// Curvature returns the mean of the draws of the curvature after the last round.
 func (s *State) Curvature() mat.Symmetric { return s.last }

@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// formulaWorld returns a study of five clients whose model is the formula f, with n records that f
-// draws. If f states no true value for a parameter, the world's truth for this parameter is NaN.
+// formulaWorld returns a world of five clients with n records of a formula. A parameter without a
+// true value has the truth NaN.
 func formulaWorld(t testing.TB, f formulas.Formula, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st, err := study.Parse("f.toml", []byte(f.Study(fmt.Sprintf(
@@ -52,9 +52,8 @@ func formulaOf(name string) formulas.Formula {
 	return formulas.Bank[slices.IndexFunc(formulas.Bank, func(f formulas.Formula) bool { return f.Name == name })]
 }
 
-// The test compares outcomes that the package draws from a formula's program with outcomes from the
-// hand-written sampler of the formula. Their distributions must be the same. Censored times must
-// not be drawn.
+// Outcomes drawn from a formula's program have the distribution of the formula's own sampler.
+// Censored times are not drawn.
 func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 	const n = 1000
 	for _, f := range formulas.Bank {
@@ -97,10 +96,9 @@ var (
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")
 )
 
-// A holding collects how well the 90 % intervals of several studies of one formula hold. truths
-// has, for each study, the share of its intervals that contain the true parameter. draws has, for
-// each study, the share of draws from the posterior of the pooled records that an interval contains
-// on average. The other numbers are sums over all coordinates of all studies.
+// A holding collects how well 90 % intervals of studies of one formula hold: for each study, the
+// share that contains the true parameter, and the mean share of draws from the pooled posterior in
+// an interval. The other numbers are sums over all coordinates.
 type holding struct {
 	truths, draws        []float64
 	coordinates, squares float64 // squares is the sum of ((mean − pooled mode)/sd)²
@@ -144,8 +142,8 @@ func (h *holding) add(t *testing.T, f formulas.Formula, records int, seed uint64
 	h.draws = append(h.draws, draws)
 }
 
-// below reports whether the 99 % confidence interval for the mean of shares lies below 0.8. shares
-// has one element for each study, because coordinates of the same study are not independent.
+// below reports whether the 99 % confidence interval for the mean of shares lies below 0.8. It has
+// one share for each study, because coordinates of a study are not independent.
 func below(shares []float64) bool {
 	if len(shares) < 2 {
 		return false
@@ -155,9 +153,8 @@ func below(shares []float64) bool {
 	return mean+distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.995)*sd/math.Sqrt(n) < 0.8
 }
 
-// The test simulates studies of formulas with default priors. Enough of their 90 % intervals must
-// contain the true parameter. With FEDPVI_LONG it plays the whole bank and prints a table. A
-// formula whose posterior has a warning appears in the table but cannot fail the test.
+// Enough 90 % intervals of formulas with default priors contain the truth. With FEDPVI_LONG the
+// test plays the whole bank and prints a table, in which formulas with a warning cannot fail.
 func TestFormulasHoldTheTruth(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		if testing.Short() {

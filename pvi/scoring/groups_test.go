@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// grouped has settings whose intercepts or slopes vary between groups. In two of them the slope of
-// x2 varies although x2 is not a term of the model.
+// In grouped, intercepts or slopes vary between groups, in two settings the slope of x2, which is
+// no term of the model.
 var grouped = map[string]setting{
 	"groups, linear":   {`family = "linear", noise_sd = 0.5`, measured, 2000, 3, 5, 0.5, 0, "g", 12, 0},
 	"groups, logistic": {logistic.model, logistic.outcome, 4000, 3, 5, 0.5, 0, "1 + x2 | g", 8, 0},
@@ -18,10 +18,9 @@ var grouped = map[string]setting{
 	"groups, slopes":   {`family = "linear", noise_sd = 0.5`, measured, 3000, 3, 5, 0.5, 0, "0 + x0 + x2 | g", 5, 0},
 }
 
-// averaged computes the exact posterior mean and variance of θ in a linear regression with groups,
-// without code of package hierarchy. sd is the known sd of the outcome. averaged integrates over
-// the log spreads on a grid. At each point of the grid the spreads fix the prior precision of the
-// effects, so that the posterior of θ is normal.
+// averaged computes the exact posterior mean and variance of θ in a linear regression with groups
+// and outcomes of known sd, without package hierarchy. It integrates over the log spreads on a
+// grid. Given them, the posterior is normal.
 func (w *world) averaged(sd float64) (mean, variance []float64) {
 	const points = 50
 	d, effects := w.model.Dim(), w.model.Effects()
@@ -99,8 +98,8 @@ func (w *world) averaged(sd float64) (mean, variance []float64) {
 	return mean, variance
 }
 
-// If the privacy noise is close to zero and the sd of the outcome is known, the posterior of a
-// linear regression is near the exact posterior, including the posterior of the spreads.
+// With hardly any noise and a known sd of the outcome, the posterior is near the exact one, spreads
+// included.
 func TestGroupsWithoutNoise(t *testing.T) {
 	for _, name := range []string{"groups, linear", "groups, slopes"} {
 		const multiplier = 1e-3
@@ -116,8 +115,7 @@ func TestGroupsWithoutNoise(t *testing.T) {
 	}
 }
 
-// The test adds so much noise that it hides all records. The posterior must then be near the prior.
-// The prior of the effect of a group is not normal, and the test compares only the means and sds.
+// If noise hides the records, the posterior has nearly the means and sds of the prior.
 func TestGroupsInNothingButNoise(t *testing.T) {
 	const multiplier = 1e6
 	for name, s := range grouped {
@@ -131,8 +129,7 @@ func TestGroupsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// The test simulates a study in which all effects of groups are zero, so that the labels of the
-// groups mean nothing. The interval of the spread must then be near zero.
+// If all effects of groups are zero, the interval of the spread is near zero.
 func TestLabelsOfNothing(t *testing.T) {
 	s := grouped["groups, linear"]
 	w := s.worldAt(t, 0.5, 5, func(truth []float64) { clear(truth[4:]) })
@@ -144,8 +141,7 @@ func TestLabelsOfNothing(t *testing.T) {
 	}
 }
 
-// The test checks that the regressors that row writes for a record do not depend on the previous
-// content of the buffer, for models with effects of groups.
+// The regressors of a record do not depend on what was in the buffer.
 func TestRowsAreSeparate(t *testing.T) {
 	for name, s := range grouped {
 		s.n = 200
@@ -176,10 +172,9 @@ func TestRowsAreSeparate(t *testing.T) {
 	}
 }
 
-// The test simulates studies at ε = 1 whose true parameters are drawn from the prior. Enough of
-// their 90 % intervals must contain the truth. In a run with twelve replications, the intervals
-// contained .92 of the fixed effects, .92 of the effects of groups, and .85 of the spreads. This
-// test has 32 spreads, and their limit is .9 minus four standard errors.
+// At ε = 1, enough 90 % intervals contain truths from the prior. In twelve replications they
+// contained .92 of the fixed effects, .92 of the effects of groups, and .85 of the spreads. The
+// limit for the 32 spreads of this test is .9 minus four standard errors.
 func TestGroupsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
@@ -215,10 +210,9 @@ func TestGroupsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// If groups are many and have few records each, noise does not make the curvature of the effects too
-// large, and intervals hold the spread. A curvature that is too large makes the spread too small.
-// The exact curvature of an effect is the number of records in the group divided by the variance of
-// the outcomes' noise. Intervals of 90 % hold fewer than 5 of 7 spreads with a probability of .026.
+// With many small groups, noise does not make the curvature of effects too large, which would make
+// the spread too small. The exact curvature is the number of records divided by the variance of the
+// outcomes' noise. Intervals of 90 % hold fewer than 5 of 7 spreads with a probability of .026.
 func TestManyGroups(t *testing.T) {
 	const multiplier, replications, first, sd, levels = 3.73, 7, 3, 0.5, 40
 	s := setting{`family = "linear", noise_sd = 0.5`, measured, 1000, 3, 5, sd, 0, "g", levels, 0}

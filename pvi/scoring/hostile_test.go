@@ -32,8 +32,8 @@ func hostileSum(r *rand.Rand, n int) []int64 {
 	return sum
 }
 
-// hostileQueries returns the queries of all rounds of a study in which arbitrary sums are opened.
-// Some rounds are missed. A sum that makes the posterior overflow has no effect.
+// hostileQueries returns the queries of a study in which arbitrary sums are opened and some rounds
+// are missed. A sum that makes the posterior overflow has no effect.
 func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*scoring.Query) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
@@ -52,9 +52,9 @@ func hostileQueries(t testing.TB, p *scoring.Problem, seed uint64) (queries []*s
 	return queries
 }
 
-// checkVector checks the vector that a record contributes to the query q. If the vector is finite,
-// it must not be longer than the round's clip. It must depend on the record and the query alone:
-// used, which has already written other vectors, must write the same vector as a new contributor.
+// checkVector checks that a record's vector is no longer than the clip if it is finite, and that it
+// depends on the record and the query alone: used, which has written other vectors, writes the same
+// as a new contributor.
 func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float64, y float64) {
 	t.Helper()
 	size := q.Size(q.Round())
@@ -69,8 +69,7 @@ func checkVector(t testing.TB, q *scoring.Query, used *scoring.Single, x []float
 	}
 }
 
-// sameBits compares the bits of two vectors. NaNs are the same. If the vectors differ, it returns the
-// index of the first difference.
+// sameBits compares the bits of two vectors, with NaNs as equal, and returns the first difference.
 func sameBits(a, b []float64) (at int, same bool) {
 	for i, x := range a {
 		if math.Float64bits(x) != math.Float64bits(b[i]) && !(math.IsNaN(x) && math.IsNaN(b[i])) {
@@ -80,8 +79,8 @@ func sameBits(a, b []float64) (at int, same bool) {
 	return 0, true
 }
 
-// hostileRecord returns a record with numbers of every size, some not finite. In one of four
-// records, all numbers are so small that their squares or fourth powers underflow.
+// hostileRecord returns a record with numbers of every size, some not finite. In one of four,
+// squares or fourth powers underflow.
 func hostileRecord(r *rand.Rand, n int) (x []float64, y float64) {
 	size := 1.0
 	if r.IntN(4) == 0 {
@@ -127,9 +126,8 @@ func TestHostileQueriesAndRecords(t *testing.T) {
 	}
 }
 
-// The test opens sums that make numbers overflow. Step must refuse them, so that the study
-// continues from the state before. After a sum that Step accepts, the next query must exist.
-// Otherwise clients would be charged in all later rounds for answers that are not numbers.
+// A sum that makes numbers overflow is refused. After a sum that is accepted there is a next query,
+// because clients would else be charged for answers that are not numbers.
 //
 //abuse:case A20 a sum after which nothing could be asked is refused, and the study continues
 func TestRefusedSums(t *testing.T) {
@@ -156,8 +154,8 @@ func TestRefusedSums(t *testing.T) {
 	}
 }
 
-// The test makes the computation of one record panic. The vector of this record must be zero, and
-// the vector of the next record must be the same as without the panic.
+// A record whose computation panics has the vector zero, and the next record is computed as without
+// the panic.
 //
 //abuse:case A13 a record whose score panics counts as zero; nobody can tell
 func TestRecordThatPanics(t *testing.T) {
@@ -173,7 +171,7 @@ func TestRecordThatPanics(t *testing.T) {
 	}
 }
 
-// FuzzVector calls checkVector with records of arbitrary numbers, in every round of every family.
+// FuzzVector calls checkVector in every round of every family.
 func FuzzVector(f *testing.F) {
 	all := both(families, grouped)
 	names := slices.Sorted(maps.Keys(all))

@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// A Laplace density has no Hessian at its location. If there is almost no noise, the posterior sds
-// are nevertheless close to the sds that follow from the Fisher information: s/√n for the intercept
-// and for the coefficient of a column with unit variance, and 1/√n for the log of the scale s.
+// A Laplace density has no Hessian at its location. With almost no noise, the sds are nevertheless
+// those of the Fisher information: s/√n for the intercept and the coefficient of a column of unit
+// variance, and 1/√n for log s.
 func TestLaplaceHasItsInformation(t *testing.T) {
 	const n = 1000
 	w := programs["laplace"].world(t, n, 1e-3, 1)
@@ -31,8 +31,7 @@ func TestLaplaceHasItsInformation(t *testing.T) {
 	}
 }
 
-// A study is refused if the slope of its density jumps and its outcome cannot be drawn from the
-// model. If the outcome can be drawn, the slope may jump, for example at a value of a covariate.
+// A density whose slope jumps is refused if its outcome cannot be drawn from the model.
 func TestKinksWithoutOutcomesAreRefused(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"target += sum(-fabs(y - a - b * x) / s) - N * log(s);":   true,

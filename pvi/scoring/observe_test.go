@@ -8,9 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// widen raises an sd until it is at least as large as the error in four fifths of the draws of the
-// margins, or as large as the prior's sd. It never lowers an sd, and it does not change
-// correlations.
+// widen raises an sd until it covers the error in four fifths of the draws, or is the prior's. It
+// never lowers one, and keeps correlations.
 func TestWiden(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	const d, draws = 4, 30

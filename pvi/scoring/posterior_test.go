@@ -30,8 +30,7 @@ import (
 
 var stanFolder = flag.String("stan", "", "folder to which programs of formulas and their records are written for Stan, in place of a test")
 
-// A posterior holds the posterior moments of the coordinates of θ in a formula's model, in the
-// order of θ. The errors are Monte Carlo standard errors.
+// A posterior holds moments of θ in a formula's model, with Monte Carlo standard errors.
 type posterior struct {
 	Mean, SD, MeanError, SDError []float64
 }
@@ -45,8 +44,7 @@ type sampled struct {
 	Rhat      float64 // largest R̂ of a coordinate
 }
 
-// skewed lists the formulas whose posteriors are not close to a normal distribution, with the
-// reasons.
+// skewed lists the formulas whose posteriors are not close to normal, with the reasons.
 var skewed = map[string]string{
 	"slopes":                    "the spreads of intercepts and slopes of ten groups are skewed",
 	"curve":                     "the spread of five coefficients is skewed",
@@ -68,8 +66,7 @@ type pooling struct {
 	data    []byte // values of the program's data block, as JSON
 }
 
-// pool draws records of a formula. It rounds their numbers to six digits, so that the records are
-// the same on all machines.
+// pool draws records of a formula, rounded to six digits so that they are the same on all machines.
 func pool(t *testing.T, f formulas.Formula) *pooling {
 	t.Helper()
 	const n, seed = 500, 2
@@ -105,7 +102,7 @@ func (p *pooling) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fitted fits a normal distribution with a full covariance to the posterior of the pooled records.
+// fitted fits a normal distribution to the posterior.
 func (p *pooling) fitted(t *testing.T) (mean []float64, cov *mat.SymDense) {
 	t.Helper()
 	family := gaussian.Full(p.model.Dim())
@@ -136,9 +133,8 @@ func (p *pooling) density(t *testing.T) func(theta []float64) float64 {
 	}
 }
 
-// weighted returns the moments of the posterior, computed by importance sampling. It draws from a
-// multivariate t distribution with the given mean and covariance, and then from one with the
-// moments of the weighted draws.
+// weighted returns the moments of the posterior by importance sampling, from a multivariate t
+// distribution with the given moments and then from one with the moments of the weighted draws.
 func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) posterior {
 	t.Helper()
 	r, density := rand.New(rand.NewPCG(1, 2)), p.density(t)
@@ -166,8 +162,7 @@ func (p *pooling) weighted(t *testing.T, mean []float64, cov *mat.SymDense) post
 	return out
 }
 
-// drawn draws points from a multivariate t distribution, and returns them with their importance
-// weights, which have mean 1.
+// drawn draws points from a multivariate t distribution, with importance weights of mean 1.
 func drawn(t *testing.T, r *rand.Rand, density func([]float64) float64, mean []float64, cov *mat.SymDense, draws int) (*mat.Dense, []float64) {
 	t.Helper()
 	const degrees = 6
@@ -197,8 +192,8 @@ type gap struct {
 	outside   string  // first coordinate outside of the bounds; "" if there is none
 }
 
-// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds plus three standard errors,
-// and sds by 3 % plus three standard errors.
+// gapOf compares p with Stan's posterior. Means may differ by 0.05 sds, and sds by 3 %, plus three
+// standard errors.
 func gapOf(names []string, p posterior, stan sampled) gap {
 	g := gap{low: math.Inf(1)}
 	for i, sd := range stan.SD {
@@ -212,9 +207,9 @@ func gapOf(names []string, p posterior, stan sampled) gap {
 	return g
 }
 
-// Without privacy, the fit of a formula has nearly the same moments as a long run of Stan's sampler
-// for the same program. bench/stan_posteriors.py ran Stan and stored the moments. With FEDPVI_LONG
-// the test compares all formulas that the script sampled, and prints a table.
+// Without privacy, the fit of a formula has nearly the moments of a long run of Stan's sampler,
+// which bench/stan_posteriors.py stored. With FEDPVI_LONG the test compares all sampled formulas
+// and prints a table.
 func TestPosteriorsOfFormulas(t *testing.T) {
 	if *stanFolder != "" {
 		for _, f := range formulas.Sampled() {
@@ -247,9 +242,8 @@ func TestPosteriorsOfFormulas(t *testing.T) {
 	}
 }
 
-// compareWithStan compares the fit of a formula with Stan's moments. If the posterior is known to
-// be skewed, the fit must differ from Stan's moments, and moments that are computed from the
-// density by importance sampling must agree with them.
+// compareWithStan compares the fit with Stan's moments. For a skewed posterior they must differ,
+// and moments by importance sampling must agree with Stan's.
 func compareWithStan(t *testing.T, f formulas.Formula, p *pooling, stan sampled) {
 	if stan.Rhat > 1.01 {
 		t.Errorf("Stan's chains do not agree: R̂ is %.3f", stan.Rhat)

@@ -16,9 +16,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// The test computes vectors of a program's records after arbitrary sums were opened. A vector must
-// be no longer than the round's clip unless it is not finite. It must depend on the record alone:
-// among the records of another file, it must be the same to the bit.
+// After arbitrary sums, a record's vector is no longer than the clip if it is finite, and has the
+// same bits in another file.
 //
 //abuse:case P18 no record of a program moves a sum of scores by more than the clip
 func TestVectorsOfProgramsAreClipped(t *testing.T) {
@@ -63,8 +62,7 @@ func TestVectorsOfProgramsAreClipped(t *testing.T) {
 	}
 }
 
-// The test makes the computation of one record panic. The record must then have no score, and the
-// scores of the other records must not change.
+// A record whose computation panics has no score, and other scores do not change.
 func TestProgramRecordThatPanics(t *testing.T) {
 	w := programs["linear"].world(t, 300, 3, 1)
 	records, err := w.Open(w.records)
@@ -81,8 +79,8 @@ func TestProgramRecordThatPanics(t *testing.T) {
 	}
 }
 
-// programMode returns the mode of the posterior given all records of a program, and the inverse of
-// the curvature at the mode. It uses Newton's method, with a Hessian from differences of gradients.
+// programMode returns the mode of the posterior of all records of a program, and the inverse
+// curvature there, by Newton's method with differences of gradients.
 func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDense) {
 	t.Helper()
 	likelihood, d := w.gradient(t), w.model.Dim()
@@ -118,9 +116,8 @@ func (w *world) programMode(t testing.TB, from []float64) ([]float64, *mat.SymDe
 	return theta, cov
 }
 
-// The test simulates studies of programs with almost no noise. The posterior must be near the
-// posterior of the pooled records. Its sds may be a little larger, because they also allow for the
-// effect of the clips, which is largest for scales.
+// With almost no noise the posterior is near that of the pooled records. Its sds may be a little
+// larger, because they allow for the clips, most of all for scales.
 func TestProgramsWithoutNoise(t *testing.T) {
 	for _, name := range some("logistic", "survival", "curve", "overdispersed") {
 		if name == "apart" || name == "intercepts" {
@@ -159,9 +156,8 @@ func TestProgramsInNothingButNoise(t *testing.T) {
 	}
 }
 
-// The test simulates studies of programs whose true parameters are drawn from the prior or from a
-// narrower distribution. In the studies that have arrived ([scoring.State.Arrived]), enough of the
-// 90 % intervals must contain the truth. With FEDPVI_LONG the test plays every program 40 times.
+// In the studies that have arrived, enough 90 % intervals contain the truth. With FEDPVI_LONG the
+// test plays every program 40 times.
 func TestProgramsHoldTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of statistics")
@@ -205,8 +201,8 @@ func TestProgramsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// The test plays studies whose columns are in raw units (years, metres). The posterior means may
-// differ from the means for the pooled records only by about as much as the posterior sds state.
+// With columns in years and metres, the posterior means differ from those of the pooled records by
+// about as much as the sds state.
 func TestRawUnits(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") == "" {
 		t.Skip("40 studies of 10,000 records")
@@ -230,8 +226,7 @@ func TestRawUnits(t *testing.T) {
 	}
 }
 
-// The test checks Multiplies, which reports a product of parameters only if the density of records
-// depends on it. This is so in the program "apart" and in the formula "monotonic".
+// Multiplies reports a product of parameters only if the density of records depends on it.
 func TestProgramsThatMultiply(t *testing.T) {
 	for name, s := range programs {
 		m, err := fit.New(s.study(t, 200))
@@ -247,8 +242,8 @@ func TestProgramsThatMultiply(t *testing.T) {
 	}
 }
 
-// A covariate in metres leads to the same posterior, up to rounding, as the covariate in
-// kilometres, if the coefficients have priors of the same width.
+// A covariate in metres and in kilometres leads to the same posterior, if the priors have the same
+// width.
 func TestUnitsOfAColumn(t *testing.T) {
 	raw := programs["raw"]
 	scaled := raw
@@ -273,9 +268,8 @@ func TestUnitsOfAColumn(t *testing.T) {
 	}
 }
 
-// The test runs the same linear regression as a program and as a family. The posterior means and
-// sds must be nearly the same. They are not equal, because a program also releases margins of its
-// outcome, and its curvature is a mean over eight outcomes of a record.
+// As a program and as a family, a regression has nearly the same posterior. A program also releases
+// margins of its outcome, and its curvature is a mean over eight outcomes of a record.
 func TestProgramOfARegression(t *testing.T) {
 	twin := scripted{
 		columns: numericColumn("x0", -1, 1) + numericColumn("x1", -1, 1) + numericColumn("x2", -1, 1) + numericColumn("x3", -1, 1) +

@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/scoring"
 )
 
-// releasedSum returns a random sum, in lattice steps, that could be released in a round: a vector
-// of random direction, at most as long as the number of records times the round's clip, plus noise
-// of the given sd.
+// releasedSum returns a random sum, in lattice steps, that could be released: a vector at most as
+// long as the records' clips together, plus noise.
 func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float64) []int64 {
 	direction, squares := make([]float64, p.Size(round)), 0.0
 	for i := range direction {
@@ -29,9 +28,8 @@ func releasedSum(r *rand.Rand, p *scoring.Problem, round int, records, sd float6
 	return sum
 }
 
-// The test opens random sums of all kinds that can be released. The posterior must always be
-// proper, and each of its sds must be more than .005 times the prior sd. Both models have cut
-// points, and one also has effects of groups.
+// After any sum that can be released, the posterior is proper, and each sd is more than .005 times
+// the prior sd. Both models have cut points, and one has groups.
 func TestEveryReleaseHasAPosterior(t *testing.T) {
 	const records, clients, multiplier, rounds = 4000, 5, 3.73, 2
 	for _, name := range []string{"ordered-groups", "cumulative"} {

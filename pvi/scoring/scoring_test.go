@@ -21,8 +21,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A world is the set-up of a test: a study, and records that were drawn from its model with known
-// parameters, the truth.
+// A world is a study with records that were drawn from its model with known parameters, the truth.
 type world struct {
 	*scoring.Problem
 	records *shard.Shard
@@ -118,8 +117,7 @@ func (s setting) world(t testing.TB, multiplier float64, seed uint64) *world {
 	return s.worldAt(t, multiplier, seed, func([]float64) {})
 }
 
-// worldAt returns the same as world, but lets the function change modify the true parameters before
-// outcomes are drawn.
+// worldAt lets change modify the truth before outcomes are drawn.
 func (s setting) worldAt(t testing.TB, multiplier float64, seed uint64, change func(truth []float64)) *world {
 	t.Helper()
 	st := s.study(t)
@@ -206,8 +204,8 @@ func (w *world) play(t testing.TB, multiplier float64, seed uint64) *scoring.Sta
 	return s
 }
 
-// pooled returns the mode of the posterior of all records without privacy, and the inverse of the
-// curvature there. It computes them by Fisher scoring and, at the end, by Newton's method.
+// pooled returns the mode of the posterior of all records without privacy, and the inverse
+// curvature there, by Fisher scoring and then Newton's method.
 func (w *world) pooled(t testing.TB) ([]float64, *mat.SymDense) {
 	t.Helper()
 	m, d := w.model, w.model.Dim()
@@ -290,8 +288,8 @@ func (w *world) pooled(t testing.TB) ([]float64, *mat.SymDense) {
 	return theta, cov
 }
 
-// held measures how well the state's 90 % intervals cover another posterior, N(mean, cov): it
-// returns the probability of each interval under it, averaged over coordinates.
+// held returns the probability of the state's 90 % intervals under N(mean, cov), averaged over
+// coordinates.
 func held(s *scoring.State, mean []float64, cov *mat.SymDense) (share float64) {
 	own, wide := s.Posterior()
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
@@ -325,9 +323,8 @@ func both(a, b map[string]setting) map[string]setting {
 	return all
 }
 
-// The test checks that the vector of a record is never longer than the round's clip, even if
-// regressors and outcomes are beyond their bounds. Vectors with an element that is not finite are
-// allowed, because the mechanism adds zero for such a record.
+// A vector is never longer than the clip, even if values are beyond their bounds. It may have
+// elements that are not finite, for which the mechanism adds zero.
 func TestVectorsAreClipped(t *testing.T) {
 	for name, s := range both(families, grouped) {
 		t.Run(name, func(t *testing.T) {
@@ -359,9 +356,8 @@ func TestVectorsAreClipped(t *testing.T) {
 	}
 }
 
-// The test checks that the costs of a study's rounds add up to its budget, in μ². A release with
-// weight w_t and noise σ costs (w_t/σ)². The sum of these costs must be 1/m², where m is the noise
-// multiplier of a single release that uses the whole budget.
+// In μ², the rounds cost (w_t/σ)², and together 1/m², where m is the noise multiplier of a single
+// release that uses the whole budget.
 func TestBudget(t *testing.T) {
 	for _, multiplier := range []float64{0.1, 3.7, 50} {
 		w := logistic.world(t, multiplier, 1)
@@ -409,11 +405,10 @@ func TestNothingButNoise(t *testing.T) {
 	}
 }
 
-// At ε = 1 (multiplier 3.73), 90 % intervals contain enough of the pooled posterior. The share
-// averaged over families must be at least .82, which is .90 minus four standard errors. Four
-// replications determine the share of a single family less precisely, so that share must only be at
-// least two thirds. In 16 replications, linear regression with learned noise had the smallest
-// share.
+// At ε = 1 (multiplier 3.73), 90 % intervals contain enough of the pooled posterior: .82 on average
+// over families, which is .90 minus four standard errors, and two thirds in each family, for which
+// four replications say less. In 16 replications, linear regression with learned noise had the
+// smallest share.
 func TestHoldsThePooledPosterior(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten seconds of statistics")
@@ -443,9 +438,8 @@ func TestHoldsThePooledPosterior(t *testing.T) {
 	}
 }
 
-// If columns are correlated at .995, the curvature in some directions is a thousandth of the
-// curvature for independent columns. Even then, and with little noise, intervals contain enough of
-// the pooled posterior.
+// With columns that are correlated at .995, the curvature in some directions is a thousandth of
+// that of independent columns. Intervals hold even then, and with little noise.
 func TestCorrelatedColumns(t *testing.T) {
 	s := families["linear"]
 	s.n, s.d, s.shared = 4000, 8, 0.995
@@ -461,9 +455,8 @@ func TestCorrelatedColumns(t *testing.T) {
 	}
 }
 
-// The test compares the widths of intervals that Foresee predicts with the widths in simulated
-// studies whose records are distributed like the made-up records. They must agree within a factor
-// of two. The test compares the median over five studies, because single studies differ by more.
+// The widths that Foresee predicts are within a factor of two of the median over five studies whose
+// records are distributed like made-up ones.
 func TestForesee(t *testing.T) {
 	s := logistic
 	s.scale = 1 / math.Sqrt(3) // sd of a column that is uniform in [-1, 1]
@@ -504,9 +497,9 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// Counts with a mean of e³ look far more dispersed at the prior mean than they are. A step must not
-// move to a dispersion at which all counts look alike, so no coordinate may move by more than one
-// prior sd.
+// Counts with a mean of e³ look far more dispersed at the prior mean than they are. No coordinate
+// moves by more than one prior sd, so that no step reaches a dispersion at which all counts look
+// alike.
 func TestStepsAreShort(t *testing.T) {
 	const multiplier = 0.5
 	s := families["negative"]

@@ -16,8 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A scripted describes a test study whose model is a program: the parts of its document, and a
-// function that draws its records.
+// A scripted describes a study whose model is a program, and draws its records.
 type scripted struct {
 	columns string // columns of the study
 	data    string // keys of model.data, without the braces
@@ -242,7 +241,7 @@ func (s scripted) study(t testing.TB, records int) *study.Study {
 	return st
 }
 
-// world returns a study of five clients, with true parameters and n records that s.draw draws.
+// world returns a study of five clients with n records.
 func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *world {
 	t.Helper()
 	st := s.study(t, n)
@@ -257,8 +256,7 @@ func (s scripted) world(t testing.TB, n int, multiplier float64, seed uint64) *w
 	return w
 }
 
-// some chooses the programs that a test uses: those with the given names or, if FEDPVI_LONG is set,
-// all programs.
+// some returns the names or, with FEDPVI_LONG, those of all programs.
 func some(names ...string) []string {
 	if os.Getenv("FEDPVI_LONG") != "" {
 		return slices.Sorted(maps.Keys(programs))
@@ -266,9 +264,8 @@ func some(names ...string) []string {
 	return names
 }
 
-// hostile returns a shard of n records, many of which have extreme values. In each numeric column,
-// one value in eight is NaN, unless the column has counts, and one in eight is a bound of the
-// column.
+// hostile returns n records. In each numeric column one value in eight is NaN, unless it has
+// counts, and one in eight is a bound.
 func (s scripted) hostile(t testing.TB, st *study.Study, r *rand.Rand, n int) *shard.Shard {
 	t.Helper()
 	_, record := s.draw(r)

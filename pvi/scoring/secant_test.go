@@ -20,9 +20,8 @@ func randomDefinite(d int, r *rand.Rand) *mat.SymDense {
 }
 
 // TestLearnedSecant compares the posterior mean of y = Λs with the mean over draws of Λ = A(I +
-// G)Aᵀ, weighted by the likelihood of the released difference. With the noise of the test, the most
-// probable variance of G is one of the smaller ones. The test computes this variance with code of
-// its own. With 400,000 draws the standard error is below 1 % of the sds of y.
+// G)Aᵀ, weighted by the likelihood of the released difference. The most probable variance of G is
+// one of the smaller ones. With 400,000 draws the standard error is below 1 % of the sds of y.
 func TestLearnedSecant(t *testing.T) {
 	const d, draws = 3, 400_000
 	r := rand.New(rand.NewPCG(1, 1))
@@ -65,9 +64,8 @@ func TestLearnedSecant(t *testing.T) {
 	}
 }
 
-// The test checks learnSecant in two cases. Without noise, the new Λ must equal the true curvature
-// along the step and must be positive definite. If noise hides the difference of the sums, Λ must
-// not change.
+// Without noise, the new Λ is the true curvature along the step and positive definite. If noise
+// hides the difference of the sums, Λ does not change.
 func TestSecantWithoutNoise(t *testing.T) {
 	const d = 4
 	r := rand.New(rand.NewPCG(2, 1))

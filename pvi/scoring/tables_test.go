@@ -49,9 +49,8 @@ clients = 3
 synthetic.records_per_client = 100
 `
 
-// The test checks that removing a record changes the sum of every round by the vector of that
-// record, and that the norm of the vector is at most the clip of the round. The tables of
-// [describe] must be released in one round, for the share of the budget that the study states.
+// Removing a record changes every sum by its vector, which is no longer than the clip. The tables
+// are released in one round, for the share of the budget that the study states.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, err := study.Parse("tables.toml", []byte(tablesStudy))
 	check(t, err)

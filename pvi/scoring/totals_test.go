@@ -13,10 +13,9 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// The gradient equals the gradient from the engine, the information is near the negative derivative
-// of the gradient, and the gradient of the log posterior is 0 at the mode. All outcomes of these
-// formulas are drawn from the model. With censored outcomes the information would differ from the
-// derivative.
+// The gradient is that of the engine, the information is near its negative derivative, and the mode
+// is one. All outcomes of these formulas are drawn from the model, unlike censored ones, for which
+// the information differs.
 func TestTotals(t *testing.T) {
 	for _, name := range []string{"logit", "interaction", "cumulative", "gamma"} {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +68,7 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// gradient returns the gradient of the log likelihood of all records, as a function of θ, from the
-// engine.
+// gradient returns the gradient of the log likelihood of all records, from the engine.
 func (w *world) gradient(t testing.TB) func(theta []float64) []float64 {
 	t.Helper()
 	table, err := w.model.Load(w.records)

@@ -27,8 +27,8 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	return st
 }
 
-// half returns the server of a study with a thousand clients, half of which have answered the first
-// plan. It also returns the releases of the other half, which the server has not collected.
+// half returns the server of a study in which half of a thousand clients have answered the first
+// plan, and the releases of the others.
 func half(b *testing.B) (*Server, [][]byte) {
 	b.Helper()
 	const clients = 1000
@@ -57,8 +57,6 @@ func half(b *testing.B) (*Server, [][]byte) {
 	return s, rest
 }
 
-// BenchmarkCollect measures how long a server takes to collect a release, for a thousand clients
-// and a thousand coefficients.
 func BenchmarkCollect(b *testing.B) {
 	s, rest := half(b)
 	fresh, err := s.MarshalBinary()
@@ -85,8 +83,7 @@ func roundsOf(b *testing.B, state []byte) []byte {
 	return parts[roundsSection]
 }
 
-// BenchmarkServerState measures how long a server takes to marshal its state when 500 of a thousand
-// clients have answered.
+// BenchmarkServerState measures how long it takes to marshal the state of the server of half.
 func BenchmarkServerState(b *testing.B) {
 	s, _ := half(b)
 	var state []byte

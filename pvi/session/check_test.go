@@ -9,9 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that Check finds no deviation for records of the study, and finds one for records
-// with different outcomes. For a study that reports only point estimates it must return an error,
-// because no outcomes can be drawn from these.
+// Check finds a deviation for records with other outcomes only. A study of point estimates has no
+// posterior from which outcomes can be drawn.
 func TestCheck(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", version2), 2)
 	for !h.server.Done() {

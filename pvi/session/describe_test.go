@@ -12,9 +12,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// The test checks that Describe converts the posterior to natural units with the scale that the
-// scale phase found. The intervals in natural units must include the privacy noise, and must come
-// first in the table.
+// Describe uses the scale that the scale phase found. Intervals in natural units include the
+// privacy noise and come first.
 func TestDescribe(t *testing.T) {
 	document := `
 study = { version = 1, name = "s" }

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks in every phase that Foretell returns exactly the plan that the server sends next,
-// also for a site that is restored from its saved state. It must return nil in an asynchronous
-// study, in which the plan depends on the order of answers, and after the last plan.
+// In every phase Foretell returns the plan that the server sends next, also after a restart. It
+// returns nil after the last plan, and in an asynchronous study, whose plans depend on the order of
+// answers.
 func TestPlansAreForetold(t *testing.T) {
 	for name, c := range map[string]struct {
 		privacy, inference string

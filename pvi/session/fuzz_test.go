@@ -19,8 +19,8 @@ func everyPhase(t testing.TB) *study.Study {
 	return planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", scaledPrivately...)
 }
 
-// along runs a study of two clients and lets a test inspect every plan. It calls look with client
-// 0's answer a to the plan, before client 1 has answered.
+// along runs a study of two clients. For every plan it calls look with client 0's answer, before
+// client 1 answers.
 func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answer)) {
 	h := newHouse(t, st, 2)
 	for !h.server.Done() {
@@ -30,8 +30,8 @@ func along(t testing.TB, st *study.Study, look func(h *house, plan Entry, a Answ
 	}
 }
 
-// FuzzHostile passes arbitrary bytes in place of messages to servers and sites at every stage of a
-// study. A server or site that refuses the bytes must not change.
+// FuzzHostile passes arbitrary bytes to servers and sites at every stage of a study. Bytes that are
+// refused change nothing.
 func FuzzHostile(f *testing.F) {
 	st := everyPhase(f)
 	type moment struct{ site, server []byte }
@@ -85,8 +85,7 @@ func FuzzHostile(f *testing.F) {
 	})
 }
 
-// FuzzDamagedState restores servers and sites from damaged states. Restoring must return an
-// error, or a server or site that can be saved again. A restored site must not release anything
+// A server or site that is restored from a damaged state can be saved again, and makes no release
 // without a charge.
 func FuzzDamagedState(f *testing.F) {
 	st := everyPhase(f)
@@ -141,8 +140,8 @@ func FuzzDamagedState(f *testing.F) {
 	})
 }
 
-// Servers and sites refuse a state of another study, roster, client or version. They also refuse a
-// truncated state, and a state that combines sections of two saved states.
+// Servers and sites refuse a state of another study, roster, client or version, a truncated state,
+// and one of two moments.
 func TestStateIsChecked(t *testing.T) {
 	st := everyPhase(t)
 	otherStudy := planeStudy(t, noPrivacy, "", "")

@@ -50,8 +50,7 @@ func planeRecords(m, n int) *shard.Records {
 	return records
 }
 
-// A house is the set-up of a test: the server and all sites of one study, which exchange messages
-// in memory.
+// A house holds the server and all sites of one study, which exchange messages in memory.
 type house struct {
 	t       testing.TB
 	study   *study.Study
@@ -85,8 +84,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// next makes the server publish all plans that it can publish now, delivers them to the sites, and
-// returns the last of them.
+// next publishes all plans that are ready, delivers them, and returns the last.
 func (h *house) next() Entry {
 	h.t.Helper()
 	from := len(h.said)
@@ -124,8 +122,7 @@ func (h *house) answer(m int) Answer {
 	return a
 }
 
-// send makes client m answer and passes the release to the server. If the plan then has an outcome,
-// send delivers the outcome to all sites.
+// send passes the answer of client m to the server, and the outcome, if there is one, to all sites.
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
@@ -163,8 +160,7 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused checks that m refuses a message. It fails the test unless try returns [pvi.Refused] and
-// the state of m stays the same.
+// refused fails the test unless try returns [pvi.Refused] and the state of m stays the same.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)

@@ -13,9 +13,8 @@ import (
 
 var version2 = study.Override{Key: "study.version", Value: "2"}
 
-// The test checks a study that reports only point estimates. Its Result must have λ and the mean,
-// but no sds and no covariance. The Posterior from Describe must not have λ either, because λ
-// determines the sds.
+// A Result of point estimates has λ and the mean, but no sds and no covariance. The Posterior lacks
+// λ too, because λ determines the sds.
 func TestPointEstimates(t *testing.T) {
 	for _, c := range []struct{ privacy, inference, q string }{
 		{recordPrivacy, steps, "diagonal"},
@@ -75,8 +74,8 @@ func TestPointEstimates(t *testing.T) {
 	}
 }
 
-// The test checks that a study of version 2 with a last round reports only the noise-aware
-// posterior, and that it reports point estimates if the last round is void.
+// A study of version 2 with a last round reports the noise-aware posterior alone, or point
+// estimates if that round is void.
 func TestOnePosteriorWithALastRound(t *testing.T) {
 	inference := steps + "\nnoise_aware = \"one-step\""
 	h, old := newHouse(t, planeStudy(t, recordPrivacy, inference, "", version2), 2), newHouse(t, planeStudy(t, recordPrivacy, inference, ""), 2)

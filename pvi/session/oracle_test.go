@@ -64,9 +64,8 @@ opens = "sums"
 #federation
 `
 
-// An asking is a malicious study that tries to find out, at no privacy cost, whether a client's
-// file contains a record. line is the record's line in the file. text is the part of the study
-// document that singles the record out, and key marks the place of this part.
+// An asking is a study that tries to find out, at no privacy cost, whether a file has the record in
+// line. Its text singles the record out, and key marks the place of text in the study.
 type asking struct{ line, key, text string }
 
 func (a asking) study(t *testing.T) *study.Study {
@@ -87,8 +86,8 @@ func (a asking) study(t *testing.T) *study.Study {
 	return st
 }
 
-// askings returns many malicious studies, each of which singles out a record by a different rule,
-// such as the bounds of a column or the largest number of records.
+// askings returns studies that single out a record by different rules, such as bounds or the
+// largest number of records.
 func askings() (all []asking) {
 	const person = "77,rare,0.31,5"
 	numeric := func(low, high float64, rest string) string {
@@ -131,8 +130,8 @@ type heard struct {
 	first    []int64 // numbers of the first message
 }
 
-// listen runs a study in which the first client has a file with the given text, and returns
-// everything about this client that others can see.
+// listen runs a study in which the first client has the given file, and returns everything about
+// this client that others see.
 func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	t.Helper()
 	fault := func(err error) bool {
@@ -204,11 +203,9 @@ func numbers(t *testing.T, release []byte) []int64 {
 	return r.Change
 }
 
-// The test runs each malicious study twice: with the record in the first client's file and without
-// it. If the study leaves the record out, no byte that others see may differ. Otherwise only the
-// released numbers may differ. The client's participation, and the number, lengths and costs of its
-// messages, must stay the same, and the numbers of the first message may differ by at most the
-// sensitivity for which the noise was chosen.
+// The test runs each study with and without the record. If the study leaves the record out, no byte
+// that others see differs. Otherwise only released numbers differ, those of the first message by at
+// most the sensitivity for which the noise was chosen.
 //
 //abuse:case P20 in 40 studies that try to ask about a record its presence changes nothing but what is charged
 func TestRecordsAnswerNoQuestion(t *testing.T) {
@@ -249,10 +246,8 @@ func TestRecordsAnswerNoQuestion(t *testing.T) {
 	}
 }
 
-// In a study with batches of a fixed size, the number of records is public, and records that are
-// left out count too. For every family, the test compares a file whose last record fits with files
-// whose last record is left out. The client takes part with either file, and its messages have the
-// same costs.
+// With batches of a fixed size, the number of records is public, and records that are left out
+// count. Whether the last record of a file fits changes neither participation nor costs.
 func TestLeftOutRecordsOfFixedBatches(t *testing.T) {
 	for _, c := range []struct{ family, y, more string }{
 		{`family = "linear"`, "#y", ""},

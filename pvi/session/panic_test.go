@@ -16,10 +16,9 @@ func (faulty) answer(a *Answer, _ []byte, _ *dpmech.Stream) error {
 	panic("the record 424242")
 }
 
-// The test makes the computation of an answer panic outside the wall around single records. Answer
-// must return an error that names the place in the code but no value, and must charge the whole
-// quote. The plan must stay without an answer, and the client must be able to follow the study
-// further.
+// If an answer panics outside the wall around single records, the error names the place in the code
+// but no value, the whole quote is charged, and the plan stays without an answer. The client goes
+// on.
 //
 //abuse:case A13 a panic while a plan is answered is charged, and the error has no value
 func TestPanicIsCharged(t *testing.T) {

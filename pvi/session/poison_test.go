@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// poisoned returns a copy of an encoded release in which each number from index from on is replaced
-// by −2^bits, 0 or 2^bits at random. In every kind of release the numbers are at the end.
+// poisoned returns a copy of a release in which each number from index from on is −2^bits, 0 or
+// 2^bits at random. In every kind of release the numbers are at the end.
 func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	out := append([]byte(nil), release...)
 	for at := len(out) - 8; at >= from; at -= 8 {
@@ -23,8 +23,7 @@ func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
 	return out
 }
 
-// numbersFrom returns the index of the byte in an encoded release at which its list of numbers
-// begins, after the length of the list.
+// numbersFrom returns the index in a release at which its numbers begin, after their length.
 func numbersFrom(release []byte) int {
 	for n := 1; 8*n+4 < len(release); n++ {
 		at := len(release) - 8*n - 4
@@ -35,8 +34,8 @@ func numbersFrom(release []byte) int {
 	return len(release)
 }
 
-// A client that sends the most harmful release that the server accepts cannot end a study. The
-// worst effects are a rejected round and a useless posterior.
+// The most harmful release that the server accepts leads to a rejected round or a useless
+// posterior.
 //
 //abuse:case A13 at most a round is rejected, by a public rule
 //abuse:case A20 no study ends by it
@@ -91,9 +90,8 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	}
 }
 
-// poison sends the answer a of client m to the server. If m is 0, it replaces the numbers of the
-// release by random numbers 0 and ±2^bits, with the largest bits that the server accepts. It then
-// delivers the outcome, if there is one.
+// poison sends the answer of client m and delivers the outcome. If m is 0, it replaces the numbers
+// by 0 and ±2^bits, with the largest bits that the server accepts.
 func (h *house) poison(m int, a Answer, random *rand.Rand) {
 	h.t.Helper()
 	for bits := 62; ; bits-- {

@@ -69,9 +69,6 @@ func farOff(b []byte) []byte {
 	return b
 }
 
-// The test checks that a client refuses entries that contradict the entries before them, and that a
-// refused entry does not change the client's state.
-//
 //abuse:case A03 a client follows nothing that does not follow
 func TestSiteRefuses(t *testing.T) {
 	st := everyPhase(t)
@@ -151,9 +148,8 @@ func TestSecondPlanIsRefused(t *testing.T) {
 	}
 }
 
-// The test restores a server to its state after the last entry, and collects the releases since
-// that entry in random order. The restored server must have the same state as a server that was
-// never restored.
+// A server that is restored to its state after the last entry, and collects the releases since then
+// in random order, has the state of one that was never restored.
 func TestReplay(t *testing.T) {
 	const clients = 7
 	for _, c := range []struct{ privacy, inference string }{
@@ -187,9 +183,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The test compares the saved states of two sites with different records that have followed the
-// same plan. The states must be the same, because a site's state may depend on records only after
-// the client has answered.
+// A site's state depends on records only after it has answered.
 //
 //abuse:case A18 before it answers, a client's state tells nothing
 func TestStateHoldsNoRecord(t *testing.T) {
@@ -210,8 +204,7 @@ func TestStateHoldsNoRecord(t *testing.T) {
 	}
 }
 
-// The test delivers a plan of the next phase to a client while a plan of the present phase is open.
-// The client must refuse it.
+// A client refuses a plan of the next phase while a plan of the present phase is open.
 func TestAPlanBeforeItsPhase(t *testing.T) {
 	h := newHouse(t, everyPhase(t), 2)
 	site := h.sites[0]

@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test rehearses whole studies, with each schedule and with all phases, and counts the
-// computations of the two clients with records. The expected numbers follow from the schedule: a
-// client follows every plan and outcome, and it answers the plans that name it.
+// The test counts the computations of the two clients with records, which follow every plan and
+// outcome and answer the plans that name them.
 func TestRehearsalPlaysTheWholeStudy(t *testing.T) {
 	type counts struct{ answers, entries, rounds int }
 	const private = "unit = \"record\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60"

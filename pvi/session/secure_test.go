@@ -11,9 +11,8 @@ import (
 
 const twoRecords = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
 
-// secureHouse returns the house of a study with the given aggregation: secure aggregation by the
-// clients, or aggregation by the coordinator. The studies of both kinds have the same digest, from
-// which public random numbers are derived, and their clients draw the same noise.
+// secureHouse returns the house of a study whose clients, or whose coordinator, aggregate. Both
+// kinds have the same digest, from which public random numbers follow, and the same noise.
 func secureHouse(t *testing.T, aggregation study.Aggregation, privacy, inference string, clients, fewest int, overrides ...study.Override) *house {
 	federation := fmt.Sprintf("aggregation = %q\nmin_clients = %d", aggregation, fewest)
 	if privacy == twoRecords {
@@ -41,9 +40,8 @@ func (h *house) sumUp(clients ...int) Sum {
 	return sum
 }
 
-// The test runs a study twice through all phases, with the same answers, missing answers and void
-// plans: once with secure aggregation and once with a coordinator that adds up the answers. The
-// posteriors must be the same to the bit.
+// With the same answers, secure aggregation and a coordinator that adds up lead to the same bits,
+// also with missing answers and void plans.
 func TestSumsGiveTheSameAsReleases(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -107,8 +105,7 @@ func (h *house) restart(t *testing.T) {
 	}
 }
 
-// open passes an opened sum to the server and delivers the outcome to all sites. It checks that
-// SumOf of the server and of the sites returns the same sum for this outcome.
+// open passes an opened sum to the server and the outcome to all sites, and checks SumOf.
 func (h *house) open(sum Sum) {
 	h.t.Helper()
 	ask, _ := h.server.Plans()

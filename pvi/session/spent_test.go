@@ -39,9 +39,8 @@ var charged = []struct {
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
-// The test checks, for every observer and adjacency, that a client's charges for all answers
-// compose to the cost that the study states for the whole study, and that the charge for each
-// answer equals its quote.
+// For every observer and adjacency, a client's charges compose to the stated cost of the study, and
+// each is as quoted.
 func TestSpentIsTheWhole(t *testing.T) {
 	for _, c := range charged {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,8 +71,6 @@ func TestSpentIsTheWhole(t *testing.T) {
 	}
 }
 
-// compareWithWhole compares the composed charges of a client with the cost that the study states
-// for all releases.
 func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	t.Helper()
 	p := h.server.course.protocol
@@ -98,9 +95,8 @@ func compareWithWhole(t *testing.T, h *house, spent []Spent) {
 	}
 }
 
-// divergence returns a number by which tests compare events: the sum of the event's Rényi
-// divergences of orders 1.5 and 8. The number of a composition is the sum of its events' numbers,
-// and different events of these tests have different numbers.
+// divergence identifies an event in these tests: it is the sum of the Rényi divergences of orders
+// 1.5 and 8, which adds up over a composition.
 func divergence(t *testing.T, e accountant.Event) float64 {
 	t.Helper()
 	var sum float64
@@ -112,9 +108,8 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// The test checks that a client that misses rounds is charged only for its own releases. All passes
-// of the scale phase must be charged when the client answers one for the first time, even if it has
-// missed earlier passes.
+// A client that misses rounds pays for its own releases only. Its first answer in the scale phase
+// pays for all passes.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
@@ -139,8 +134,8 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	}
 }
 
-// If an answer fails after noise was drawn, it is charged for that noise and is not repeated. The
-// client continues, even after it is restored.
+// An answer that fails after noise was drawn is charged and not repeated. The client continues,
+// also after a restart.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps+"\noptimiser = \"sgd\"\nstep_size = 1e300", "")
 	h := newHouse(t, st, 2)
@@ -183,8 +178,8 @@ func eventFor(s Spent, view string, adjacency accountant.Adjacency) accountant.E
 	return nil
 }
 
-// The test checks that Strongest returns the charge for the untrusted observer that does not know
-// the fewest noise shares, and the charge for the coordinator only if view names the coordinator.
+// Strongest returns the charge for the untrusted observer that does not know the fewest noise
+// shares, or for the coordinator if view names it.
 func TestStrongestObserver(t *testing.T) {
 	charge := func(name string, shares int, adjacency accountant.Adjacency) Charge {
 		return Charge{View: method.View{Name: name, Shares: shares}, Adjacency: adjacency}

@@ -13,8 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test runs studies with different phases to their end. The server and all sites must then
-// write results with the same bytes.
+// At the end the server and all sites write results with the same bytes.
 func TestAllFindTheSame(t *testing.T) {
 	for _, c := range []struct {
 		name, privacy, inference string
@@ -63,8 +62,7 @@ func TestAllFindTheSame(t *testing.T) {
 	}
 }
 
-// The test checks that Digest returns one hash during the scale phase and another one, the digest
-// of the protocol, afterwards. It must change at the same entry for the server and the sites.
+// Digest changes after the scale phase, at the same entry for the server and the sites.
 func TestDigestFollowsThePhase(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	scaling := h.server.Digest()
@@ -138,9 +136,8 @@ func TestModelTellsStatesApart(t *testing.T) {
 	}
 }
 
-// The test delivers outcomes of other plans to a client that has a pending plan. The client must
-// queue them, and its answer to the pending plan must not depend on them, even if the client is
-// restored in between.
+// A client with a pending plan queues the outcomes of other plans. Its answer does not depend on
+// them, also after a restart.
 func TestLateClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	early, late := newHouse(t, st, 3), newHouse(t, st, 3)
@@ -187,8 +184,8 @@ func TestLateClient(t *testing.T) {
 	}
 }
 
-// The test ends a plan before a client has answered it. The client must then no longer answer the
-// plan, and must apply the outcomes in its queue.
+// If a plan ends before a client has answered it, the client applies the outcomes in its queue and
+// does not answer.
 func TestEndedWithoutTheClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -207,8 +204,8 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	})
 }
 
-// A client that was away receives all entries that it missed and takes part again. The rounds
-// that it missed have no answer from it. A round with too few answers is void.
+// A client that was away follows the entries that it missed and takes part again. A round with too
+// few answers is void.
 func TestAway(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
 	away := h.sites[2]
@@ -236,8 +233,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// If too few clients answer in the last round, the result has no noise-aware posterior, and a
-// note gives the reason.
+// If the last round is void, a note says why there is no noise-aware posterior.
 func TestVoidLastRound(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""), 2)
 	for range 3 {

@@ -7,8 +7,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// The test edits saved states so that the numbers of plans in the own section contradict the
-// sections of the phases. Restoring such a state must fail.
+// In these states the numbers of plans in the own section contradict the sections of the phases.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -63,8 +62,7 @@ func TestStateGoesTogether(t *testing.T) {
 	}
 }
 
-// edited returns a copy of a saved state in which edit has changed the server's or site's own
-// section.
+// edited returns a copy of a saved state with an edited own section.
 func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	t.Helper()
 	var parts sections
@@ -78,8 +76,8 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	return parts.marshal()
 }
 
-// The test sends a release for one plan in a message for another plan. The server must refuse it,
-// and must still wait for the client's answer to the first plan.
+// A release for one plan in a message for another is refused, and the server waits for the client
+// as before.
 func TestAnswerToAnotherPlan(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()

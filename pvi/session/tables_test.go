@@ -8,8 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A study without a model has one plan. The coordinator and all clients compute the same tables,
-// even if they are restored from their saved states.
+// A study without a model has one plan. All machines compute the same tables, also after a restart.
 func TestStudyWithoutModel(t *testing.T) {
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,

@@ -20,8 +20,8 @@ func attackedStudy(t *testing.T, overrides ...study.Override) *study.Study {
 }
 
 // attacked runs a study with three clients until it is done or stalls, and returns how each round
-// ended. The last client is malicious. If e is not nil, it sends the numbers that e sets. Otherwise
-// it answers like the others, but from a file of as many invented lines as invented states.
+// ended. The last client sends the numbers that e sets or, if e is nil, answers from a file with
+// invented lines.
 func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, rounds []Round) {
 	t.Helper()
 	h = newHouse(t, st, 3)
@@ -57,9 +57,9 @@ func attacked(t *testing.T, st *study.Study, e evil, invented int) (h *house, ro
 	return h, rounds
 }
 
-// One client of three sends precisions far below zero in every round of a study of ten rounds. The
-// coordinator and each client stop the study after three rounds, so that honest clients have paid
-// for only three. The reason that the coordinator gives names the client.
+// One client of three sends precisions far below zero in every round. The coordinator and each
+// client stop after three rounds, for which alone honest clients have paid, and the reason names
+// the client.
 //
 //abuse:case A20 a client that makes every round fail: the study stops after three, and the client is named
 func TestRejectedRoundsStopTheStudy(t *testing.T) {
@@ -99,9 +99,8 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
-// The test omits the answer of one client in every round of a study that needs all its clients, as
-// if the answer had been refused. The study must stop after three such rounds, and the reason must
-// name the client. A round that nobody has answered costs nothing and must not count.
+// A study that needs all clients stops after three rounds without the answer of one, which the
+// reason names. A round without any answer costs nothing and does not count.
 //
 //abuse:case A20 a client whose answers are refused in every round: the study stops after three, and the client is named
 func TestVoidRoundsStopTheStudy(t *testing.T) {
@@ -124,10 +123,9 @@ func TestVoidRoundsStopTheStudy(t *testing.T) {
 	}
 }
 
-// One client of three sends an answer with one element at its limit, or has a file of invented
-// lines that is about a hundred times as long as the files of the others. The test checks the first
-// round: in both cases the norm of the client's answer is more than 10 times the median norm of the
-// other answers. For honest clients this ratio is at most 10, and none of them blocks a round.
+// A client sends one element at its limit, or has a file of invented lines that is a hundred times
+// as long as others. The norm of its first answer is then more than 10 times the median of the
+// others. That of an honest client is not, and no honest client blocks a round.
 //
 //abuse:case A20 a client that pushes the posterior: its influence is shown where messages are opened
 func TestInfluenceOfAnEvilClient(t *testing.T) {

@@ -55,8 +55,8 @@ func sameText(t *testing.T, s *Server, r *Result) {
 	}
 }
 
-// The test checks that the memory that a whole study with a diagonal q uses grows in proportion to
-// the number of coefficients, and not to its square.
+// The memory of a study with a diagonal q grows with the number of coefficients, not with its
+// square.
 func TestMemoryIsOfCoefficients(t *testing.T) {
 	const levels = 60
 	st, err := study.Parse("wide.toml", wide(levels))

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that Beyond counts exactly the values outside the bounds that a standardisation
-// found, and that Design moves these values to the nearest bound.
+// Beyond counts the values outside the bounds that a standardisation found, and Design moves them
+// to the nearest bound.
 func TestBeyond(t *testing.T) {
 	const source = `
 [study]

@@ -28,9 +28,8 @@ type = "numeric"
 bounds = [0, 9]
 `
 
-// The test checks that a date is read as the number of years since the day that the study declares,
-// and that a time of day after the date is ignored. Text that is not a date of the calendar must be
-// reported. The expected numbers of days were counted by hand.
+// A date is a number of years since the declared day, without its time of day. The numbers of days
+// were counted by hand.
 func TestDates(t *testing.T) {
 	st, err := study.Parse("dates.toml", []byte(datesSource))
 	check(t, err)

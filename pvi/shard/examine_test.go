@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that Examine finds every value that does not fit, even in a row in which an
-// earlier value does not fit, and that it returns the same records as Read.
+// Examine finds every value that does not fit, also several in a row, and returns the same records
+// as Read.
 func TestExamine(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	check(t, err)
@@ -82,8 +82,6 @@ func TestExamine(t *testing.T) {
 	})
 }
 
-// The test names a column of persons in its calls to Examine. It checks the errors for a table
-// without a header, and for a table that lacks this column.
 func TestExaminePersons(t *testing.T) {
 	headless := parse(t, "[table]", "[table]\nheader = false")
 	csv, err := table.NewCSV(strings.NewReader("f;30;I;1\n"), shard.Format(headless))

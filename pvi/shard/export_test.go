@@ -5,8 +5,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ReadAtMost is ReadTable with the limit most in place of MaxRows, so that tests can exceed the
-// limit with small tables.
+// ReadAtMost is ReadTable with the limit most in place of MaxRows.
 func ReadAtMost(most int, file string, rows table.Reader, st *study.Study) (*Records, error) {
 	d := newDecoder(file, rows, st)
 	d.most = most

@@ -27,10 +27,8 @@ missing = "impute"
 impute = 7
 `
 
-// A table of records is stored in parts (see perPart). The test makes tables of many parts in
-// several ways, and checks the values of the records and which values were missing. Row i has the
-// value i in the first column. If i is a multiple of 5,000 but not 0, the value in the second
-// column is missing.
+// A table of records is stored in parts (see perPart). Row i has the value i in the first column.
+// In every 5,000th row but the first, the value in the second column is missing.
 func TestTablesOfManyParts(t *testing.T) {
 	st, err := study.Parse("parts.toml", []byte(partsSource))
 	check(t, err)

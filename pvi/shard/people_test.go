@@ -46,8 +46,8 @@ func values(records *shard.Records) (all []float64) {
 	return all
 }
 
-// Keep keeps at most rows_per_person rows of each person, and puts them next to each other. If
-// all rows of a person are removed from a file, exactly the person's kept rows leave the result.
+// Keep keeps at most rows_per_person rows of each person, next to each other. Without a person,
+// exactly its kept rows leave the result.
 func TestKeepOfNeighbours(t *testing.T) {
 	studies := map[int]*study.Study{1: peopleStudy(t, 1), 2: peopleStudy(t, 2), 4: peopleStudy(t, 4)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -92,10 +92,8 @@ func TestKeepOfNeighbours(t *testing.T) {
 	})
 }
 
-// Keep must keep each of a person's eight rows with the same probability, 3/8. The test measures
-// for each of the eight rows the share of 3000 persons for whom it is kept. The share has sd
-// 0.0088, so the probability that one of the eight shares differs from 3/8 by more than 0.05 is
-// below 1e-5.
+// Keep keeps each of eight rows with probability 3/8. A share of 3000 persons has sd 0.0088, so one
+// of the eight shares is off by more than 0.05 with probability below 1e-5.
 func TestLotIsFair(t *testing.T) {
 	const persons, rows, most = 3000, 8, 3
 	st := peopleStudy(t, most)
@@ -114,8 +112,7 @@ func TestLotIsFair(t *testing.T) {
 	}
 }
 
-// The test checks that Read finds the column of persons, leaves out rows that name no person, and
-// reads the same records from a file that Write has written.
+// Rows that name no person are left out. Written records are read again.
 func TestReadPersons(t *testing.T) {
 	st := peopleStudy(t, 2)
 	records, report := read(t, st, "x,patient,y\n1, anna ,no\n2,?,yes\n3,bo,yes\n4,anna,yes\n5,,no\n")
@@ -139,11 +136,9 @@ func TestReadPersons(t *testing.T) {
 	}
 }
 
-// White space around a name does not make it the name of another person. Text without a visible
-// character does not name a person, even if the study does not list it among the missing values.
-// Otherwise the rows of several persons would count as rows of one person, and Keep would limit
-// their total number. If one of these persons were removed, Keep would keep different rows of the
-// others.
+// White space makes no other person, and text without a visible character names nobody. Otherwise
+// rows of several persons would count as one person's, and without one of them Keep would keep
+// other rows of the rest.
 func TestBlankNamesNobody(t *testing.T) {
 	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
 		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)
@@ -178,8 +173,7 @@ func TestDealKeepsPersons(t *testing.T) {
 	}
 }
 
-// For any file, Keep keeps at most rows_per_person rows of each person, and the kept rows of a
-// person do not depend on other persons' rows.
+// For any file, the kept rows of a person do not depend on other persons' rows.
 func FuzzKeep(f *testing.F) {
 	st := peopleStudy(f, 2)
 	f.Add("patient,x,y\na,1,no\nb,2,yes\na,3,no\na,4,no\n")

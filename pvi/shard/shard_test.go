@@ -135,8 +135,7 @@ func TestDesign(t *testing.T) {
 	}
 }
 
-// The test checks that Design scales the regressors of a record down to the norm max_norm if their
-// norm is larger, and that it does not change other regressors.
+// Design scales regressors down to max_norm, and leaves shorter ones alone.
 func TestDesignShortens(t *testing.T) {
 	const most = 1.5
 	st := parse(t, "[model]", "[model]\nmax_norm = 1.5")
@@ -162,8 +161,8 @@ func TestDesignShortens(t *testing.T) {
 
 const header = "sex;age;stage;y\n"
 
-// A record that does not fit is left out under every rule of the study, and the records around it
-// are read. The report gives the position of the record in the file, but never a value.
+// A record that does not fit is left out, and those around it are read. The report gives its
+// position but never a value.
 func TestRecordsThatDoNotFit(t *testing.T) {
 	for _, c := range []struct {
 		name, line string
@@ -199,9 +198,8 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Each record is read as if it were alone in its file, whatever the lines around it contain.
-// Otherwise one record could decide which other records are used. For example, a quote that is not
-// closed would join all lines up to the next such quote into one record.
+// Each record is read as if it were alone. Otherwise one record could decide which others are used:
+// a quote that is not closed would join all lines up to the next such quote.
 func TestRecordsAreReadOneByOne(t *testing.T) {
 	studies := []*study.Study{parse(t), parse(t, "trim = true", "trim = false"), parse(t, `separator = ";"`, `separator = "x"`)}
 	rapid.Check(t, func(t *rapid.T) {
@@ -236,8 +234,7 @@ func TestRecordsAreReadOneByOne(t *testing.T) {
 	})
 }
 
-// If a file cannot be read at all, Read returns an error that names the position in the file but
-// quotes no value.
+// The error names the position in the file but quotes no value.
 func TestReadErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -258,8 +255,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// Read ignores a byte order mark of UTF-8 at the beginning of a file, even if the first name is
-// quoted.
+// A byte order mark is ignored, even before a quoted name.
 func TestMarkOfUTF8(t *testing.T) {
 	for _, file := range []string{"\ufeffsex;age;stage;y\nf;30;I;1\n", "\ufeff\"sex\";\"age\";stage;y\nf;30;I;1\n"} {
 		if records, report := read(t, parse(t), file); records.Len() != 1 || report.LeftOut() != 0 {
@@ -272,9 +268,8 @@ func TestMarkOfUTF8(t *testing.T) {
 	}
 }
 
-// In a study whose batches have a fixed size, the number of records is public, but the number of
-// records that fit is private. The test checks that records that are left out still count in such a
-// study, and that their regressors are NaN, so that they add zero to every sum.
+// With batches of a fixed size, the number of records is public, but not how many fit. So records
+// that are left out count, with regressors NaN, which add zero to every sum.
 func TestLeftOutRecordsCount(t *testing.T) {
 	file := header + "f;30;I;1\nf;30;I;99\nbroken\nf;31;I;2\n"
 	for _, c := range []struct {
@@ -322,9 +317,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The test uses a count model and a logistic model with groups. Read must leave out a record whose
-// count is not a whole number. Design must not scale counts, and must convert binary outcomes to 0
-// or 1 and groups to the index of their level.
+// Counts are whole numbers that Design does not scale. Binary outcomes become 0 or 1, and groups
+// the index of their level.
 func TestDesignOfOtherFamilies(t *testing.T) {
 	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
 	if _, report := read(t, counting, "sex;age;stage;y\nf;30;I;2.5\n"); report.First == nil || !strings.Contains(report.First.Error(), "r.csv:2: column y: the value is not a whole number") {

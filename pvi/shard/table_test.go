@@ -59,8 +59,7 @@ func (c *cells) Next() ([]table.Cell, error) {
 	return c.rows[c.row-1], nil
 }
 
-// The test reads tables whose cells are numbers, text with a decimal point, or text with a decimal
-// comma. The records must be the same.
+// Numbers, text with a decimal point and text with a decimal comma give the same records.
 func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	check(t, err)
@@ -99,8 +98,7 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// The test checks that a table's empty cell is treated like one of the texts that stand for a
-// missing value.
+// An empty cell is a missing value.
 func TestMissingCells(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	check(t, err)
@@ -115,8 +113,8 @@ func TestMissingCells(t *testing.T) {
 	}
 }
 
-// A table with too many rows is refused, even if all of its rows are left out. Otherwise a small
-// damaged file, which can state any number of rows, would be read without end.
+// A table with too many rows is refused, even if all are left out. A small damaged file can state
+// any number of rows.
 func TestTooManyRows(t *testing.T) {
 	st, err := study.Parse("cells.toml", []byte(cellsSource))
 	check(t, err)

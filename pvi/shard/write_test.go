@@ -48,8 +48,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// The test writes numbers whose shortest text stands for a missing value in the study, such as 60.
-// Write must use another text, which Read reads as the number.
+// The shortest text of some numbers, such as 60, stands for a missing value.
 func TestWriteWhatLooksMissing(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(source))
 	check(t, err)

@@ -117,8 +117,7 @@ var codecs = map[Kind]codec{
 	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
-// The test writes arbitrary messages of each kind. Reading one must return the same message, and
-// reading a truncated or extended one must fail.
+// A message is read as it was written. A truncated or extended one is refused.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for kind, c := range codecs {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -169,8 +168,7 @@ func TestOnRecord(t *testing.T) {
 	}
 }
 
-// TestFormByHand compares one message with bytes that were written by hand from the package's
-// documentation.
+// The bytes were written by hand from the package's documentation.
 func TestFormByHand(t *testing.T) {
 	var want []byte
 	want = append(want, 1, 2)
@@ -185,9 +183,8 @@ func TestFormByHand(t *testing.T) {
 	}
 }
 
-// The test checks that a message is refused if a list or name in it is longer than the limits
-// allow, or if it contains a number that is not finite. The lengths must be checked before memory
-// is allocated.
+// Lengths beyond the limits are refused before memory is allocated, and numbers that are not finite
+// are refused.
 //
 //abuse:case A13 numbers that are not finite are refused where they are read
 //abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
@@ -236,8 +233,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A list of four billion empty names is refused because of its length, before memory is
-// allocated for it.
+// Four billion empty names are refused before memory is allocated for them.
 func TestNamesAreBoundedByTheMessage(t *testing.T) {
 	b := AppendPlan(nil, &pvi.Plan{Participants: []pvi.ClientID{"a"}})
 	b = b[:len(b)-5]

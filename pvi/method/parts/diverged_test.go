@@ -35,8 +35,7 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// The test makes the solver of one part diverge. Divergence depends on the records, so it must stay
-// private: the part adds nothing to the sum, the other parts add their changes, and the client
+// Divergence depends on the records: a part that diverges adds nothing to the sum, and the client
 // answers and is charged.
 func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{

@@ -85,8 +85,7 @@ func newHolding(t *testing.T, m *Method, persons int) *holding {
 	return c.(*holding)
 }
 
-// answer makes h answer the given round, and returns the elements of the release. It then moves
-// walk to the next state, as if two clients with the same answer had taken part.
+// answer returns the release of h in the given round, and moves walk as if two clients had sent it.
 func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []int64 {
 	t.Helper()
 	dst := make([]int64, m.Messages().Size)
@@ -103,9 +102,8 @@ func answer(t *testing.T, m *Method, h *holding, walk method.Walk, round int) []
 	return dst[:m.Mechanism(round).Dim()]
 }
 
-// The test checks three properties: one coin decides for all rows of a person, a coin holds a
-// person out with the probability that the study gives, and coins are drawn once. The coins are the
-// same in all rounds, even for a client that was restored from its saved state.
+// One coin decides for all rows of a person, with the study's probability. Coins stay the same in
+// all rounds, also after a restart.
 func TestCoinsAreDrawnOnce(t *testing.T) {
 	const persons = 2000
 	m := newMethod(t)
@@ -152,8 +150,7 @@ func TestCoinsAreDrawnOnce(t *testing.T) {
 	}
 }
 
-// Restore returns an error if the coins are missing or invalid, or belong to other records.
-// Otherwise a record of the fit could be scored.
+// Without the coins of its own records, a client could score a record of the fit.
 func TestCoinsAreRestored(t *testing.T) {
 	m := newMethod(t)
 	h := newHolding(t, m, 20)
@@ -178,9 +175,8 @@ func TestCoinsAreRestored(t *testing.T) {
 	}
 }
 
-// The test checks that a client without records sends new noise in every release, and that every
-// release is charged. The charges are for persons with three rows, so that one person can change a
-// sum by three times the clip.
+// A client without records sends new noise in every release, which is charged for persons with
+// three rows.
 func TestScoresAreChargedAndHidden(t *testing.T) {
 	m := newMethod(t)
 	h, walk := newHolding(t, m, 0), m.NewWalk()

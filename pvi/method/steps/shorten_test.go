@@ -7,8 +7,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// TestChangesBeyondAMessageAreShortened checks that shorten scales down a coordinate that does
-// not fit into a message and keeps its direction. A coordinate that fits must not change.
+// A coordinate that does not fit into a message keeps its direction, and one that fits does not
+// change.
 func TestChangesBeyondAMessageAreShortened(t *testing.T) {
 	lattice, err := dpmech.NewLattice(30)
 	if err != nil {

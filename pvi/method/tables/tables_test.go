@@ -62,8 +62,7 @@ func newMethod(t *testing.T, adjacency accountant.Adjacency) (*study.Study, *tab
 	return st, m.(*tables.Method)
 }
 
-// released returns the release of a client with the given rows. The noise is the same in every
-// call.
+// released returns the release of a client with the given rows and always the same noise.
 func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64) []float64 {
 	t.Helper()
 	records := new(shard.Records)
@@ -88,10 +87,8 @@ func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64)
 	return out
 }
 
-// The test checks the sensitivity of a release. With the same noise, leaving out a record changes
-// the release by the vector of that record, up to rounding to the lattice. The charged ratio of
-// sensitivity to noise is at least the largest possible norm of such a vector divided by the sd of
-// the noise.
+// Without a record, a release differs by its vector, up to rounding. The charged ratio of
+// sensitivity to noise is at least that of the largest norm of a vector.
 func TestTablesOfNeighbours(t *testing.T) {
 	st, m := newMethod(t, accountant.AddRemove)
 	layout := describe.New(st)
@@ -128,8 +125,7 @@ func TestTablesOfNeighbours(t *testing.T) {
 	}
 }
 
-// Under replace-one, a row with a value outside the bounds is left out, and adds nothing to the
-// release.
+// Under replace-one, a row with a value outside the bounds adds nothing.
 func TestRowThatIsLeftOut(t *testing.T) {
 	st, m := newMethod(t, accountant.ReplaceOne)
 	records, _, err := shard.Read("r.csv", strings.NewReader("x,g,y\n1,a,no\n999,a,no\n"), st)
