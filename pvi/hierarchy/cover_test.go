@@ -75,12 +75,16 @@ func randomSDs(r *rand.Rand, k int) []float64 {
 	return sds
 }
 
-// posteriorOf returns the posterior as package scoring computes it.
-func posteriorOf(t *testing.T, joint *hierarchy.Joint, l *hierarchy.Likelihood) ([]float64, *mat.SymDense) {
+// posteriorOf returns the posterior of a [hierarchy.Prior] or a [hierarchy.Joint].
+func posteriorOf(t *testing.T, p interface {
+	Region(*hierarchy.Likelihood) (hierarchy.Region, error)
+	Posterior(*hierarchy.Likelihood, hierarchy.Region, int, int) ([]float64, *mat.SymDense, error)
+}, l *hierarchy.Likelihood, points int,
+) ([]float64, *mat.SymDense) {
 	t.Helper()
-	region, err := joint.Region(l)
+	region, err := p.Region(l)
 	check(t, err)
-	mean, cov, err := joint.Posterior(l, region, joint.Points(), 0)
+	mean, cov, err := p.Posterior(l, region, points, 0)
 	check(t, err)
 	return mean, cov
 }
@@ -97,7 +101,8 @@ func TestNarrowPosteriors(t *testing.T) {
 				truth[i] = sd * r.NormFloat64()
 			}
 			l := randomLikelihood(r, truth, information)
-			mean, cov := posteriorOf(t, normalJoint(t, sds), l)
+			joint := normalJoint(t, sds)
+			mean, cov := posteriorOf(t, joint, l, joint.Points())
 			want, wantCov := normalPosterior(sds, l)
 			for i := range mean {
 				sd := math.Sqrt(wantCov.At(i, i))
@@ -122,7 +127,8 @@ func TestFarPosteriors(t *testing.T) {
 		}
 		information := math.Pow(10, -6+14*r.Float64())
 		l := randomLikelihood(r, truth, information)
-		mean, cov := posteriorOf(t, normalJoint(t, sds), l)
+		joint := normalJoint(t, sds)
+		mean, cov := posteriorOf(t, joint, l, joint.Points())
 		_, want := normalPosterior(sds, l)
 		for i, x := range mean {
 			ratio := math.Sqrt(cov.At(i, i) / want.At(i, i))

@@ -177,10 +177,7 @@ func TestPosteriorIsExact(t *testing.T) {
 		s := draw(c.n, c.groups, c.spreads, 1)
 		want, variance := s.exact(c.points, c.most)
 		l := s.likelihood()
-		region, err := s.prior.Region(l)
-		check(t, err)
-		got, cov, err := s.prior.Posterior(l, region, s.prior.Points(), 0)
-		check(t, err)
+		got, cov := posteriorOf(t, s.prior, l, s.prior.Points())
 		for i, x := range want {
 			sd := math.Sqrt(variance[i])
 			if off, ratio := math.Abs(got[i]-x)/sd, math.Sqrt(cov.At(i, i))/sd; !(off <= 0.05 && ratio >= 0.95 && ratio <= 1.05) {
@@ -222,10 +219,7 @@ func TestPriorIsKept(t *testing.T) {
 		s := draw(1, 4, make([]float64, effects), 3)
 		d := len(s.prior.Mean)
 		l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}
-		region, err := s.prior.Region(l)
-		check(t, err)
-		mean, cov, err := s.prior.Posterior(l, region, 5000, 0)
-		check(t, err)
+		mean, cov := posteriorOf(t, s.prior, l, 5000)
 		for e, effect := range s.prior.Effects {
 			mid, sd := effect.Scale*math.Sqrt(2/math.Pi), effect.Scale*math.Sqrt(1-2/math.Pi)
 			if k := d + e; math.Abs(mean[k]-mid) > 0.02*sd || math.Abs(math.Sqrt(cov.At(k, k))/sd-1) > 0.02 {

@@ -38,10 +38,7 @@ func TestJointIsExact(t *testing.T) {
 		s := draw(c.n, c.groups, []float64{c.spread}, 1)
 		want, variance := s.exact(150, 5)
 		joint, l := s.jointOf(t), s.likelihood()
-		region, err := joint.Region(l)
-		check(t, err)
-		got, cov, err := joint.Posterior(l, region, 4*joint.Points(), 0)
-		check(t, err)
+		got, cov := posteriorOf(t, joint, l, 4*joint.Points())
 		for i := range s.prior.Mean {
 			sd := math.Sqrt(variance[i])
 			if off, ratio := math.Abs(got[i]-want[i])/sd, math.Sqrt(cov.At(i, i))/sd; !(off <= 0.05 && ratio >= 0.95 && ratio <= 1.05) {
@@ -76,10 +73,7 @@ func TestSinglesAgainstQuadrature(t *testing.T) {
 			var h mat.VecDense
 			h.MulVec(k, at)
 			l := &hierarchy.Likelihood{Precision: k, Linear: h.RawVector().Data}
-			region, err := joint.Region(l)
-			check(t, err)
-			got, cov, err := joint.Posterior(l, region, 1, 0)
-			check(t, err)
+			got, cov := posteriorOf(t, joint, l, 1)
 			mean, deviation := quadrature(log, l, got[0], math.Sqrt(cov.At(0, 0)))
 			if off, ratio := math.Abs(got[0]-mean)/deviation, math.Sqrt(cov.At(0, 0))/deviation; !(off <= 0.1 && ratio >= 0.9 && ratio <= 1.1) {
 				t.Errorf("%s, information %v: %.4g ± %.4g, want %.4g ± %.4g", name, information, got[0], math.Sqrt(cov.At(0, 0)), mean, deviation)

@@ -40,14 +40,8 @@ func (f *federation) draw(seed uint64) {
 		f.rounds = 10
 	}
 	d := f.d
-	turned := mat.NewDense(d, d, nil)
-	for i := range d {
-		for j := range d {
-			turned.Set(i, j, f.rng.NormFloat64())
-		}
-	}
 	var qr mat.QR
-	qr.Factorize(turned)
+	qr.Factorize(normalMatrix(f.rng, d))
 	var q mat.Dense
 	qr.QTo(&q)
 	for j := range d {

@@ -9,20 +9,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+func normalMatrix(rng *rand.Rand, d int) *mat.Dense {
+	m := mat.NewDense(d, d, nil)
+	m.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, m)
+	return m
+}
+
 // randomQuery returns a query, and a function that draws gradients and informations with norms from
 // far below to far above its clips.
 func randomQuery(rng *rand.Rand) (*Query, func() ([]float64, *mat.SymDense)) {
 	d := 1 + rng.IntN(4)
 	size := func() float64 { return math.Exp(6 * rng.NormFloat64()) }
 	matrix := func(scale float64) *mat.SymDense {
-		root := mat.NewDense(d, d, nil)
-		for i := range d {
-			for j := range d {
-				root.Set(i, j, rng.NormFloat64())
-			}
-		}
 		s := mat.NewSymDense(d, nil)
-		s.SymOuterK(scale, root)
+		s.SymOuterK(scale, normalMatrix(rng, d))
 		return s
 	}
 	q := &Query{Point: make([]float64, d), Clip: size(), Curvature: matrix(size()), CurvatureClip: size(), Kappa: size()}

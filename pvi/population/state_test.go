@@ -16,13 +16,8 @@ import (
 func TestRescaledColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	const d = 3
-	root, scale := mat.NewDense(d, d, nil), mat.NewDiagDense(d, []float64{.01, 3, 100})
-	for i := range d {
-		for j := range d {
-			root.Set(i, j, rng.NormFloat64())
-		}
-	}
-	information := congruent(root, scaledUnit(d, 1))
+	scale := mat.NewDiagDense(d, []float64{.01, 3, 100})
+	information := congruent(normalMatrix(rng, d), scaledUnit(d, 1))
 	plain, err := NewUnits(information)
 	if err != nil {
 		t.Fatal(err)

@@ -303,11 +303,7 @@ func TestNewScalingErrors(t *testing.T) {
 		{"delta", scalestudy.Parse(t, "unit = \"client\"\nepsilon = 1\ndelta = 0.1", "", ""), 12, "delta = 0.1"},
 		{"overflow", wide, 1 << 16, "overflow"},
 	} {
-		roster := make([]phase.ClientID, c.clients)
-		for m := range roster {
-			roster[m] = clientID(m)
-		}
-		if _, err := New(c.study, roster); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(c.study, rosterOf(c.clients)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
 		}
 	}
@@ -364,14 +360,8 @@ func TestChangedSumsAreRefused(t *testing.T) {
 		if len(o.Releases) != h.scaling.ReleasesSize(1) || len(o.Releases) == 0 {
 			t.Fatalf("%s: %d elements of releases", name, len(o.Releases))
 		}
-		for m, s := range h.sites {
-			state, err := s.MarshalBinary()
-			restored, failed := NewSite(h.scaling, s.ID(), ball(uint64(m+1), 50, 5, 1))
-			if err = errors.Join(err, failed); err == nil {
-				err = restored.Restore(state)
-			}
-			check(t, err)
-			if err := restored.Settle(o); (err != nil) != c.refused[m] {
+		for m := range h.sites {
+			if err := h.restored(m, ball(uint64(m+1), 50, 5, 1)).Settle(o); (err != nil) != c.refused[m] {
 				t.Errorf("%s: client %d: %v", name, m, err)
 			}
 		}

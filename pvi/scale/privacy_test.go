@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/accountant"
+	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/scalestudy"
 	"fedpvi/pvi/shard"
@@ -44,10 +45,7 @@ func TestScaleSensitivity(t *testing.T) {
 				for !h.server.Done() {
 					plan, _ := h.server.Next()
 					step := h.scaling.step(plan.Number)
-					var releases [2]Release
-					for k, s := range h.sites {
-						check(rt, s.Propose(&releases[k], &plan, seeded.Stream(7, "same", uint64(plan.Number))))
-					}
+					releases, outcome := h.answers(&plan, func(int) *dpmech.Stream { return seeded.Stream(7, "same", uint64(plan.Number)) })
 					// This is the clip of the mechanism in lattice steps, rounded as in the privacy
 					// accounting.
 					bound, _ := big.NewFloat(step.mechanism.Clip() / step.lattice.Step()).Int(nil)
@@ -61,12 +59,6 @@ func TestScaleSensitivity(t *testing.T) {
 					}
 					if norm.Cmp(new(big.Int).Mul(bound, bound)) > 0 {
 						rt.Fatalf("pass %d: neighbouring records move the sum by %v², more than %v", plan.Number, norm, bound)
-					}
-					var outcome *Outcome
-					for k := range releases {
-						var err error
-						outcome, err = h.server.Collect(&releases[k])
-						check(rt, err)
 					}
 					h.settle(outcome)
 				}

@@ -26,13 +26,8 @@ func TestScaleRestore(t *testing.T) {
 			check(t, err)
 			saved.server, err = RestoreServer(saved.scaling, state)
 			check(t, err)
-			for m, s := range saved.sites {
-				state, err := s.MarshalBinary()
-				check(t, err)
-				fresh, err := NewSite(saved.scaling, s.ID(), data[m])
-				check(t, err)
-				check(t, fresh.Restore(state))
-				saved.sites[m] = fresh
+			for m := range saved.sites {
+				saved.sites[m] = saved.restored(m, data[m])
 			}
 		}
 		for !saved.server.Done() {

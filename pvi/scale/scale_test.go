@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/scalestudy"
 	"fedpvi/pvi/phase"
@@ -32,10 +33,7 @@ type scaleHouse struct {
 
 func newScaleHouse(t testing.TB, st *study.Study, seed uint64, clients ...*shard.Records) *scaleHouse {
 	t.Helper()
-	roster := make([]phase.ClientID, len(clients))
-	for m := range roster {
-		roster[m] = clientID(m)
-	}
+	roster := rosterOf(len(clients))
 	scaling, err := New(st, roster)
 	check(t, err)
 	h := &scaleHouse{t: t, scaling: scaling, server: NewServer(scaling), seed: seed}
@@ -52,6 +50,32 @@ func (h *scaleHouse) propose(m int, plan *Plan) *Release {
 	r := new(Release)
 	check(h.t, h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "scale", uint64(m), uint64(plan.Number))))
 	return r
+}
+
+// answers makes all clients answer the plan, and returns their releases and the outcome, which the
+// sites do not get.
+func (h *scaleHouse) answers(plan *Plan, noise func(m int) *dpmech.Stream) (releases []*Release, o *Outcome) {
+	h.t.Helper()
+	for m, s := range h.sites {
+		r := new(Release)
+		check(h.t, s.Propose(r, plan, noise(m)))
+		var err error
+		o, err = h.server.Collect(r)
+		check(h.t, err)
+		releases = append(releases, r)
+	}
+	return releases, o
+}
+
+// restored returns a copy of site m that is restored from its state.
+func (h *scaleHouse) restored(m int, records *shard.Records) *Site {
+	h.t.Helper()
+	state, err := h.sites[m].MarshalBinary()
+	check(h.t, err)
+	site, err := NewSite(h.scaling, h.sites[m].ID(), records)
+	check(h.t, err)
+	check(h.t, site.Restore(state))
+	return site
 }
 
 func (h *scaleHouse) settle(o *Outcome) {
@@ -154,14 +178,7 @@ func TestScaleOfNoNumber(t *testing.T) {
 		h := newScaleHouse(t, scalestudy.Parse(t, privacy, "", ""), 1, good, bad)
 		for !h.server.Done() {
 			plan, _ := h.server.Next()
-			var releases [2]Release
-			var outcome *Outcome
-			for k, s := range h.sites {
-				check(t, s.Propose(&releases[k], &plan, seeded.Stream(7, "same")))
-				var err error
-				outcome, err = h.server.Collect(&releases[k])
-				check(t, err)
-			}
+			releases, outcome := h.answers(&plan, func(int) *dpmech.Stream { return seeded.Stream(7, "same") })
 			if !slices.Equal(releases[0].Sum, releases[1].Sum) {
 				t.Errorf("%s, pass %d: records without a number count", privacy, plan.Number)
 			}
@@ -202,6 +219,14 @@ func BenchmarkScaleSearch(b *testing.B) {
 		check(b, site.Propose(new(Release), &plan, seeded.Stream(1, "bench")))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
+}
+
+func rosterOf(clients int) []phase.ClientID {
+	roster := make([]phase.ClientID, clients)
+	for m := range roster {
+		roster[m] = clientID(m)
+	}
+	return roster
 }
 
 func clientID(m int) phase.ClientID { return phase.ClientID(fmt.Sprintf("c%02d", m)) }

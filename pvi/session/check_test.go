@@ -13,9 +13,7 @@ import (
 // posterior from which outcomes can be drawn.
 func TestCheck(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", version2), 2)
-	for !h.server.Done() {
-		h.round()
-	}
+	h.finish()
 	r, err := h.sites[0].Result()
 	check(t, err)
 	p, err := Describe(h.study, r)

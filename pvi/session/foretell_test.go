@@ -33,8 +33,7 @@ func TestPlansAreForetold(t *testing.T) {
 			plans := 0
 			for !h.server.Done() {
 				foretold := h.sites[0].Foretell()
-				restored, err := RestoreSite(h.study, h.roster, h.roster[0], h.records[0], state(t, h.sites[0]))
-				check(t, err)
+				restored := h.restored(0)
 				if !bytes.Equal(restored.Foretell(), foretold) {
 					t.Error("a site that goes on from its state foretells something else")
 				}

@@ -153,6 +153,22 @@ func (h *house) round() (answers []Answer) {
 	return answers
 }
 
+// finish plays the rest of the study.
+func (h *house) finish() {
+	h.t.Helper()
+	for !h.server.Done() {
+		h.round()
+	}
+}
+
+// restored returns a copy of the site of client m that is restored from its state.
+func (h *house) restored(m int) *Site {
+	h.t.Helper()
+	site, err := RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(h.t, h.sites[m]))
+	check(h.t, err)
+	return site
+}
+
 func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	t.Helper()
 	b, err := m.MarshalBinary()

@@ -22,9 +22,7 @@ func TestPointEstimates(t *testing.T) {
 	} {
 		play := func(overrides ...study.Override) *house {
 			h := newHouse(t, planeStudy(t, c.privacy, c.inference, "", overrides...), 3)
-			for !h.server.Done() {
-				h.round()
-			}
+			h.finish()
 			return h
 		}
 		before, after := play(), play(version2, study.Override{Key: "inference.intervals", Value: `"none"`})

@@ -99,9 +99,8 @@ func (h *house) restart(t *testing.T) {
 	server, err := RestoreServer(h.study, h.roster, state(t, h.server))
 	check(t, err)
 	h.server = server
-	for m, site := range h.sites {
-		h.sites[m], err = RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(t, site))
-		check(t, err)
+	for m := range h.sites {
+		h.sites[m] = h.restored(m)
 	}
 }
 

@@ -152,8 +152,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	if got, want := divergence(t, eventFor(a.Spent, view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
 		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
 	}
-	again, err := RestoreSite(st, h.roster, h.roster[0], h.records[0], state(t, site))
-	check(t, err)
+	again := h.restored(0)
 	for _, s := range []*Site{site, again} {
 		if _, ok := s.Pending(); ok {
 			t.Error("the plan is still to be answered")

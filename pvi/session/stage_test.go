@@ -30,9 +30,7 @@ func TestAllFindTheSame(t *testing.T) {
 		{"last round", recordPrivacy, steps + "\nnoise_aware = \"one-step\"", nil, 4, true},
 	} {
 		h := newHouse(t, planeStudy(t, c.privacy, c.inference, "", c.overrides...), 3)
-		for !h.server.Done() {
-			h.round()
-		}
+		h.finish()
 		soFar, all := h.server.Plans()
 		if soFar != c.asks || all != c.asks || len(h.said) != 2*c.asks {
 			t.Errorf("%s: %d plans of %d, %d entries, want %d plans", c.name, soFar, all, len(h.said), c.asks)
@@ -173,9 +171,7 @@ func TestLateClient(t *testing.T) {
 	if got.Plan != want.Plan || !bytes.Equal(got.Release, want.Release) {
 		t.Error("a late answer is another")
 	}
-	for !late.server.Done() {
-		late.round()
-	}
+	late.finish()
 	a, err := late.server.Result()
 	check(t, err)
 	b, err := late.sites[0].Result()
@@ -254,9 +250,7 @@ func TestVoidPass(t *testing.T) {
 	for range 3 {
 		h.close(h.next().Plan)
 	}
-	for !h.server.Done() {
-		h.round()
-	}
+	h.finish()
 	if r, err := h.sites[1].Result(); err != nil || len(r.Scale) == 0 || r.Scale[0].Finding != scale.Unopened {
 		t.Errorf("%+v, %v", r, err)
 	}

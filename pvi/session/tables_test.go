@@ -49,10 +49,8 @@ bounds = [-10, 10]
 		} else if got, _ := r.Bytes(); !bytes.Equal(got, want) {
 			t.Errorf("%s: the restored coordinator has another result", name)
 		}
-		for m, site := range h.sites {
-			site, err := RestoreSite(st, h.roster, h.roster[m], h.records[m], state(t, site))
-			check(t, err)
-			if r, err := site.Result(); err != nil {
+		for m := range h.sites {
+			if r, err := h.restored(m).Result(); err != nil {
 				t.Error(err)
 			} else if got, _ := r.Bytes(); !bytes.Equal(got, want) {
 				t.Errorf("%s: the restored client %d has another result", name, m)

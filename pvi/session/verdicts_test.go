@@ -81,8 +81,7 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 		}
 	}
 	for m := range 2 {
-		restored, err := RestoreSite(h.study, h.roster, h.roster[m], h.records[m], state(t, h.sites[m]))
-		check(t, err)
+		restored := h.restored(m)
 		if h.sites[m].Stalled() == "" || restored.Stalled() == "" || restored.rounds.Releases() != 6 {
 			t.Errorf("client %d goes on, or has paid for %d steps", m, restored.rounds.Releases())
 		}
