@@ -79,9 +79,6 @@ const (
 )
 
 func readDescent(s *Study, t *document.Table) {
-	if s.Inference.Solver != DPSVI {
-		return
-	}
 	d := &s.Inference.Descent
 	*d = Descent{Draws: 1, Sampling: PoissonSampling, Gradients: Aligned, Optimiser: Adam, Decay: 0.05, Average: 0.5}
 	readCount(t, "steps", &d.Steps, maxSteps)

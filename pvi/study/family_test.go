@@ -154,10 +154,13 @@ func TestScaling(t *testing.T) {
 // because the expected rate exp(exp(log sd)·z) is infinite under every Gaussian q. For other
 // regressions with groups the default is NaturalGradient.
 func TestSolverOfGroups(t *testing.T) {
-	for family, want := range map[study.Family]study.Solver{study.Poisson: study.SVI, study.Logistic: study.NaturalGradient, study.NegativeBinomial: study.NaturalGradient} {
-		m := &study.Model{Family: family, Groups: []study.Group{{}}}
-		if got := study.Fitting(m, study.None)[0]; got != want {
-			t.Errorf("%s: %q, want %q", family, got, want)
+	for model, want := range map[string]study.Solver{
+		`family = "poisson", outcome = "visits"`:                 study.SVI,
+		`family = "negative-binomial", outcome = "visits"`:       study.NaturalGradient,
+		`family = "logistic", outcome = "ill", positive = "yes"`: study.NaturalGradient,
+	} {
+		if got := parse(t, ofFamily(model+`, terms = [], groups = ["clinic"]`, "", `unit = "none"`)).Inference.Solver; got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
 		}
 	}
 }

@@ -239,34 +239,26 @@ func (s *Study) Reads() []int {
 
 // Modelled returns the indices of the columns that the model uses, in increasing order.
 func (s *Study) Modelled() []int {
-	var used []int
-	add := func(name string) {
-		if i := s.ColumnIndex(name); i >= 0 && !slices.Contains(used, i) {
-			used = append(used, i)
-		}
-	}
+	names := append([]string{s.Model.Outcome}, s.Model.Variables...)
 	for _, t := range s.Model.Terms {
-		for _, name := range t.Columns {
-			add(name)
-		}
+		names = append(names, t.Columns...)
 	}
 	for _, g := range s.Model.Groups {
-		add(g.By)
-		for _, name := range g.Slopes {
-			add(name)
-		}
+		names = append(append(names, g.By), g.Slopes...)
 	}
-	for _, name := range s.Model.Variables {
-		add(name)
+	var used []int
+	for _, name := range names {
+		if i := s.ColumnIndex(name); i >= 0 {
+			used = append(used, i)
+		}
 	}
 	if p := s.Model.Program; p != nil {
 		for _, v := range p.Variables {
 			for _, part := range v.Parts {
-				add(s.Columns[part.Column].Name)
+				used = append(used, part.Column)
 			}
 		}
 	}
-	add(s.Model.Outcome)
 	slices.Sort(used)
-	return used
+	return slices.Compact(used)
 }

@@ -2,6 +2,7 @@ package study
 
 import (
 	"math"
+	"slices"
 
 	"fedpvi/internal/document"
 )
@@ -67,13 +68,7 @@ func readNoiseAwareShares(in *Inference, t *document.Table) {
 	if !ok {
 		return
 	}
-	var sum float64
-	proper := len(shares) == 3
-	for _, x := range shares {
-		proper = proper && x > 0
-		sum += x
-	}
-	if !proper || math.Abs(sum-1) > 1e-9 {
+	if len(shares) != 3 || slices.Min(shares) <= 0 || math.Abs(shares[0]+shares[1]+shares[2]-1) > 1e-9 {
 		t.Errorf("noise_aware_shares", "must be three positive shares of the budget that add up to 1, of the rounds, the gradient and the curvature: noise_aware_shares = [0.25, 0.5, 0.25]")
 		return
 	}

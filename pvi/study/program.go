@@ -56,13 +56,18 @@ type Constant struct {
 // number of the level, counted from 1, or the numeric value after the column's transform and
 // without scaling.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
-	c, value := &s.Columns[p.Column], row[p.Column]
+	value := row[p.Column]
 	switch {
 	case p.Is != nil && p.Is.Of(value):
 		return 1
 	case p.Is != nil:
 		return 0
-	case c.Type != Numeric:
+	}
+	return s.Columns[p.Column].number(value)
+}
+
+func (c *Column) number(value float64) float64 {
+	if c.Type != Numeric {
 		return value + 1
 	}
 	return c.Transform.Of(value)
@@ -267,11 +272,7 @@ func (s *Study) findIntegers() {
 		for _, p := range v.Parts {
 			low, high := 0.0, 1.0
 			if c := &s.Columns[p.Column]; p.Is == nil {
-				ends := make([]float64, len(s.Columns))
-				ends[p.Column] = c.Low
-				low = s.Number(p, ends)
-				ends[p.Column] = c.High
-				high = s.Number(p, ends)
+				low, high = c.number(c.Low), c.number(c.High)
 				v.Whole = v.Whole && (c.Type != Numeric || c.whole())
 			}
 			v.Low, v.High = min(v.Low, low), max(v.High, high)

@@ -80,9 +80,6 @@ const (
 func (in *Inference) Sampled() bool { return in.Solver == DPSVI || in.Solver == DPSEP }
 
 func readPropagation(s *Study, t *document.Table) {
-	if s.Inference.Solver != DPSEP {
-		return
-	}
 	d, p := &s.Inference.Descent, &s.Inference.Propagation
 	mixture := s.Model.Family == Mixture
 	*d = Descent{Draws: 1, Sampling: PoissonSampling, InitialSD: 1}

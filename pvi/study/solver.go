@@ -8,17 +8,22 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Fitting returns the solvers that can fit a model under a privacy unit. The first is the
-// default in version 1 of the study language. Since version 2 the default is [Scoring] if it is
-// in the list.
-func Fitting(m *Model, unit Unit) []Solver {
-	if m.scores(unit) {
-		return append(fitting(m, unit), Scoring)
+// fitting returns the solvers that the study can use. The first is the default in version 1 of the
+// study language. Since version 2 the default is [Scoring] if it is in the list.
+func (s *Study) fitting() []Solver {
+	unit := s.Privacy.Unit
+	if s.partitioned() {
+		unit = None // the solver of a part of the records runs inside a client and uses the records without noise
 	}
-	return fitting(m, unit)
+	all := s.Model.solvers(unit)
+	if s.Model.scores(unit) {
+		all = append(all, Scoring)
+	}
+	return all
 }
 
-func fitting(m *Model, unit Unit) []Solver {
+// solvers returns the solvers except [Scoring] that can fit the model under a privacy unit.
+func (m *Model) solvers(unit Unit) []Solver {
 	switch {
 	case unit.OfRecords() && m.Conjugate():
 		return []Solver{ClippedAnalytical, DPSVI, DPSEP}
@@ -54,17 +59,18 @@ func readSolver(s *Study, t *document.Table) {
 		checkSolver(s, t, fitting)
 	}
 	refuseUnused(s, t)
-	readAscent(s, t)
-	readDescent(s, t)
-	readPropagation(s, t)
-	readNoiseAware(s, t)
-}
-
-func (s *Study) fitting() []Solver {
-	if s.partitioned() {
-		return Fitting(&s.Model, None) // the solver of a part of the records runs inside a client and uses the records without noise
+	switch in.Solver {
+	case SVI:
+		in.Ascent = DefaultAscent
+		readCount(t, "steps", &in.Ascent.Steps, maxSteps)
+		readPositive(t, "step_size", &in.Ascent.StepSize)
+		readCount(t, "draws", &in.Ascent.Draws, maxDraws)
+	case DPSVI:
+		readDescent(s, t)
+	case DPSEP:
+		readPropagation(s, t)
 	}
-	return Fitting(&s.Model, s.Privacy.Unit)
+	readNoiseAware(s, t)
 }
 
 func checkSolver(s *Study, t *document.Table, fitting []Solver) {
@@ -140,14 +146,3 @@ func anyOf(solvers []Solver) string {
 
 // DefaultAscent has the default options of the solver SVI.
 var DefaultAscent = Ascent{Steps: 200, StepSize: 0.05, Draws: 8}
-
-func readAscent(s *Study, t *document.Table) {
-	a := &s.Inference.Ascent
-	if s.Inference.Solver != SVI {
-		return
-	}
-	*a = DefaultAscent
-	readCount(t, "steps", &a.Steps, maxSteps)
-	readPositive(t, "step_size", &a.StepSize)
-	readCount(t, "draws", &a.Draws, maxDraws)
-}
