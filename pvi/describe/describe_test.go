@@ -21,50 +21,17 @@ import (
 func parse(t testing.TB) *study.Study {
 	t.Helper()
 	st, err := study.Parse("study.toml", []byte(`
-[study]
-version = 2
-name = "tables"
-[[column]]
-name = "age"
-type = "numeric"
-bounds = [20, 100]
-unit = "years"
-[[column]]
-name = "colour"
-type = "categorical"
-levels = ["red", "green", "blue"]
-missing = "impute"
-impute = "red"
-[[column]]
-name = "income"
-type = "numeric"
-bounds = [1, 10000]
-transform = "log"
-missing = "impute"
-impute = 100
-[[column]]
-name = "site"
-type = "categorical"
-levels = ["a", "b"]
-missing = "impute"
-impute = "a"
-[model]
-family = "linear"
-outcome = "age"
-terms = ["colour"]
-noise_sd = 10.0
-[privacy]
-unit = "record"
-epsilon = 1.0
-delta = 1e-6
-[federation]
-nominal_records = 1000
-[describe]
-by = "site"
-bins = 8
-[simulation]
-clients = 3
-synthetic.records_per_client = 1000
+study = { version = 2, name = "tables" }
+column = [
+  { name = "age", type = "numeric", bounds = [20, 100], unit = "years" },
+  { name = "colour", type = "categorical", levels = ["red", "green", "blue"], missing = "impute", impute = "red" },
+  { name = "income", type = "numeric", bounds = [1, 10000], transform = "log", missing = "impute", impute = 100 },
+  { name = "site", type = "categorical", levels = ["a", "b"], missing = "impute", impute = "a" },
+]
+model = { family = "linear", outcome = "age", terms = ["colour"], noise_sd = 10.0 }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-6 }
+federation = { nominal_records = 1000 }
+describe = { by = "site", bins = 8 }
 `))
 	if err != nil {
 		t.Fatal(err)

@@ -30,19 +30,11 @@ study = { version = 2, name = "page", title = "A <script>alert(1)</script> & mor
 model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "g"] }
 privacy = { %s }
 federation = { nominal_records = 100 }
-[[column]]
-name = "x"
-type = "numeric"
-unit = "<b>kg</b>"
-bounds = [0, 100]
-[[column]]
-name = "g"
-type = "categorical"
-levels = ["a", "<img src=x onerror=alert(1)>"]
-[[column]]
-name = "y"
-type = "categorical"
-levels = ["no", "yes"]
+column = [
+  { name = "x", type = "numeric", unit = "<b>kg</b>", bounds = [0, 100] },
+  { name = "g", type = "categorical", levels = ["a", "<img src=x onerror=alert(1)>"] },
+  { name = "y", type = "categorical", levels = ["no", "yes"] },
+]
 `
 
 // check ends the test if err is not nil.

@@ -9,32 +9,15 @@ import (
 
 // private is a study that tests change by overrides.
 const private = `
-[study]
-version = 1
-name = "private"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "g"
-type = "categorical"
-levels = ["a", "b"]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [0, 9]
-[model]
-family = "logistic"
-outcome = "y"
-positive = ">= 0.5"
-terms = ["x"]
-[inference]
-rounds = 3
-[privacy]
-unit = "record"
-epsilon = 1.0
-delta = 1e-5
+study = { version = 1, name = "private" }
+column = [
+  { name = "x", type = "numeric", bounds = [-1, 1] },
+  { name = "g", type = "categorical", levels = ["a", "b"] },
+  { name = "y", type = "numeric", bounds = [0, 9] },
+]
+model = { family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"] }
+inference = { rounds = 3 }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
 `
 
 // parse returns a study that Parse must accept.
