@@ -150,6 +150,7 @@ func TestMistakesInFiles(t *testing.T) {
 	command.Succeed(t, "--state", "state", "status") // the first command after an approval writes to the state directory
 	before := content(t, "state")
 	runs := command
+	runs.Brief = true
 	runs.After = func(t *testing.T, m mistakes.Mistake) {
 		if n := port.connections.Load(); n != 0 || content(t, "state") != before {
 			t.Errorf("%s: %d connections; the state directory is the same: %v", m.Name, n, content(t, "state") == before)
