@@ -24,8 +24,7 @@ var (
 
 func now() time.Time { return today }
 
-// A site holds the keys of one party: its identity, its TLS key and its key for encrypted messages.
-// It also holds the party's roster entry.
+// A site holds the keys and the roster entry of one party.
 type site struct {
 	party    channel.Party
 	identity *identity.Identity
@@ -59,8 +58,7 @@ func newSite(t *testing.T, name identity.Name, role identity.Role) site {
 	return s
 }
 
-// admit does the work of the coordinator for a guest: it checks the roster entry, redeems the
-// token and issues a certificate.
+// admit does the work of the coordinator for a guest.
 func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, token, entry, request []byte) ([]invitation.Ticket, roster.Entry, []byte) {
 	t.Helper()
 	e, err := roster.ParseEntry(entry, study)
@@ -76,7 +74,6 @@ func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, toke
 	return tickets, e, certificate
 }
 
-// The test follows a party from its invitation to an encrypted answer.
 func TestPartyJoinsAndAnswers(t *testing.T) {
 	hub := newSite(t, "hub", identity.Coordinator)
 	authority, err := channel.CreateAuthority(nil, filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
@@ -114,8 +111,7 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 		t.Error("the invitation can be used twice")
 	}
 
-	// The coordinator signs the roster, which contains both parties. The client verifies
-	// it.
+	// The coordinator signs the roster, which contains both parties. The client verifies it.
 	members, err = roster.New(study, []roster.Entry{hub.entry, entry})
 	check(t, err)
 	header := signed.Header{Version: signed.MaxVersion, Domain: signed.Roster, Study: study, Roster: members.Hash()}
@@ -141,7 +137,6 @@ func TestPartyJoinsAndAnswers(t *testing.T) {
 	answers(t, hub, north, got)
 }
 
-// answers makes north encrypt and sign an answer, which hub verifies and decrypts.
 func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	t.Helper()
 	const size = 1000
@@ -180,7 +175,6 @@ func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	}
 }
 
-// connect makes a TLS connection and returns the party that the server sees at the other end.
 func connect(t *testing.T, client, server *tls.Config) channel.Party {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)

@@ -11,8 +11,7 @@ import (
 	"fedpvi/crypto/seal"
 )
 
-// The test checks that the random source of the operating system alone determines each kind of
-// key: two keys differ, and the same random bytes give the same key.
+// Two keys must differ, and the same random bytes must give the same key.
 func TestEveryKeyIsRandom(t *testing.T) {
 	for kind, public := range map[string]func(path string) (string, error){
 		"identity": func(path string) (string, error) {

@@ -44,8 +44,7 @@ func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.T
 	return certifyItself(key, study, now, until)
 }
 
-// certifyItself returns an authority with the given key and a new certificate for this key. The
-// certificate is self-signed.
+// certifyItself returns an authority with the given key and a new self-signed certificate for it.
 func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, error) {
 	host := hex.EncodeToString(study[:])
 	template := &x509.Certificate{
@@ -89,8 +88,7 @@ func newAuthority(key *Key, der []byte, study Hash) (*Authority, error) {
 	return &Authority{study: study, key: key, certificate: certificate}, nil
 }
 
-// parseAuthority decodes the self-signed certificate of the authority of a study. It does not
-// check the origin of the certificate.
+// parseAuthority decodes the self-signed certificate of the authority of a study, whatever its origin.
 func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 	c, err := x509.ParseCertificate(der)
 	if err != nil {

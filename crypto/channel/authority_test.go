@@ -24,18 +24,12 @@ import (
 func TestCreatedAuthorityIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "authority.key")
 	made, err := CreateAuthority(nil, path, Hash{1}, today, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	loaded, err := LoadAuthority(nil, path, made.Certificate(), Hash{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := newMember(t, Hash{1}, identity.Client, "north")
 	leaf, err := loaded.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := NewCredentials(m.party, m.key, made.Certificate(), leaf, today); err != nil {
 		t.Error(err)
 	}
@@ -47,14 +41,10 @@ func TestCreatedAuthorityIsLoaded(t *testing.T) {
 	}
 	other := newAuthorityOf(t, Hash{1})
 	parsed, err := x509.ParseCertificate(made.Certificate())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plain := &x509.Certificate{NotBefore: today, NotAfter: end, URIs: parsed.URIs}
 	powerless, err := x509.CreateCertificate(rand.Reader, plain, plain, made.key.public, made.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, tc := range map[string]struct {
 		certificate []byte
 		study       Hash
@@ -70,9 +60,12 @@ func TestCreatedAuthorityIsLoaded(t *testing.T) {
 			t.Errorf("%s: was loaded", name)
 		}
 	}
-	if err := os.Chmod(path, 0o604); err != nil {
-		t.Fatal(err)
+	vouched := made.Vouch(m.identity)
+	must(t, CheckAuthority(made.Certificate(), Hash{1}, m.identity.Public(), vouched[:]))
+	if CheckAuthority(other.Certificate(), Hash{1}, m.identity.Public(), vouched[:]) == nil {
+		t.Error("the certificate of another authority was accepted")
 	}
+	must(t, os.Chmod(path, 0o604))
 	if _, err := LoadAuthority(nil, path, made.Certificate(), Hash{1}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("%v", err)
 	}
@@ -84,20 +77,15 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// The test checks that Issue takes only the key of a certificate from the request. All other
-// fields must come from the arguments of Issue.
+// Issue takes only the key of a certificate from the request.
 func TestCertificateHasKeyOfRequest(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	for _, role := range []identity.Role{identity.Client, identity.Coordinator, identity.Admin} {
 		m := newMember(t, Hash{1}, role, "north")
 		der, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, today.AddDate(9, 0, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if p, err := partyOf(c.URIs); err != nil || p != m.party || pinOf(c) != m.key.Pin() || c.IsCA ||
 			len(c.ExtKeyUsage) != 1 || c.ExtKeyUsage[0] != usage(role) || (len(c.DNSNames) == 1) != (role == identity.Coordinator) {
 			t.Errorf("%v: %v, %v", role, p, err)
@@ -123,16 +111,12 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 	}
 	csr := func(template x509.CertificateRequest, key any) []byte {
 		der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return der
 	}
 	good := csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, m.key)
 	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	admin := Party{Hash{1}, identity.Admin, "north"}
 	for name, err := range map[string]error{
 		"another identity":        issue(m.request, m.party, other.identity.Public(), m.key.Pin()),
@@ -213,9 +197,7 @@ func TestNamesInCertificates(t *testing.T) {
 func TestTLSKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "tls.key")
 	made, err := CreateKey(nil, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	loaded, err := LoadKey(nil, path)
 	if err != nil || loaded.Pin() != made.Pin() {
 		t.Fatalf("another key was loaded: %v", err)

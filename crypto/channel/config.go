@@ -49,7 +49,7 @@ func (s Server) Config() *tls.Config {
 		if hello.ServerName != ServerName(study) {
 			return nil, ErrName
 		}
-		return s.Credentials.current.Load(), nil
+		return s.Credentials.certificate, nil
 	}
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) == 0 && s.Guests {
@@ -90,7 +90,7 @@ func (l Client) Config() *tls.Config {
 	c.ServerName = ServerName(study)
 	c.RootCAs = l.Credentials.roots()
 	c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		return l.Credentials.current.Load(), nil
+		return l.Credentials.certificate, nil
 	}
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		return check(state, study, l.Pins, identity.Coordinator)

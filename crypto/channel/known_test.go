@@ -10,29 +10,23 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// knownStudy is the hash of the study to which the parties in testdata belong.
 var knownStudy = Hash{0xfe, 0xd}
 
 func readText(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Join(strings.Fields(string(text)), "")
 }
 
 func readHex(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(readText(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
-// The test checks that requests and certificates in version 1 of the format stay valid. The seed
-// of their key consists of the bytes 0 to 31.
+// The seed of the key consists of the bytes 0 to 31.
 func TestFormatOfVersion1(t *testing.T) {
 	seed := make([]byte, ed25519.SeedSize)
 	for i := range seed {
@@ -41,16 +35,12 @@ func TestFormatOfVersion1(t *testing.T) {
 	key := fromKey(ed25519.NewKeyFromSeed(seed))
 	p := Party{knownStudy, identity.Coordinator, "hub"}
 	var holder identity.PublicKey
-	if err := holder.UnmarshalText([]byte(readText(t, "holder-v1.txt"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, holder.UnmarshalText([]byte(readText(t, "holder-v1.txt"))))
 	if got, err := checkRequest(readHex(t, "request-v1.hex"), p, holder, key.Pin()); err != nil || !got.Equal(key.public) {
 		t.Errorf("the request: %v", err)
 	}
 	c, err := NewCredentials(p, key, readHex(t, "authority-v1.hex"), readHex(t, "certificate-v1.hex"), today)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !c.Expires().Equal(end) {
 		t.Errorf("the certificate expires at %v", c.Expires())
 	}

@@ -38,14 +38,14 @@ type Party struct {
 
 var errParty = errors.New("the certificate does not name a party of a study")
 
-// uri returns the URI spiffe://STUDY/ROLE/NAME, where STUDY is in hexadecimal. The URI identifies
-// the party in certificates (SPIFFE-ID, section 2).
+// uri returns the URI that identifies the party in certificates (SPIFFE-ID, section 2). STUDY in
+// spiffe://STUDY/ROLE/NAME is in hexadecimal.
 func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }
 
-// partyOf reads from the URIs of a certificate which party the certificate is for. It returns an
-// error unless there is exactly one URI, in the form that Party.uri returns.
+// partyOf reads the party of a certificate from its URIs. There must be exactly one URI, in the form
+// that Party.uri returns.
 func partyOf(uris []*url.URL) (Party, error) {
 	if len(uris) != 1 {
 		return Party{}, errParty

@@ -12,6 +12,13 @@ import (
 	"fedpvi/crypto/identity"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 var (
 	today = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	end   = today.AddDate(1, 0, 0)
@@ -19,7 +26,6 @@ var (
 
 func clock(t time.Time) func() time.Time { return func() time.Time { return t } }
 
-// A member is a party of a study with its keys.
 type member struct {
 	party    Party
 	identity *identity.Identity
@@ -30,45 +36,32 @@ type member struct {
 func newMember(t testing.TB, study Hash, role identity.Role, name identity.Name) member {
 	t.Helper()
 	i, err := identity.Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key, err := GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := Party{study, role, name}
 	request, err := NewRequest(i, key, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return member{p, i, key, request}
 }
 
 func newAuthorityOf(t testing.TB, study Hash) *Authority {
 	t.Helper()
 	a, err := CreateAuthority(nil, filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
 func (m member) credentials(t testing.TB, a *Authority) *Credentials {
 	t.Helper()
 	leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := NewCredentials(m.party, m.key, a.Certificate(), leaf, today)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
-// A testStudy has an authority, a coordinator and a client, and the pins of the coordinator
-// and the client.
+// A testStudy has an authority, a coordinator and a client, and the pins of these two.
 type testStudy struct {
 	authority    *Authority
 	hub, north   member
@@ -96,19 +89,14 @@ func (s *testStudy) server() Server { return Server{s.hubC, s.find, false, clock
 
 func (s *testStudy) client() Client { return Client{s.northC, s.find, clock(today)} }
 
-// shows makes a party present another certificate. It returns a copy of the configuration c that
-// uses a new key, and the pin of this key. The authority a issues the certificate for the key, from
-// the template leaf.
+// shows returns a copy of the configuration c with a new key, and the pin of this key. The authority a
+// issues the certificate for the key from the template leaf.
 func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*tls.Config, identity.Pin) {
 	t.Helper()
 	key, err := GenerateKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.CreateCertificate(rand.Reader, leaf, a.certificate, key.public, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	certificate := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 	c = c.Clone()
 	c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate, nil }
@@ -116,21 +104,17 @@ func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*
 	return c, key.Pin()
 }
 
-// An outcome is the state and the error of a handshake at one end.
 type outcome struct {
 	state tls.ConnectionState
 	err   error
 }
 
 // connect makes a connection over the loopback interface and sends one byte each way after the
-// handshake. The byte is necessary because a client learns that it was refused only when it
-// reads.
+// handshake, because a client learns that it was refused only when it reads.
 func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outcome) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	done := make(chan outcome)
 	go func() {
@@ -142,9 +126,7 @@ func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outco
 		done <- use(tls.Server(raw, server), (*tls.Conn).Write, (*tls.Conn).Read)
 	}()
 	raw, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	atClient = use(tls.Client(raw, client), (*tls.Conn).Read, (*tls.Conn).Write)
 	return atClient, <-done
 }

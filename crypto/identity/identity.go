@@ -105,9 +105,9 @@ func (i *Identity) String() string { return "identity " + i.Fingerprint().Short(
 // LogValue logs the short fingerprint.
 func (i *Identity) LogValue() slog.Value { return slog.StringValue(i.Fingerprint().Short()) }
 
-// signedMessage returns the bytes that Ed25519 signs: the domain, a zero byte and the
-// SHA-256 of the message. The zero byte ends the domain, so different pairs of domain
-// and message give different bytes. The hash keeps the input short for long messages.
+// signedMessage returns the bytes that Ed25519 signs: the domain, a zero byte and the SHA-256 of the
+// message. The zero byte ends the domain, so different pairs of domain and message give different
+// bytes.
 func signedMessage(domain Domain, message []byte) []byte {
 	checkDomain(domain)
 	digest := sha256.Sum256(message)

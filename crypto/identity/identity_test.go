@@ -16,6 +16,13 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 const domain = Domain("fedpvi/v1/test")
 
 // known returns the identity whose seed consists of the bytes 0 to 31.
@@ -59,9 +66,7 @@ func TestSignatureIsValidForOneKeyDomainAndMessage(t *testing.T) {
 		t.Fatal("a valid signature was refused")
 	}
 	other, err := Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if other.Public().Verify(domain, []byte("message"), signature) ||
 		i.Public().Verify("fedpvi/v1/tes", []byte("message"), signature) ||
 		i.Public().Verify(domain, []byte("messag"), signature) {
@@ -93,8 +98,8 @@ func TestMalformedDomainsPanic(t *testing.T) {
 	}
 }
 
-// The test checks that public keys of small order are refused. With such a key, the signature
-// whose R is the neutral point and whose S is zero is valid for many messages.
+// With a key of small order, the signature whose R is the neutral point and whose S is zero is valid
+// for many messages.
 func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 	forged := [SignatureSize]byte{1}
 	if len(smallOrders) != 7 {
@@ -136,13 +141,9 @@ func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 func TestCreatedIdentityIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "identity.key")
 	made, err := Create(nil, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	loaded, err := Load(nil, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	signature := loaded.Sign(domain, []byte("m"))
 	if loaded.Public() != made.Public() || !made.Public().Verify(domain, []byte("m"), signature) {
 		t.Error("another identity was loaded")
@@ -154,34 +155,24 @@ func TestCreatedIdentityIsLoaded(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), made.Fingerprint().String()) {
 		t.Errorf("the file does not name the fingerprint: %v", err)
 	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Chmod(path, 0o640))
 	if _, err := Load(nil, path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("%v", err)
 	}
 	short := filepath.Join(t.TempDir(), "keys", "short.key")
-	if err := (*keyfile.Lock)(nil).Create(short, keyKind, "", make([]byte, 31)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, (*keyfile.Lock)(nil).Create(short, keyKind, "", make([]byte, 31)))
 	if _, err := Load(nil, short); err == nil || !strings.Contains(err.Error(), "31 bytes") {
 		t.Errorf("%v", err)
 	}
 }
 
-// The test checks that Generate uses only the random source of the operating system.
-//
 //abuse:case P15 keys come from the random source of the operating system
 func TestKeysAreRandom(t *testing.T) {
 	make2 := func() (a, b PublicKey) {
 		first, err := Generate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		second, err := Generate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return first.Public(), second.Public()
 	}
 	a, b := make2()
@@ -200,9 +191,7 @@ func TestKeysAreRandom(t *testing.T) {
 //abuse:case A17 formatting verbs, loggers and encoders do not show the private key
 func TestIdentitiesDoNotShowKeys(t *testing.T) {
 	i, err := Generate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	seed := bytes.Clone(i.key.Reveal()[:ed25519.SeedSize])
 	holder := struct{ identity Identity }{*i}
 	for _, v := range []any{i, *i, &i, holder, &holder} {
@@ -230,9 +219,7 @@ func TestTextOfKeysAndFingerprints(t *testing.T) {
 	}
 	want := both{known().Public(), known().Fingerprint()}
 	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var got both
 	if err := json.Unmarshal(text, &got); err != nil || got != want {
 		t.Errorf("%s: %v", text, err)

@@ -52,9 +52,6 @@ const (
 
 var roles = map[Role]string{Client: "client", Coordinator: "coordinator", Admin: "admin"}
 
-// Valid reports whether r is one of the roles above.
-func (r Role) Valid() bool { return roles[r] != "" }
-
 // String returns the name of the role.
 func (r Role) String() string {
 	if name, ok := roles[r]; ok {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -99,8 +100,8 @@ func (p Pin) String() string { return hex.EncodeToString(p[:]) }
 
 func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
 
-// fromHex decodes lower-case hexadecimal digits into dst. For any other text it returns false.
-// Upper-case digits are refused, so that every value has exactly one text form.
+// fromHex decodes lower-case hexadecimal digits into dst. Upper-case digits are refused, so that every
+// value has exactly one text form.
 func fromHex(dst, text []byte) bool {
 	decoded, err := hex.DecodeString(string(text))
 	if err != nil || len(decoded) != len(dst) || string(hexText(decoded)) != string(text) {
@@ -126,13 +127,7 @@ var smallOrders = []string{
 
 func smallOrder(k PublicKey) bool {
 	k[31] &= 0x7f
-	text := k.String()
-	for _, s := range smallOrders {
-		if text == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(smallOrders, k.String())
 }
 
 func checkDomain(d Domain) {

@@ -8,9 +8,9 @@
 package invitation
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -89,8 +89,7 @@ func (i Invitation) check() error {
 	return nil
 }
 
-// checkAddress returns an error unless the address a consists of a host name or IP address and a
-// port. The text of the error does not contain the address.
+// checkAddress returns an error, without the address, unless a is a host name or IP address and a port.
 func checkAddress(a string) error {
 	bad := errors.New("not host:port with a name or an IP address and a port from 1 to 65535")
 	host, port, err := net.SplitHostPort(a)
@@ -123,13 +122,13 @@ var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 // the token, so anyone who reads the line can join. Mail programs may insert spaces and line
 // breaks, or change letters to upper or lower case. Parse ignores such changes.
 func (i Invitation) Text() string {
-	b := i.append(nil)
+	b := i.bytes()
 	defer clear(b)
 	return Prefix + strings.ToLower(encoding.EncodeToString(append(b, checksum(b)...)))
 }
 
-func (i Invitation) append(b []byte) []byte {
-	b = append(b, i.Study[:]...)
+func (i Invitation) bytes() []byte {
+	b := bytes.Clone(i.Study[:])
 	b = append(b, i.Coordinator[:]...)
 	b = append(b, i.Pin[:]...)
 	b = wire.AppendUint64(b, uint64(i.Expires.Unix()))
@@ -154,8 +153,7 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder ignores the unused last bits of the text. To detect a change of these bits, b is
-	// encoded again and compared.
+	// The decoder ignores the unused last bits, so b is encoded again to detect their change.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}
@@ -213,6 +211,3 @@ func (i Invitation) String() string {
 
 // LogValue logs the result of String.
 func (i Invitation) LogValue() slog.Value { return slog.StringValue(i.String()) }
-
-// sameHash reports whether two hashes are equal. The time of the comparison is constant.
-func sameHash(a, b Hash) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

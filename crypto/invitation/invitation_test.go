@@ -41,7 +41,7 @@ func invite(t testing.TB) (Invitation, Ticket) {
 	return i, ticket
 }
 
-func same(a, b Invitation) bool { return bytes.Equal(a.append(nil), b.append(nil)) }
+func same(a, b Invitation) bool { return bytes.Equal(a.bytes(), b.bytes()) }
 
 func TestInvitationsSurviveMail(t *testing.T) {
 	i, _ := invite(t)
@@ -62,8 +62,7 @@ func TestInvitationsSurviveMail(t *testing.T) {
 	}
 }
 
-// The test compares the text of an invitation in version 1 of the format with a text that was made
-// with Python's hashlib and base64.
+// The text was made with Python's hashlib and base64.
 func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/invitation-v1.txt")
 	if err != nil {
@@ -171,8 +170,7 @@ func TestInvitationsAreRedeemedOnce(t *testing.T) {
 	if redeemed[0] != another || redeemed[1] != got {
 		t.Error("Redeem changed the ticket of another invitation")
 	}
-	// The party repeats the request after the invitation has expired, as if the first reply was
-	// lost.
+	// The party repeats the request after the invitation has expired, as if the first reply was lost.
 	again, got2, err := Redeem(redeemed, i.Study, i.Token.Reveal(), key, expires.Add(time.Hour))
 	if err != nil || got2 != got || !slices.Equal(again, redeemed) {
 		t.Errorf("the same key: %v, %v", got2, err)
@@ -228,8 +226,6 @@ func TestUnusableTokensAreRefused(t *testing.T) {
 	}
 }
 
-// The test checks that a ticket can be stored as JSON, and that the JSON does not reveal the
-// token.
 func TestTicketsDoNotShowTokens(t *testing.T) {
 	i, ticket := invite(t)
 	text, err := json.Marshal(ticket)
@@ -260,11 +256,10 @@ func TestTokensAreNotShown(t *testing.T) {
 	canary.Absent(t, canary.Shown(err), []byte(text[len(Prefix):]))
 }
 
-// FuzzParse passes arbitrary bytes to Parse, and also to decode, which does not need a checksum.
 func FuzzParse(f *testing.F) {
 	i, _ := invite(f)
 	f.Add([]byte(i.Text()))
-	f.Add(i.append(nil))
+	f.Add(i.bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		memory.Bound(t, len(b), func() { Parse(string(b)) })
 		if i, err := Parse(string(b)); err == nil {
@@ -272,7 +267,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q was parsed, but not its Text: %v", b, err)
 			}
 		}
-		if i, err := decode(b); err == nil && !bytes.Equal(i.append(nil), b) {
+		if i, err := decode(b); err == nil && !bytes.Equal(i.bytes(), b) {
 			t.Errorf("one invitation has two encodings")
 		}
 	})

@@ -1,6 +1,7 @@
 package invitation
 
 import (
+	"crypto/subtle"
 	"errors"
 	"slices"
 	"time"
@@ -40,7 +41,7 @@ func Redeem(tickets []Ticket, study Hash, token []byte, key identity.PublicKey, 
 	hash, holder := tokenHash(study, token), key.Fingerprint()
 	found, holds := -1, false
 	for i, t := range tickets {
-		if sameHash(t.TokenHash, hash) && t.Study == study {
+		if subtle.ConstantTimeCompare(t.TokenHash[:], hash[:]) == 1 && t.Study == study {
 			found = i
 		} else if t.Study == study && t.Holder == holder {
 			holds = true

@@ -69,8 +69,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The base64 decoder ignores line breaks. Line breaks are refused here, because a key must have
-	// only one text form.
+	// The base64 decoder ignores line breaks, but a key must have only one text form.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}
@@ -86,8 +85,7 @@ func decode(kind string, text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// checksum lets Load detect damage to a key, and a key of another kind in its place. The checksum
-// need not be secret, because the file also contains the key.
+// checksum need not be secret, because the file also contains the key.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

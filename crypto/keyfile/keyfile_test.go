@@ -41,9 +41,7 @@ func TestFormatOfVersion1(t *testing.T) {
 func TestCreatedKeyIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "test.key")
 	key := count(32)
-	if err := plain.Create(path, kind, "a comment", key); err != nil {
-		t.Fatal(err)
-	}
+	check(t, plain.Create(path, kind, "a comment", key))
 	if got, err := plain.Load(path, kind); err != nil || !got.Equal(key) {
 		t.Errorf("%v", err)
 	}
@@ -53,9 +51,7 @@ func TestCreatedKeyIsLoaded(t *testing.T) {
 	if _, err := plain.Load(path+"2", kind); err == nil {
 		t.Error("a missing key file was loaded")
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Chmod(path, 0o644))
 	if _, err := plain.Load(path, kind); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key file that others may read: %v", err)
 	}
@@ -93,7 +89,6 @@ func TestMalformedFilesAreRefused(t *testing.T) {
 	}
 }
 
-// The test checks that a key file with a changed bit or without its last bytes is refused.
 func TestEveryChangedBitIsDetected(t *testing.T) {
 	start := strings.Index(known, kind)
 	for i := start; i < len(known); i++ {
@@ -113,13 +108,9 @@ func TestEveryChangedBitIsDetected(t *testing.T) {
 func TestErrorsDoNotShowKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "test.key")
 	key := []byte("canary-7f3e9b52c8d1a604-yranac")
-	if err := plain.Create(path, kind, "a comment", key); err != nil {
-		t.Fatal(err)
-	}
+	check(t, plain.Create(path, kind, "a comment", key))
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for i := range text {
 		damaged := bytes.Clone(text)
 		damaged[i] ^= 1
@@ -128,9 +119,7 @@ func TestErrorsDoNotShowKeys(t *testing.T) {
 		}
 	}
 	loaded, err := plain.Load(path, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	canary.Absent(t, canary.Shown(loaded), key)
 	_, err = plain.Load(path, "fedpvi-other-key")
 	canary.Absent(t, canary.Shown(err), key)

@@ -64,7 +64,6 @@ func Open(dir string, u Unlock) (*Lock, error) {
 	return openLock(path, sealed, m)
 }
 
-// openLock decrypts the content of the lock file at a path, and returns the lock.
 func openLock(path string, sealed []byte, m material) (*Lock, error) {
 	text, err := decrypt(sealed, m.identities)
 	if err != nil {
@@ -113,7 +112,6 @@ func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 	return secret.New(key), nil
 }
 
-// text returns the content of a key file, decrypted if necessary.
 func (l *Lock) text(path string) ([]byte, error) {
 	content, err := private.Read(path, maxProtected)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,8 +133,8 @@ func (l *Lock) text(path string) ([]byte, error) {
 	return text, nil
 }
 
-// protect returns the content of a key file for the given text. With a lock, the content is the
-// text encrypted for the lock's key. If l is nil, the content is the text itself.
+// protect returns the content of a key file: the text, encrypted for the key of the lock if there is
+// one.
 func (l *Lock) protect(text []byte) ([]byte, error) {
 	if l == nil {
 		return text, nil

@@ -57,8 +57,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// directory makes a state directory with three keys that are not encrypted. It returns the
-// directory and the paths of the keys.
+// directory makes a state directory with three keys that are not encrypted, and returns their paths.
 func directory(t *testing.T) (dir string, paths []string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
@@ -80,7 +79,6 @@ func named(t *testing.T, content string) Unlock {
 
 const passphrase = "correct horse battery staple\n"
 
-// means returns one Unlock of each kind, by name.
 func means(t *testing.T) map[string]Unlock {
 	t.Helper()
 	x, err := age.GenerateX25519Identity()
@@ -142,7 +140,6 @@ func TestProtectedKeysAreOpened(t *testing.T) {
 	}
 }
 
-// The test opens a protected key with nothing but the age library.
 func TestFilesAreAgeFiles(t *testing.T) {
 	dir, paths := directory(t)
 	check(t, Protect(dir, nil, named(t, passphrase)))
@@ -165,9 +162,8 @@ func TestFilesAreAgeFiles(t *testing.T) {
 	}
 }
 
-// The test interrupts Protect and Unprotect at each of the changes that they make to files, before
-// or after the change. Every key must stay readable with the lock, and a second call must complete
-// the work.
+// At each change of a file, before or after it, every key must stay readable with the lock, and a
+// second call must complete the work.
 func TestConversionSurvivesAKillAtEachWrite(t *testing.T) {
 	with := named(t, passphrase)
 	killed := errors.New("killed")
@@ -312,9 +308,8 @@ func TestEveryChangedByteOfAProtectedKeyIsDetected(t *testing.T) {
 	}
 }
 
-// A credential file of systemd belongs either to the user of the unit or to root. If it belongs to
-// the user, it has mode 0400, in a directory of mode 0500. If it belongs to root, it has mode 0440
-// and an access control list. The group bits of the mode then show the mask of this list.
+// A credential file belongs to the user of the unit, with mode 0400 in a directory of mode 0500, or to
+// root, with mode 0440 and an access control list. The group bits then show the mask of this list.
 func TestCredentialOfSystemd(t *testing.T) {
 	dir, _ := directory(t)
 	credentials := t.TempDir()

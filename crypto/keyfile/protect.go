@@ -87,15 +87,13 @@ func Files(dir string) (all []File, err error) {
 	return all, err
 }
 
-// matches returns the paths of all files that match a pattern.
 func matches(dir, pattern string) ([]string, error) {
 	own, err := filepath.Glob(filepath.Join(dir, pattern))
 	ofStudies, e := filepath.Glob(filepath.Join(dir, "studies", "*", pattern))
 	return append(own, ofStudies...), errors.Join(err, e)
 }
 
-// writes holds the two operations that change a state directory, so that tests can make each of
-// them fail.
+// writes holds the operations that change a state directory, so that tests can make them fail.
 type writes struct {
 	replace func(path string, content []byte) error
 	remove  func(path string) error
@@ -135,8 +133,7 @@ func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that can be opened with m. It checks this by opening
-// the content.
+// sealed returns the content of a lock file that can be opened with m, which it checks.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -166,9 +163,8 @@ func (w writes) unprotect(dir string, l *Lock) error {
 	return w.remove(filepath.Join(dir, LockFile))
 }
 
-// convert rewrites the key files that do not yet have the wanted form, encrypted or unencrypted.
-// form converts the text of a key to this form. convert also removes the temporary files that
-// interrupted writes have left, because they can contain unencrypted keys.
+// convert rewrites the key files to which form has not been applied yet. It also removes the temporary
+// files of interrupted writes, because they can contain unencrypted keys.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {

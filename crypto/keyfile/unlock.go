@@ -61,8 +61,7 @@ type material struct {
 	named      string // name of the file or the passphrase, for messages
 }
 
-// material returns the passphrase or the identities in the file. If there is no file, it prompts
-// for the passphrase.
+// material returns the passphrase or the identities in the file, or prompts for the passphrase.
 func (u Unlock) material(prompt string) (material, error) {
 	if u.File == "" {
 		passphrase, err := u.ask(prompt)
@@ -138,8 +137,7 @@ func withPassphrase(passphrase, named string) (material, error) {
 	return material{identities: []age.Identity{i}, passphrase: passphrase, named: named}, nil
 }
 
-// recipients returns the age recipients that correspond to the passphrase or the identities. A lock
-// file (see [Lock]) that is encrypted for these recipients can be decrypted with m.
+// recipients returns the age recipients for which a lock file is encrypted that m can decrypt.
 func (m material) recipients() (all []age.Recipient, err error) {
 	if m.identities == nil {
 		return nil, errors.New("there is no identity")
@@ -168,8 +166,7 @@ func (m material) recipients() (all []age.Recipient, err error) {
 	return all, nil
 }
 
-// explain returns an error that tells the operator why m did not open the lock file at path, and
-// names the remedy. err is the error from age.
+// explain returns the reason why m did not open the lock file at path, and the remedy. err is from age.
 func (m material) explain(path string, err error) error {
 	var missing *plugin.NotFoundError
 	var mismatch *age.NoIdentityMatchError
@@ -192,8 +189,7 @@ func hasPlugin(all []age.Identity) bool {
 	return slices.ContainsFunc(all, func(i age.Identity) bool { _, ok := i.(*plugin.Identity); return ok })
 }
 
-// chosen returns the passphrase or the identities for a new lock. A person must type a new
-// passphrase twice.
+// chosen returns the material for a new lock. A person must type a new passphrase twice.
 func (u Unlock) chosen(dir string) (material, error) {
 	m, err := u.material(fmt.Sprintf("New passphrase for the keys in %s:", dir))
 	if err != nil || u.File != "" {

@@ -33,7 +33,6 @@ func Next(path string) (string, error) {
 	return numbered(path, numbers[len(numbers)-1]+1), err
 }
 
-// numbered returns the path of version n of a key file. Versions are counted from 1.
 func numbered(path string, n int) string {
 	if n == 1 {
 		return path

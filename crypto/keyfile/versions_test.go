@@ -15,18 +15,12 @@ func TestVersionsOfAKeyFile(t *testing.T) {
 		if err != nil || filepath.Base(next) != want {
 			t.Errorf("version %d is %s, %v", i+1, next, err)
 		}
-		if err := os.WriteFile(next, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(next, nil, 0o600))
 	}
 	for _, other := range []string{"tls-02.key", "tls-1.key", "tls-x.key", "tls-9.key.new", "sealing.key", "tls-12"} {
-		if err := os.WriteFile(filepath.Join(dir, other), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(filepath.Join(dir, other), nil, 0o600))
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Remove(path))
 	all, err := Versions(path)
 	if want := []string{filepath.Join(dir, "tls-2.key"), filepath.Join(dir, "tls-3.key")}; err != nil || !slices.Equal(all, want) {
 		t.Errorf("%v, %v", all, err)

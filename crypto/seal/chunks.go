@@ -20,10 +20,9 @@ type Payload struct {
 	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt is like Open, for a seal (encrypted bytes) in a file. The seal consists of the first
-// length bytes of r. These bytes must not change while the Payload is in use. OpenAt reads and
-// authenticates the whole seal before it returns. It returns the same errors as Open, or the read
-// error if the seal cannot be read.
+// OpenAt is like Open for the first length bytes of r, which must not change while the Payload is in
+// use. It reads and authenticates the whole seal before it returns. It returns the same errors as
+// Open, or the read error.
 func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(r, length, context, size)
 	if err != nil {
@@ -39,10 +38,9 @@ func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Pa
 	return p, nil
 }
 
-// decrypt returns a reader of the plaintext, which decrypts and authenticates each chunk when the
-// chunk is read. Before package age reads a byte, decrypt checks the length of the seal and the
-// form of its header. A hostile header therefore cannot make age allocate or compute more than an
-// honest header does.
+// decrypt returns a reader that decrypts and authenticates each chunk when the chunk is read. It first
+// checks the length of the seal and the form of its header, so that a hostile header cannot make age
+// allocate or compute more than an honest one does.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")
@@ -71,8 +69,8 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that remembers its read error. With a source, a caller can distinguish a
-// read error from forged bytes.
+// A source is a reader that remembers its read error, so that a caller can distinguish it from forged
+// bytes.
 type source struct {
 	from io.ReaderAt
 	err  error
@@ -87,8 +85,7 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error to report after age has returned err. If a read has failed, the error is
-// the read error. Otherwise it is ErrOpen.
+// reason returns the error to report after age has returned err: the read error or ErrOpen.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)
@@ -111,8 +108,7 @@ func (p *Payload) Each(f func(part []byte) error) error {
 	return err
 }
 
-// each decrypts all chunks. If f is not nil, it calls f with the part of the payload in each
-// chunk.
+// each decrypts all chunks. f can be nil.
 func (p *Payload) each(f func(part []byte) error) (*unpacker, error) {
 	total := plainSize(len(p.bound), p.size)
 	u := &unpacker{context: p.bound, size: p.size, rest: total}

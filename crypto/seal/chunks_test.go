@@ -11,7 +11,6 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// openAt calls OpenAt on bytes in memory and returns the whole payload.
 func openAt(k *Key, sealed, context []byte, size int) ([]byte, error) {
 	p, err := k.OpenAt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {
@@ -48,8 +47,7 @@ func random(t *testing.T, n int) []byte {
 	return b
 }
 
-// The test checks that OpenAt returns the same payloads and errors as Open, even for seals with
-// changed bytes.
+// Seals with changed bytes must give the same error as well.
 func TestOpenAt(t *testing.T) {
 	k := newKey(t)
 	context := []byte("context")
@@ -85,8 +83,7 @@ func TestOpenAt(t *testing.T) {
 	}
 }
 
-// The test checks that OpenAt, like Open, refuses payloads of more than one chunk that are
-// encrypted correctly but have a false length or padding that is not zero.
+// The payloads have more than one chunk and are encrypted correctly.
 func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	k := newKey(t)
 	const size = 2 * chunkSize
@@ -117,17 +114,14 @@ func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	}
 }
 
-// The test changes a seal after OpenAt has checked it. The next read must fail and must not
-// return plaintext of the changed chunk.
+// The next read of a changed seal must not return plaintext of the changed chunk.
 func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	k := newKey(t)
 	const size = 3 * chunkSize
 	payload := random(t, size)
 	s := sealed(t, k, "context", string(payload), size)
 	p, err := k.OpenAt(bytes.NewReader(s), int64(len(s)), []byte("context"), size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	s[len(s)-1] ^= 1
 	var got []byte
 	err = p.Each(func(part []byte) error {
@@ -146,8 +140,6 @@ func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	}
 }
 
-// The test makes reading a seal fail. OpenAt must return the read error, and not ErrForm or
-// ErrOpen.
 func TestReadErrorIsReturned(t *testing.T) {
 	k := newKey(t)
 	s := sealed(t, k, "context", "payload", 2*chunkSize)
@@ -163,8 +155,7 @@ func TestReadErrorIsReturned(t *testing.T) {
 	}
 }
 
-// The test checks that a long payload is never in memory as a whole. It limits the live heap, and
-// it limits the total size of all allocations to about one payload for each of the two passes.
+// The limits are on the live heap, and on all allocations: about one payload for each of two passes.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20
@@ -196,7 +187,6 @@ func TestLongPayloadIsNotInMemory(t *testing.T) {
 	}
 }
 
-// live returns the number of bytes in use on the heap after a garbage collection.
 func live() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -211,20 +201,15 @@ func BenchmarkOpenAt(b *testing.B) {
 	b.SetBytes(size)
 	b.Run("at once", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := k.Open(s, []byte("context"), size); err != nil {
-				b.Fatal(err)
-			}
+			_, err := k.Open(s, []byte("context"), size)
+			check(b, err)
 		}
 	})
 	b.Run("chunk by chunk, twice", func(b *testing.B) {
 		for b.Loop() {
 			p, err := k.OpenAt(bytes.NewReader(s), int64(len(s)), []byte("context"), size)
-			if err == nil {
-				err = p.Each(func([]byte) error { return nil })
-			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			check(b, err)
+			check(b, p.Each(func([]byte) error { return nil }))
 		}
 	})
 }

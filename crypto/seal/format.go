@@ -37,9 +37,8 @@ func SealedSize(context, size int) int {
 	return chunksAt + plain + chunks*tagSize
 }
 
-// oneHybridStanza reports whether sealed begins with a header for exactly one recipient with a
-// hybrid key. Callers check this before they call age, so that age's parser never processes a
-// second recipient, an older kind of key or a large header.
+// oneHybridStanza reports whether sealed begins with a header for exactly one recipient with a hybrid
+// key. With this check, age's parser never processes another recipient, kind of key or a large header.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

@@ -60,13 +60,13 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	var sealed bytes.Buffer
 	sealed.Grow(SealedSize(len(context), size))
 	w, err := age.Encrypt(&sealed, to.recipient)
+	if err == nil {
+		_, err = w.Write(plain)
+	}
+	if err == nil {
+		err = w.Close()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("sealing: %w", err)
-	}
-	if _, err := w.Write(plain); err != nil {
-		return nil, fmt.Errorf("sealing: %w", err)
-	}
-	if err := w.Close(); err != nil {
 		return nil, fmt.Errorf("sealing: %w", err)
 	}
 	return sealed.Bytes(), nil
@@ -98,6 +98,5 @@ func checkSizes(context, size int) error {
 	return nil
 }
 
-// plainSize returns the size of the plaintext in bytes. The plaintext consists of two lengths, the
-// context, and the padded payload.
+// plainSize returns the size in bytes of two lengths, the context, and the padded payload.
 func plainSize(context, size int) int { return 4 + context + 4 + size }

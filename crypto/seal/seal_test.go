@@ -18,26 +18,28 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-func newKey(t testing.TB) *Key {
+func check(t testing.TB, err error) {
 	t.Helper()
-	k, err := Generate()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func newKey(t testing.TB) *Key {
+	t.Helper()
+	k, err := Generate()
+	check(t, err)
 	return k
 }
 
 func sealed(t testing.TB, k *Key, context, payload string, size int) []byte {
 	t.Helper()
 	s, err := Seal(k.Recipient(), []byte(context), []byte(payload), size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return s
 }
 
-// The test seals and opens payloads of several sizes. Some are near the size of age's chunks,
-// where the age format has special cases.
+// Some payloads are near the size of age's chunks, where the age format has special cases.
 func TestSealAndOpen(t *testing.T) {
 	k := newKey(t)
 	for _, size := range []int{0, 1, 100, chunkSize - plainSize(7, 0) - 1, chunkSize - plainSize(7, 0), chunkSize - plainSize(7, 0) + 1, 2*chunkSize - plainSize(7, 0), 200_000} {
@@ -57,8 +59,7 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// The test decrypts a seal with age itself, and checks the format of the plaintext and the size of
-// the header against their documentation.
+// The test decrypts with age itself.
 func TestFormat(t *testing.T) {
 	if headerSize != 1627 {
 		t.Errorf("a header has %d bytes", headerSize)
@@ -70,47 +71,33 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// The test checks that a seal that an earlier version made can still be opened.
 func TestKnownSeal(t *testing.T) {
 	keys, err := os.Open("testdata/key.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer keys.Close()
 	identities, err := age.ParseIdentities(keys)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	file, err := os.Open("testdata/sealed-v1.age")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer file.Close()
 	s, err := io.ReadAll(armor.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	k := &Key{identities[0].(*age.HybridIdentity)}
 	if got, err := k.Open(s, []byte("context"), 64); err != nil || string(got) != "payload" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
-// encrypted encrypts plain with age itself. A test can thus make files with plaintexts and
-// recipients that Seal would not accept.
+// encrypted encrypts plain with age itself, for tests with files that Seal would not make.
 func encrypted(t *testing.T, plain []byte, to ...age.Recipient) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := age.Encrypt(&b, to...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if _, err := w.Write(plain); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.Close())
 	return b.Bytes()
 }
 
@@ -127,9 +114,7 @@ func TestForgedSealIsRefused(t *testing.T) {
 	k, other := newKey(t), newKey(t)
 	to := k.Recipient().recipient
 	classic, err := age.GenerateX25519Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	good := sealed(t, k, "ctx", "pay", 8)
 	for name, tc := range map[string]struct {
 		sealed []byte
@@ -163,8 +148,7 @@ func TestForgedSealIsRefused(t *testing.T) {
 	}
 }
 
-// twoStanzas changes a header so that it has two stanzas, but the same length and line breaks as
-// before.
+// twoStanzas makes a header with two stanzas of the same length and line breaks.
 func twoStanzas(good []byte) []byte {
 	s := bytes.Clone(good)
 	copy(s[100:], "\n-> mlkem768x25519 ")
@@ -203,7 +187,6 @@ func TestChangedByteIsRefused(t *testing.T) {
 	}
 }
 
-// The test exchanges and repeats chunks of a seal. It checks that Open and age both refuse the result.
 func TestReorderedChunksAreRefused(t *testing.T) {
 	k := newKey(t)
 	const full = chunkSize + tagSize
@@ -227,7 +210,6 @@ func TestReorderedChunksAreRefused(t *testing.T) {
 	}
 }
 
-// decrypted returns the plaintext that age decrypts from a file.
 func decrypted(file []byte, identity age.Identity) ([]byte, error) {
 	r, err := age.Decrypt(bytes.NewReader(file), identity)
 	if err != nil {
@@ -247,9 +229,7 @@ func TestRecipients(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	classic, err := age.GenerateX25519Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for name, wrong := range map[string]string{
 		"nothing":    "",
 		"upper case": strings.ToUpper(text),
@@ -279,9 +259,7 @@ func second1(b []byte, _ error) []byte { return b }
 func TestKeysAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "sealing.key")
 	made, err := Create(nil, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	loaded, err := Load(nil, path)
 	if err != nil || loaded.Recipient().String() != made.Recipient().String() {
 		t.Fatalf("another key was loaded: %v", err)
@@ -289,17 +267,13 @@ func TestKeysAreKept(t *testing.T) {
 	if _, err := Create(nil, path); err == nil {
 		t.Error("a key was overwritten")
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Chmod(path, 0o644))
 	if _, err := Load(nil, path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("%v", err)
 	}
 	damaged := filepath.Join(t.TempDir(), "keys", "damaged.key")
 	text := []byte(made.identity.String())
-	if err := (*keyfile.Lock)(nil).Create(damaged, keyKind, "", text[:len(text)-1]); err != nil {
-		t.Fatal(err)
-	}
+	check(t, (*keyfile.Lock)(nil).Create(damaged, keyKind, "", text[:len(text)-1]))
 	_, err = Load(nil, damaged)
 	if err == nil {
 		t.Fatal("an invalid key was loaded")
@@ -320,7 +294,6 @@ func TestKeysAreNotShown(t *testing.T) {
 	}
 }
 
-// FuzzOpen calls Open with arbitrary bytes, and with forged plaintexts that were sealed correctly.
 func FuzzOpen(f *testing.F) {
 	k := newKey(f)
 	f.Add(sealed(f, k, "ctx", "pay", 8))
@@ -343,9 +316,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// inChunks checks that an unpacker gives the same result for the plaintext b in two chunks as in
-// one chunk. The first of the two chunks is as short as possible. want and wantErr are the result
-// for one chunk.
+// inChunks checks that an unpacker gives the same result, want and wantErr, for the plaintext b in two
+// chunks. The first of the two is as short as possible.
 func inChunks(t *testing.T, b, want []byte, wantErr error) {
 	t.Helper()
 	cut := len(b)
@@ -365,9 +337,8 @@ func BenchmarkSeal(b *testing.B) {
 	to := newKey(b).Recipient()
 	payload := make([]byte, 8000)
 	for b.Loop() {
-		if _, err := Seal(to, []byte("context"), payload, len(payload)); err != nil {
-			b.Fatal(err)
-		}
+		_, err := Seal(to, []byte("context"), payload, len(payload))
+		check(b, err)
 	}
 }
 
@@ -375,8 +346,7 @@ func BenchmarkOpen(b *testing.B) {
 	k := newKey(b)
 	s := sealed(b, k, "context", "", 8000)
 	for b.Loop() {
-		if _, err := k.Open(s, []byte("context"), 8000); err != nil {
-			b.Fatal(err)
-		}
+		_, err := k.Open(s, []byte("context"), 8000)
+		check(b, err)
 	}
 }

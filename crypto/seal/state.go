@@ -2,49 +2,15 @@ package seal
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
-
-	"fedpvi/internal/private"
 )
 
-// page is a number of bytes. roundUp returns multiples of page.
+// page is the smallest padded size in bytes.
 const page = 4 << 10
 
-// WriteState encrypts the state for the key's own recipient and atomically replaces the file at
-// path with the encrypted state. Only the owner can read the file. purpose describes the content,
-// for example by the names of the study and of the state. ReadState must be called with the same
-// purpose.
-//
-// ReadState cannot detect that an older version of the file has replaced the newest one. A caller
-// that must detect this needs a sequence number in the state that other parties know.
-func (k *Key) WriteState(path, purpose string, state []byte) error {
-	sealed, err := k.SealState(purpose, state)
-	if err != nil {
-		return fmt.Errorf("state %s: %w", path, err)
-	}
-	return private.Replace(path, sealed)
-}
-
-// ReadState returns the state in a file that WriteState wrote for the same purpose. It returns an
-// error if other users can read the file, if the state has more than limit bytes, or if any byte
-// was changed.
-func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
-	if err := checkSizes(len(purpose), limit); err != nil {
-		return nil, err
-	}
-	sealed, err := private.Read(path, SealedSize(len(purpose), roundUp(limit)))
-	if err != nil {
-		return nil, err
-	}
-	state, err := k.OpenState(purpose, sealed)
-	if err != nil {
-		return nil, fmt.Errorf("state %s: %w", path, err)
-	}
-	return state, nil
-}
-
-// SealState returns the bytes that WriteState would write.
+// SealState encrypts a state for the key's own recipient. purpose describes the content, for example
+// by the names of the study and of the state. OpenState must be called with the same purpose. It
+// cannot detect that an older state has replaced the newest one.
 func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
 	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
 }
@@ -67,8 +33,7 @@ func roundUp(n int) int {
 	return (n + step - 1) / step * step
 }
 
-// sizeOf computes the padded size of a payload from the size of its seal (sealed) and the size of
-// its context. It is the inverse of SealedSize.
+// sizeOf is the inverse of SealedSize: it computes the padded size of a payload.
 func sizeOf(sealed, context int) (int, error) {
 	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)

@@ -3,8 +3,6 @@ package seal
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,59 +10,33 @@ import (
 
 func TestStateIsKept(t *testing.T) {
 	k := newKey(t)
-	path := filepath.Join(t.TempDir(), "state", "rounds")
 	for _, n := range []int{0, 1, page, page + 1, 300_000} {
 		state := bytes.Repeat([]byte{7}, n)
-		if err := k.WriteState(path, "rounds of a study", state); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := k.ReadState(path, "rounds of a study", n); err != nil || !bytes.Equal(got, state) {
+		sealed, err := k.SealState("rounds of a study", state)
+		check(t, err)
+		if got, err := k.OpenState("rounds of a study", sealed); err != nil || !bytes.Equal(got, state) {
 			t.Errorf("%d bytes: %d, %v", n, len(got), err)
 		}
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
 	}
 }
 
 func TestStateIsRefused(t *testing.T) {
 	k := newKey(t)
-	path := filepath.Join(t.TempDir(), "state", "rounds")
-	if err := k.WriteState(path, "rounds", []byte("state")); err != nil {
-		t.Fatal(err)
+	whole, err := k.SealState("rounds", []byte("state"))
+	check(t, err)
+	if _, err := newKey(t).OpenState("rounds", whole); !errors.Is(err, ErrOpen) {
+		t.Errorf("another key: %v", err)
 	}
-	for name, tc := range map[string]struct {
-		key     *Key
-		purpose string
-		limit   int
-		err     error
-	}{
-		"another key":     {newKey(t), "rounds", 100, ErrOpen},
-		"another purpose": {k, "ledger", 100, ErrContext},
-		"a huge limit":    {k, "rounds", MaxSize + 1, nil},
-	} {
-		got, err := tc.key.ReadState(path, tc.purpose, tc.limit)
-		if err == nil || tc.err != nil && !errors.Is(err, tc.err) {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := k.OpenState("ledger", whole); !errors.Is(err, ErrContext) {
+		t.Errorf("another purpose: %v", err)
 	}
 	for _, n := range []int{0, 1, headerSize + nonceSize, len(whole) - 1} {
-		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := k.ReadState(path, "rounds", 100); err == nil {
-			t.Errorf("a file cut to %d bytes was read", n)
+		if _, err := k.OpenState("rounds", whole[:n]); err == nil {
+			t.Errorf("a state cut to %d bytes was opened", n)
 		}
 	}
-	if err := os.WriteFile(path, append(whole, make([]byte, page)...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := k.ReadState(path, "rounds", 100); err == nil {
-		t.Error("a file with more than the limit was read")
+	if _, err := k.OpenState("rounds", append(whole, make([]byte, page)...)); err == nil {
+		t.Error("a longer state was opened")
 	}
 }
 

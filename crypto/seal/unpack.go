@@ -7,16 +7,16 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// unpack checks a plaintext and returns the payload in it. A plaintext consists of the length of
-// the context, the context, the length of the payload, the payload, and zeros.
+// unpack checks a plaintext (context and payload, each with its length, then zeros) and returns the
+// payload.
 func unpack(plain, context []byte, size int) ([]byte, error) {
 	u := unpacker{context: context, size: size, rest: len(plain)}
 	payload := u.take(plain)
 	return payload, u.fault
 }
 
-// An unpacker parses a plaintext chunk by chunk. The first chunk must contain the context and
-// the length of the payload.
+// An unpacker parses a plaintext chunk by chunk. The first chunk must contain the context and the
+// length of the payload.
 type unpacker struct {
 	context []byte
 	size    int // maximum length of the payload in bytes

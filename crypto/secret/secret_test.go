@@ -9,7 +9,7 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-// holder has secrets in unexported fields, on which fmt cannot call methods.
+// In unexported fields, fmt cannot call methods.
 type holder struct {
 	hidden Secret
 	Shown  Secret

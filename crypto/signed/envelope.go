@@ -49,7 +49,6 @@ func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) 
 	return append(envelope, signature[:]...)
 }
 
-// statement returns the bytes that are signed: the header and the hash of the payload.
 func statement(header, payload []byte) []byte {
 	digest := sha256.Sum256(payload)
 	return append(bytes.Clone(header), digest[:]...)
@@ -95,7 +94,6 @@ func ClaimedPayload(envelope []byte) ([]byte, error) {
 	return p.payload, err
 }
 
-// parts is an envelope after parsing. signed is the encoding of the header.
 type parts struct {
 	header          Header
 	signed, payload []byte

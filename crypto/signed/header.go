@@ -96,9 +96,8 @@ func (h *Header) hashes() []*Hash {
 	return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead}
 }
 
-// Bytes returns the encoding of the header. The encoding of a header with a sender is also the
-// context with which the payload is encrypted, so that the payload cannot be opened as part of
-// another message.
+// Bytes returns the encoding of the header. With a sender, it is also the context with which the
+// payload is encrypted, so that the payload cannot be opened as part of another message.
 func (h Header) Bytes() []byte { return h.append(nil) }
 
 func (h Header) append(b []byte) []byte {
@@ -112,7 +111,7 @@ func (h Header) append(b []byte) []byte {
 	return append(b, h.Sender[:]...)
 }
 
-// readHeader decodes a header. The version and the domain are not checked.
+// readHeader decodes a header without checking it.
 func readHeader(r *wire.Reader) Header {
 	var h Header
 	if string(r.Take(len(magic))) != magic {
@@ -138,8 +137,7 @@ func (h Header) check() error {
 	return nil
 }
 
-// matches returns an error if h differs from want in the version, study, protocol, round, model or
-// roster. It does not compare the domain, the sender and the sender's ledger.
+// matches does not compare the domain, the sender and the sender's ledger.
 func (h Header) matches(want Header) error {
 	for _, c := range []struct {
 		same bool
