@@ -2,6 +2,7 @@ package fit
 
 import (
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -84,4 +85,27 @@ func moments(mean []float64, cov mat.Symmetric) []Moment {
 		out[i] = Moment{m, math.Sqrt(cov.At(i, i))}
 	}
 	return out
+}
+
+// Conflict returns a sentence that names the parameters whose posterior mean is farther from the
+// prior mean than is plausible under the prior, or "" if there are none. Prior and posterior are
+// given by their means and covariances on the model's scale.
+//
+// If the truth is drawn from the prior, the posterior mean of a parameter varies around the prior
+// mean, and its variance is the prior variance minus the posterior variance. A distance of more
+// than three sds is not plausible. This is the check of Evans and Moshonov ("Checking for
+// prior-data conflict", Bayesian Analysis 1(4), 2006), applied to each posterior mean.
+func (m *Model) Conflict(priorMean []float64, prior mat.Symmetric, mean []float64, posterior mat.Symmetric) string {
+	const most = 3
+	var names []string
+	for i, p := range m.Parameters.All() {
+		variance := prior.At(i, i) - posterior.At(i, i)
+		if apart := mean[i] - priorMean[i]; variance > 0 && apart*apart > most*most*variance {
+			names = append(names, p.Name)
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return "The prior contradicts the records about: " + strings.Join(names, ", ") + ". It draws their posterior to its mean, and intervals may miss the truth: give them a wider prior, with prior.sd or prior.coefficients."
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -75,5 +76,33 @@ column = [
 	}
 	if all, err := newModel(t, "mixture").AgainstPrior(nil, nil); all != nil || err != nil {
 		t.Errorf("a mixture: %+v, %v", all, err)
+	}
+}
+
+// If the truth is drawn from the prior, Conflict names a parameter with the probability that a
+// normal number is beyond three sds, 0.0027. It names a parameter whose truth is ten prior sds away.
+func TestConflict(t *testing.T) {
+	m := newModel(t, "logistic")
+	random := rand.New(rand.NewPCG(7, 8))
+	const n, noise, sd = 40000, 0.5, 2.0
+	posterior := sd * sd * noise * noise / (sd*sd + noise*noise)
+	variances := func(v float64) mat.Symmetric { return mat.NewDiagDense(m.Dim(), slices.Repeat([]float64{v}, m.Dim())) }
+	named := 0
+	conflict := func(truth float64) string {
+		mean := make([]float64, m.Dim())
+		mean[1] = posterior / (noise * noise) * (truth + noise*random.NormFloat64())
+		return m.Conflict(make([]float64, m.Dim()), variances(sd*sd), mean, variances(posterior))
+	}
+	for range n {
+		if conflict(sd*random.NormFloat64()) != "" {
+			named++
+		}
+	}
+	const expected = 0.0027 * n
+	if math.Abs(float64(named)-expected) > 4*math.Sqrt(expected) {
+		t.Errorf("a conflict in %d of %d cases, want some %.0f", named, n, expected)
+	}
+	if got := conflict(10 * sd); !strings.Contains(got, "about: u.") {
+		t.Errorf("a truth of ten prior sds: %q", got)
 	}
 }

@@ -47,7 +47,7 @@ func readCombine(s *Study, federation *document.Table) {
 	}
 	switch in := &s.Inference; {
 	case s.Version < 2:
-		federation.Errorf("combine", "belongs to version 2 of the study language: write study.version = 2, or remove combine")
+		federation.Errorf("combine", "needs version 2 of the study language or a later one: write study.version = 3, or remove combine")
 	case s.Privacy.Unit == None || f.Opens != OpenMessages:
 		federation.Errorf("combine", `%q needs the release of each client, and this study publishes none: write privacy.unit = "record" and federation.opens = %q, or remove combine`, f.Combine, OpenMessages)
 	case in.Solver == Scoring:

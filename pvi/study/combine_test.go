@@ -21,7 +21,7 @@ func TestCombinationsThatMeanNothing(t *testing.T) {
 	}{
 		"factors":       {linestudy.Parts{Version: 2, Privacy: record, Inference: factors, Federation: median}, ""},
 		"the sum":       {linestudy.Parts{Version: 1, Privacy: record, Inference: "rounds = 1", Federation: "combine = \"sum\""}, ""},
-		"version 1":     {linestudy.Parts{Version: 1, Privacy: record, Inference: factors, Federation: median}, "federation.combine: belongs to version 2"},
+		"version 1":     {linestudy.Parts{Version: 1, Privacy: record, Inference: factors, Federation: median}, "federation.combine: needs version 2"},
 		"scoring":       {linestudy.Parts{Version: 2, Privacy: record, Federation: median}, `Write solver = "clipped-analytical"`},
 		"exact factors": {linestudy.Parts{Version: 2, Privacy: record, Inference: strings.Replace(factors, "tied", "exact", 1), Federation: median}, `factors = "tied"`},
 		"sums":          {linestudy.Parts{Version: 2, Privacy: record, Inference: "solver = \"scoring\"", Federation: median + "\nopens = \"sums\""}, `federation.opens = "messages"`},

@@ -76,7 +76,7 @@ func readCompare(s *Study, root, inference *document.Table, private bool) {
 	readScoreRange(s, c, t)
 	switch {
 	case s.Version == 1:
-		root.Errorf("compare", "belongs to version 2 of the study language: write study.version = 2")
+		root.Errorf("compare", "needs version 2 of the study language or a later one: write study.version = 3")
 	case s.Model.Absent():
 		root.Errorf("compare", "scores the predictions of a model, and the study has none: write [model], or leave [compare] out")
 	case s.Privacy.Unit == Client:

@@ -30,7 +30,7 @@ func readDescribe(s *Study, root *document.Table) {
 	d := &Describe{By: -1, Bins: 10, Share: 0.1}
 	s.Describe = d
 	if s.Version == 1 {
-		root.Errorf("describe", "belongs to version 2 of the study language: write study.version = 2")
+		root.Errorf("describe", "needs version 2 of the study language or a later one: write study.version = 3")
 	}
 	if by, ok := t.String("by"); ok {
 		if d.By = s.ColumnIndex(by); d.By < 0 {

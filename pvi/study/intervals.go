@@ -20,7 +20,7 @@ const PointsNote = `Point estimates alone: the study says intervals = "none".`
 func readIntervals(s *Study, t *document.Table) {
 	in := &s.Inference
 	if s.Version == 1 {
-		refuse(t, "intervals", "belongs to version 2 of the study language: write study.version = 2")
+		refuse(t, "intervals", "needs version 2 of the study language or a later one: write study.version = 3")
 		return
 	}
 	if readChoice(t, "intervals", &in.Intervals, NoIntervals) || t.Has("intervals") {

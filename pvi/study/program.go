@@ -114,7 +114,7 @@ func refuseOfPrograms(s *Study, t *document.Table, key string) {
 		t.Errorf("standardise", `a %s reads values in their own units: write standardise = "none", or leave it out`, key)
 	}
 	if s.Version == 1 {
-		t.Errorf(key, "belongs to version 2 of the study language: write study.version = 2")
+		t.Errorf(key, "needs version 2 of the study language or a later one: write study.version = 3")
 	}
 }
 

@@ -10,10 +10,11 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the newest version of the study language. Versions 1 and 2 can be read. Version 2
-// differs in three ways: the default solver is [Scoring] if the model allows it, studies can have
-// the key intervals ([Intervals]), and some other defaults are different.
-const Version = 2
+// Version is the newest version of the study language. All versions from 1 on can be read. Since
+// version 2, the default solver is [Scoring] if the model allows it, studies can have the key
+// intervals ([Intervals]), and some other defaults are different. Version 3 changes the default
+// priors of regressions (see [Study.defaultPrior]).
+const Version = 3
 
 const (
 	maxRounds     = 1_000_000
@@ -64,7 +65,7 @@ func read(s *Study, root *document.Table) {
 var studyName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 func readStudy(s *Study, t *document.Table) {
-	t.Require("version", "write version = 2, the version of the study language")
+	t.Require("version", "write version = 3, the version of the study language")
 	if v, ok := t.Int("version"); ok {
 		if s.Version = v; v < 1 || v > Version {
 			t.Errorf("version", "version %d of the study language is unknown: this program reads versions 1 to %d", v, Version)
@@ -111,14 +112,49 @@ func readTable(s *Study, t *document.Table) {
 }
 
 func readPrior(s *Study, t *document.Table) {
-	all := readNormal(t, Normal{SD: 1})
-	s.Prior = Prior{Mean: all.Mean, SD: all.SD, Coefficients: map[string]Normal{}}
+	s.Prior = s.defaultPrior()
+	all := readNormal(t, Normal{SD: s.Prior.SD})
+	s.Prior.Mean, s.Prior.SD = all.Mean, all.SD
+	if t.Has("mean") || t.Has("sd") {
+		clear(s.Prior.Coefficients)
+	}
 	readScales(s, t)
 	exceptions := t.Table("coefficients")
 	s.checkCoefficients(exceptions)
 	for _, name := range exceptions.Keys() {
 		s.Prior.Coefficients[name] = readNormal(exceptions.Table(name), Normal{s.Prior.Mean, s.Prior.SD})
 	}
+}
+
+// defaultPrior returns the prior of the model if the study gives none.
+//
+// A coefficient belongs to a column that is mapped from its bounds to [−1, 1], where most columns
+// have an sd of .2 to .4. With the prior sd of 1 of versions 1 and 2, the effects of many real
+// columns on log odds and log rates are improbable, and intervals then miss them. Version 3 has the
+// scale that Gelman et al. recommend for columns with an sd of .5 ("A weakly informative default
+// prior distribution for logistic and other regression models", Annals of Applied Statistics 2(4),
+// 2008), with a normal distribution in place of a Cauchy distribution. The more coefficients there
+// are, the narrower the prior of each is, down to an sd of 1, so that the prior of the predictor
+// stays about the same. The sd of the noise of a regression is usually well below half the width of
+// the outcome's bounds, which version 3 expects.
+func (s *Study) defaultPrior() Prior {
+	p := Prior{SD: 1, Coefficients: map[string]Normal{}, Scale: LogNormal{0.5, 3}, Dispersion: LogNormal{3, 5}}
+	if s.Version < 3 {
+		return p
+	}
+	switch s.Model.Family {
+	case Logistic, Probit, Softmax, Poisson, NegativeBinomial:
+		const sd, few = 2.5, 5
+		slopes := -1 // without the intercept
+		for range s.Coefficients() {
+			slopes++
+		}
+		p.SD = max(1, sd*math.Sqrt(few/max(few, float64(slopes))))
+		p.Coefficients[Intercept] = Normal{SD: sd}
+	case Linear, Robust:
+		p.Scale = LogNormal{0.2, 4}
+	}
+	return p
 }
 
 func readScales(s *Study, t *document.Table) {
@@ -132,8 +168,8 @@ func readScales(s *Study, t *document.Table) {
 		learned = learned || len(m.Groups) > 0
 		refuse(t, "spread", `is used only with groups and solver = %q`, Scoring)
 	}
-	s.Prior.Scale = readLogNormal(m, t, "scale", learned, LogNormal{0.5, 3})
-	s.Prior.Dispersion = readLogNormal(m, t, "dispersion", prior == "dispersion", LogNormal{3, 5})
+	s.Prior.Scale = readLogNormal(m, t, "scale", learned, s.Prior.Scale)
+	s.Prior.Dispersion = readLogNormal(m, t, "dispersion", prior == "dispersion", s.Prior.Dispersion)
 }
 
 // readLogNormal reads the prior of a positive parameter. It returns the zero LogNormal if the model

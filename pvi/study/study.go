@@ -53,7 +53,7 @@ type Table struct {
 
 // Prior is the normal prior of every coefficient, on the model's scale.
 type Prior struct {
-	Mean, SD     float64           // mean and sd of the prior; default 0 and 1
+	Mean, SD     float64           // mean and sd of the prior; default 0, and 1 or 2.5, which depends on family and version
 	Coefficients map[string]Normal // priors of single coefficients, by name
 
 	Scale      LogNormal // prior of a learned sd of the noise and, unless the solver is Scoring, of the sds between groups

@@ -205,7 +205,7 @@ func TestParseErrors(t *testing.T) {
 		{"wrong type", "rounds = 10", `rounds = "ten"`, []string{"t.toml:54:1: inference.rounds: must be a whole number, got the text \"ten\""}},
 		{"fraction of a round", "rounds = 10", "rounds = 1.5", []string{"must be a whole number, got 1.5"}},
 		{"not finite", "epsilon = 2.0", "epsilon = nan", []string{"privacy.epsilon: must be a finite number"}},
-		{"future version", "version = 1", "version = 3", []string{"version 3 of the study language is unknown"}},
+		{"future version", "version = 1", "version = 4", []string{"version 4 of the study language is unknown"}},
 		{"name", `name = "pressure"`, `name = "Blood pressure"`, []string{"lower-case letters"}},
 		{"separator", `separator = ";"`, `separator = ";;"`, []string{"t.toml:8:1: table.separator: must be one character"}},
 		{"bounds swapped", "bounds = [20, 100]", "bounds = [100, 20]", []string{"t.toml:21:1: column.2.bounds: must be two numbers, the lower first"}},

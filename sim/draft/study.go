@@ -158,7 +158,7 @@ func (w *writer) head(c Choices) {
 	w.line("#   sim run FILE        the study on made-up records")
 	w.line("")
 	w.line("[study]")
-	w.key("version", "2", "")
+	w.key("version", strconv.Itoa(study.Version), "")
 	w.key("name", quote(c.Name), "")
 	w.key("title", quote("Effects on "+clean(c.Outcome)), "")
 	w.line("")

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"gonum.org/v1/gonum/mat"
+
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
@@ -45,6 +47,9 @@ func (w *walk) Remarks() *method.Remarks {
 	if names := w.unlearned(); len(names) > 0 {
 		out = append(out, "For these the posterior says no more than the prior: "+strings.Join(names, ", ")+".")
 	}
+	if conflict := w.conflict(); conflict != "" {
+		out = append(out, conflict)
+	}
 	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }
 
@@ -75,4 +80,20 @@ func (w *walk) unlearned() (names []string) {
 		}
 	}
 	return names
+}
+
+// conflict returns a sentence about parameters whose posterior contradicts their prior, or "". It
+// checks no formulas, because the prior of a formula's parameter need not be normal.
+func (w *walk) conflict() string {
+	m := w.method
+	if m.Model.General() {
+		return ""
+	}
+	prior := m.model.prior()
+	variances := mat.NewDiagDense(len(prior.sd), nil)
+	for i, sd := range prior.sd {
+		variances.SetDiag(i, sd*sd)
+	}
+	q := w.state.Posterior()
+	return m.Model.Conflict(prior.mean, variances, m.units.From(q.Mean()), m.units.Covariance(q.Covariance()))
 }

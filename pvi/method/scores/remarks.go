@@ -36,7 +36,10 @@ func (w *walk) Remarks() *method.Remarks {
 		out = append(out, "The program multiplies parameters, and intervals of such factors can be too narrow. This is so for effects of groups that are written as tau * z[site[n]]: give them a prior of their own, alpha ~ normal(mu, tau), and use alpha[site[n]].")
 	}
 	if names := w.silent(); len(names) > 0 {
-		out = append(out, "The records have almost no information about: "+strings.Join(names, ", ")+".")
+		out = append(out, "The records have almost no information about: "+strings.Join(names, ", ")+"."+w.loose())
+	}
+	if conflict := w.conflict(); conflict != "" {
+		out = append(out, conflict)
 	}
 	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables(), HeldOut: w.state.Scored()}
 }
@@ -65,4 +68,24 @@ func (w *walk) silent() (names []string) {
 		}
 	}
 	return names
+}
+
+// loose returns a sentence about bounds that are much wider than the values. It returns "" if the
+// study's columns are not mapped from their public bounds.
+func (w *walk) loose() string {
+	if st := w.method.Study; !st.Model.Standardise || st.Standardisation != nil {
+		return ""
+	}
+	return " If the values of a column fill a small part of its bounds, give narrower bounds, or write model.standardise = \"private\"."
+}
+
+// conflict returns a sentence about parameters whose posterior contradicts their prior, or "". It
+// checks no programs, because the prior of a program's parameter need not be normal.
+func (w *walk) conflict() string {
+	if w.method.Model.General() {
+		return ""
+	}
+	at, prior := w.method.begin().Posterior()
+	mean, cov := w.state.Posterior()
+	return w.method.Model.Conflict(at, prior, mean, cov)
 }

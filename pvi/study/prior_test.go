@@ -1,0 +1,63 @@
+package study_test
+
+import (
+	"fmt"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+// Version 3 has wider default priors for the coefficients of models with log odds or log rates, and
+// a prior of a smaller noise sd. Studies of versions 1 and 2 keep the priors that they had.
+func TestDefaultPriors(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		old   study.Prior
+		since study.Prior // since version 3
+	}{
+		{`family = "logistic", outcome = "c", positive = "b"`, study.Prior{SD: 1}, study.Prior{SD: 2.5}},
+		{`family = "probit", outcome = "c", positive = "b"`, study.Prior{SD: 1}, study.Prior{SD: 2.5}},
+		{`family = "softmax", outcome = "c"`, study.Prior{SD: 1}, study.Prior{SD: 2.5}},
+		{`family = "poisson", outcome = "n"`, study.Prior{SD: 1}, study.Prior{SD: 2.5}},
+		{
+			`family = "negative-binomial", outcome = "n"`,
+			study.Prior{SD: 1, Dispersion: study.LogNormal{Median: 3, Factor: 5}},
+			study.Prior{SD: 2.5, Dispersion: study.LogNormal{Median: 3, Factor: 5}},
+		},
+		{`family = "linear", outcome = "y", noise_sd = 2.0`, study.Prior{SD: 1}, study.Prior{SD: 1}},
+		{
+			`family = "linear", outcome = "y", noise_sd = "learned"`,
+			study.Prior{SD: 1, Scale: study.LogNormal{Median: .5, Factor: 3}},
+			study.Prior{SD: 1, Scale: study.LogNormal{Median: .2, Factor: 4}},
+		},
+		{
+			`family = "robust", outcome = "y"`,
+			study.Prior{SD: 1, Scale: study.LogNormal{Median: .5, Factor: 3}},
+			study.Prior{SD: 1, Scale: study.LogNormal{Median: .2, Factor: 4}},
+		},
+	} {
+		for version := 1; version <= study.Version; version++ {
+			st, err := study.Parse("t.toml", fmt.Appendf(nil, `
+study = { version = %d, name = "s" }
+privacy.unit = "none"
+inference.rounds = 3
+model = { %s, terms = ["u"] }
+column = [
+  { name = "u", type = "numeric", bounds = [0, 10] },
+  { name = "y", type = "numeric", bounds = [-2, 2] },
+  { name = "n", type = "numeric", bounds = [0, 9] },
+  { name = "c", type = "categorical", levels = ["a", "b"] },
+]`, version, c.model))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := c.old
+			if version >= 3 {
+				want = c.since
+			}
+			if got := st.Prior; got.Mean != 0 || got.SD != want.SD || got.Scale != want.Scale || got.Dispersion != want.Dispersion {
+				t.Errorf("version %d, %s: %+v, want %+v", version, c.model, got, want)
+			}
+		}
+	}
+}
