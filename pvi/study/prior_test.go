@@ -2,6 +2,7 @@ package study_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"fedpvi/pvi/study"
@@ -55,9 +56,48 @@ column = [
 			if version >= 3 {
 				want = c.since
 			}
+			if intercept := st.Prior.For(study.Intercept); intercept != (study.Normal{SD: want.SD}) {
+				t.Errorf("version %d, %s: the intercept has the prior %v, want the sd %g", version, c.model, intercept, want.SD)
+			}
 			if got := st.Prior; got.Mean != 0 || got.SD != want.SD || got.Scale != want.Scale || got.Dispersion != want.Dispersion {
 				t.Errorf("version %d, %s: %+v, want %+v", version, c.model, got, want)
 			}
+		}
+	}
+}
+
+// The default prior of many coefficients is narrower, so that the sd of the predictor stays about
+// the same. A prior that the study states holds for the intercept too.
+func TestDefaultPriorOfManyCoefficients(t *testing.T) {
+	for _, c := range []struct {
+		levels           int
+		prior            string
+		slope, intercept float64
+	}{
+		{6, "", 2.5, 2.5},
+		{21, "", 1.25, 2.5},
+		{101, "", 1, 2.5},
+		{101, "prior.sd = 0.7", .7, .7},
+	} {
+		var levels []string
+		for k := range c.levels {
+			levels = append(levels, fmt.Sprintf("%q", fmt.Sprint("l", k)))
+		}
+		st, err := study.Parse("t.toml", fmt.Appendf(nil, `
+study = { version = 3, name = "s" }
+privacy.unit = "none"
+%s
+model = { family = "logistic", outcome = "c", positive = "b", terms = ["g"] }
+column = [
+  { name = "g", type = "categorical", levels = [%s] },
+  { name = "c", type = "categorical", levels = ["a", "b"] },
+]`, c.prior, strings.Join(levels, ", ")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slope, intercept := st.Prior.For("g[l1]"), st.Prior.For(study.Intercept)
+		if slope != (study.Normal{SD: c.slope}) || intercept != (study.Normal{SD: c.intercept}) {
+			t.Errorf("%d levels, %q: sds %g and %g, want %g and %g", c.levels, c.prior, slope.SD, intercept.SD, c.slope, c.intercept)
 		}
 	}
 }

@@ -145,9 +145,11 @@ func (s *Study) defaultPrior() Prior {
 	switch s.Model.Family {
 	case Logistic, Probit, Softmax, Poisson, NegativeBinomial:
 		const sd, few = 2.5, 5
-		slopes := -1 // without the intercept
-		for range s.Coefficients() {
-			slopes++
+		slopes := 0
+		for c := range s.Coefficients() {
+			if c.Name != Intercept {
+				slopes++
+			}
 		}
 		p.SD = max(1, sd*math.Sqrt(few/max(few, float64(slopes))))
 		p.Coefficients[Intercept] = Normal{SD: sd}
