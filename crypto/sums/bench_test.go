@@ -17,9 +17,8 @@ var sizes = []struct{ clients, fewest, length int }{
 	{3, 3, 1e6}, {10, 8, 1e6}, {100, 80, 1e6}, {1000, 800, 1e6},
 }
 
-// BenchmarkSums compares the time that a client needs for its steps with the time that pairwise
-// masks of the same vector would take. It measures a deal, the sum of the columns of one holder, an
-// opening, and M − 1 masks. A mask takes AES-CTR and one addition modulo 2⁶⁴ for each element.
+// BenchmarkSums compares the time that a client needs for its steps with the time that pairwise masks
+// of the same vector would take: AES-CTR and one addition modulo 2⁶⁴ for each element and mask.
 func BenchmarkSums(b *testing.B) {
 	for _, c := range sizes {
 		s, err := packed.New(c.clients, c.fewest)
@@ -87,14 +86,14 @@ func processor() int64 {
 	return r.Utime.Nano() + r.Stime.Nano()
 }
 
-// reportProcessor reports the processor time of an operation. Other programs affect this time less
-// than the elapsed time.
+// reportProcessor reports the processor time of an operation, which other programs affect less than
+// the elapsed time.
 func reportProcessor(b *testing.B, before int64) {
 	b.ReportMetric(float64(processor()-before)/1e6/float64(b.N), "cpu-ms/op")
 }
 
-// dealtByAll returns a cut that contains a deal from each client, and the parts of these deals for
-// the first client. Columns that dealers send contain only zeros.
+// dealtByAll returns a cut that contains a deal from each client, and the parts of these deals for the
+// first client. Sent columns contain only zeros.
 func dealtByAll(f *Federation, keys []key) (cut []Dealt, pieces []byte) {
 	for i := 1; i <= f.scheme.Clients; i++ {
 		d, use, offset := dealing{dealer: i}, sealUse, f.scheme.Offset(i, 1)

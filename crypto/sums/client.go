@@ -53,8 +53,7 @@ func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	return c, nil
 }
 
-// PlaceOf returns the place of a client, which is its number from 1 among the clients in the order
-// of their names. If the study has no client with this name, PlaceOf returns 0.
+// PlaceOf returns the place of a client, or 0 if the study has no client with this name.
 func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
 
 // ColumnsSize returns the number of bytes that this client must fetch for the cut: the total size
@@ -104,10 +103,9 @@ func (c *Client) Unknown() (dealers []int) {
 	return dealers
 }
 
-// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is the part of
-// the dealer's message that contains the key in encrypted form (see [Federation.Keys]). If this
-// part cannot be opened or was not made by the dealer, Learn returns [Unopened]. If it contains
-// another key than the one that is already stored, Learn returns [Refused].
+// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is the part of the
+// dealer's message with this key (see [Federation.Keys]). If the part is not the dealer's, Learn
+// returns [Unopened]. If it has another key than the stored one, Learn returns [Refused].
 func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
 		return refuse("keys from place %d", dealer)
@@ -185,18 +183,15 @@ func (c *Client) Wants() bool {
 	return c.gathered == nil && (c.step == Confirming && !c.confirmed || c.step == Sharing && !c.shared)
 }
 
-// CanConfirm reports whether the client has gathered the columns of a cut that it has not confirmed
-// yet.
+// CanConfirm reports whether the client can confirm the cut, whose columns it has gathered.
 func (c *Client) CanConfirm() bool {
 	return c.step == Confirming && !c.confirmed && c.gathered != nil
 }
 
-// CanShare reports whether the client has gathered the columns of a certified cut for which it has
-// not made its share yet.
+// CanShare reports whether the client can make its share of the certified cut.
 func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
 
-// Said reports whether the client has already made its message for the current step of the open
-// plan, which is a confirmation or a share.
+// Said reports whether the client has made its confirmation or share for the current step.
 func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }
@@ -230,8 +225,7 @@ func (c *Client) Gather(pieces []byte) error {
 	return nil
 }
 
-// ownDeal returns an error if the cut contains a deal in this client's name that this client has
-// not made.
+// ownDeal returns an error if the cut contains a deal in this client's name that it has not made.
 func (c *Client) ownDeal() error {
 	for _, d := range c.cut {
 		if d.Place == c.place && (!c.dealt || d.Salt != c.salt) {

@@ -10,10 +10,9 @@ import (
 )
 
 // deal shares a vector among all clients. It returns the body of the deal, and the column that the
-// dealer keeps for itself. The body consists of the encrypted columns that the dealer sends,
-// followed by a tag for each column that its holder computes from a key. Both are in the order of
-// their offsets. keys[p−1] is the dealer's key for place p. matrix is the result of
-// [packed.Scheme.Dealing] for the dealer.
+// dealer keeps for itself. The body consists of the encrypted columns that the dealer sends, and a tag
+// for each column that its holder computes from a key, in the order of their offsets. keys[p−1] is the
+// dealer's key for place p.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -51,10 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies a part of a vector to x and converts it to field elements. The vector is divided
-// into secrets, which are successive pieces of f.words elements. secret copies from the secret with
-// number a, counted from 0, and begins at element start of this secret. It sets x to zero beyond
-// the end of the vector.
+// secret copies a part of a vector to x and converts it to field elements. The vector is divided into
+// secrets of f.words elements. The part begins at element start of secret a, counted from 0. Beyond
+// the end of the vector, x is zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -63,8 +61,7 @@ func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	clear(x[min(len(x), len(vector)):])
 }
 
-// blocks holds a buffer of packed.Block words for each of several columns. One allocation contains
-// all of the buffers.
+// blocks holds a buffer of packed.Block words for each of several columns, in one allocation.
 type blocks struct {
 	words [][]uint64
 	used  [][]uint64
@@ -97,8 +94,7 @@ func putWords(b []byte, words []uint64) {
 // getWords decodes words from b into dst. It reports whether all of them are elements of the field.
 func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
 
-// decode decodes words from b into dst, and keeps only the bits in mask. It reports whether all
-// results are elements of the field.
+// decode is getWords with a mask for the bits to keep.
 func decode(dst []uint64, b []byte, mask uint64) bool {
 	beyond := uint64(0)
 	for ; len(dst) >= 4 && len(b) >= 4*wordSize; dst, b = dst[4:], b[4*wordSize:] {
@@ -124,10 +120,9 @@ func (u *Unopened) Error() string {
 	return fmt.Sprintf("the deal of client %s cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather adds up the columns that one client, the holder, has received in the deals of a cut. own
-// is the holder's column of its own deal. keys[p−1] is the key that the dealer at place p has drawn
-// for the holder. pieces contains the holder's parts of the deals, in the order of the cut. gather
-// overwrites pieces.
+// gather adds up the columns that the holder has received in the deals of a cut. own is its column of
+// its own deal. keys[p−1] is the key that the dealer at place p has drawn for it. pieces contains its
+// parts of the deals, in the order of the cut, and is overwritten.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {
@@ -156,16 +151,14 @@ func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut
 	return sum, nil
 }
 
-// A column reads the words that one dealer has dealt to a holder. It reads each word once, in
-// order.
+// A column reads the words that one dealer has dealt to a holder.
 type column struct {
 	own    []uint64 // words of the column, if the dealer is the holder itself
 	plain  []byte   // words of the column, if the dealer sent it
 	stream *stream  // source of the words, if the holder computes them from the dealer's key
 }
 
-// open prepares the column for reading. piece is the holder's part of the deal. If the dealer has
-// not made piece, open returns false.
+// open prepares the column for reading. It returns false if the dealer has not made piece.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false

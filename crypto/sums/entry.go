@@ -37,8 +37,7 @@ func cutBytes(cut []Dealt) []byte {
 	return b
 }
 
-// parseCut decodes the body of a cut. The places must be in increasing order, and there must be at
-// least Fewest of them.
+// parseCut decodes the body of a cut: at least Fewest places in increasing order, with their salts.
 func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	r, n := begin(body, dealtSize)
 	if n < f.Fewest() || n > f.Clients() {
@@ -52,8 +51,8 @@ func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	return cut, done(r)
 }
 
-// begin starts to decode a body that consists of a version byte and items of size bytes each. It
-// returns a reader that is at the first item, and the number of items.
+// begin starts to decode a body of a version byte and items of size bytes each. It returns the number
+// of items.
 func begin(body []byte, size int) (*wire.Reader, int) {
 	r := wire.NewReader(body)
 	if r.Uint8() != version || r.Len()%size != 0 {
@@ -62,8 +61,8 @@ func begin(body []byte, size int) (*wire.Reader, int) {
 	return r, r.Len() / size
 }
 
-// readPlace reads a place and stores it in *last. The place must be greater than the previous value
-// of *last. If it is not, or if there is no client at the place, all later reads of r fail.
+// readPlace reads a place, which must be greater than *last, and stores it in *last. If it is not, or
+// if there is no client at the place, all later reads of r fail.
 func (f *Federation) readPlace(r *wire.Reader, last *int) int {
 	place := int(r.Uint16())
 	if place <= *last || place > f.Clients() {

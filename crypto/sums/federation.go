@@ -81,8 +81,7 @@ func (f *Federation) Place(name identity.Name) int {
 
 func (f *Federation) key(place int) identity.PublicKey { return f.clients[place-1].Key }
 
-// sender returns the place of the client that the header h states as the sender, or 0 if no client
-// has this fingerprint.
+// sender returns the place of the sender in the header h, or 0 if it is no client.
 func (f *Federation) sender(h signed.Header) int {
 	for i, e := range f.clients {
 		if e.Key.Fingerprint() == h.Sender {
@@ -95,10 +94,8 @@ func (f *Federation) sender(h signed.Header) int {
 // columnSize returns the size of an encrypted column in bytes.
 func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
-// pieceSize returns the size in bytes of a holder's part of a deal. offset is the offset of the
-// holder's column. If the dealer sends the column, the part contains the column. If the holder
-// computes the column from a key, the part is only a tag, which authenticates the deal. The dealer's
-// own column, which has the last offset, is not sent.
+// pieceSize returns the size in bytes of a holder's part of a deal: the column with this offset, if the
+// dealer sends it, or a tag that authenticates the deal. The dealer's own column is not sent.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():
@@ -162,5 +159,4 @@ func LargestBody(length, clients int) int64 {
 	return int64(max(deal, clients*SealedKeySize))
 }
 
-// appendPlace appends the place of a client.
 func appendPlace(b []byte, place int) []byte { return wire.AppendUint16(b, uint16(place)) }

@@ -6,9 +6,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A stage is the setting in which clients of this package are compared with the model. Four clients
-// have made deals for two contradicting plans with the same number. The stage holds these deals,
-// and the cuts and certificates that a coordinator can make from them.
+// A stage holds the deals of four clients for two contradicting plans with the same number, and the
+// cuts and certificates that a coordinator can make from them.
 type stage struct {
 	*world
 	e     *explorer
@@ -37,7 +36,7 @@ func newStage(t *testing.T) *stage {
 			check(t, err)
 		}
 		s.dealt[plan], s.deals[plan] = map[int][]byte{}, map[int][]byte{}
-		at, salts := s.plan(plan), map[int]Hash{}
+		at, salts := s.publishNext("plan", []byte{byte(plan)}), map[int]Hash{}
 		for place := 1; place <= 4; place++ {
 			c := w.copyOf(place)
 			check(t, c.Follow(at.entry, at.body))
@@ -56,26 +55,19 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// plan publishes a plan to the coordinator alone.
-func (s *stage) plan(number int) entryPair {
-	at := s.publishTo(s.coordinator, "plan", []byte{byte(number)})
-	return at
-}
-
-// publishTo signs the next entry and passes it to the coordinator c.
-func (s *stage) publishTo(c *Coordinator, kind transcript.Kind, body []byte) entryPair {
+// publishNext signs the next entry and passes it to the coordinator alone.
+func (s *stage) publishNext(kind transcript.Kind, body []byte) entryPair {
 	s.t.Helper()
 	envelope, err := s.chain.Sign(s.hub, kind, 1, model(1), body)
 	check(s.t, err)
 	chain, e, err := s.chain.Follow(envelope, body)
 	check(s.t, err)
-	check(s.t, c.Follow(e, body))
+	check(s.t, s.coordinator.Follow(e, body))
 	s.chain = chain
 	return entryPair{e, body}
 }
 
-// certify appends two entries to the stage: the cut c of the model, and a certificate with three
-// confirmations of this cut.
+// certify appends the cut c of the model, and a certificate with three confirmations of it.
 func (s *stage) certify(c modelCut, salts map[int]Hash) {
 	s.t.Helper()
 	chain, progress := s.chain, s.coordinator.Progress
@@ -85,8 +77,8 @@ func (s *stage) certify(c modelCut, salts map[int]Hash) {
 			cut = append(cut, Dealt{place, salts[place]})
 		}
 	}
-	s.cuts = append(s.cuts, s.publishTo(s.coordinator, transcript.Cut, cutBytes(cut)))
-	s.certs = append(s.certs, s.publishTo(s.coordinator, transcript.Certificate, s.signatures(s.coordinator.cutHash, 1, 2, 3)))
+	s.cuts = append(s.cuts, s.publishNext(transcript.Cut, cutBytes(cut)))
+	s.certs = append(s.certs, s.publishNext(transcript.Certificate, s.signatures(s.coordinator.cutHash, 1, 2, 3)))
 	s.chain, s.coordinator.Progress = chain, progress
 }
 
@@ -97,8 +89,7 @@ func (s *stage) restored(place int, state []byte) *Client {
 	return c
 }
 
-// see makes a client follow a cut and gather its columns, unless the client has already done so. It
-// returns false if the client refuses.
+// see makes a client follow a cut and gather its columns. It returns false if the client refuses.
 func (s *stage) see(c *Client, cut int) bool {
 	if c.cutHash != s.cuts[cut].entry.Hash && c.Follow(s.cuts[cut].entry, s.cuts[cut].body) != nil {
 		return false
@@ -106,8 +97,7 @@ func (s *stage) see(c *Client, cut int) bool {
 	return !c.Wants() || c.Gather(piecesOf(s.federation, c.Cut(), s.deals[s.e.cuts[cut].plan], c.place)) == nil
 }
 
-// confirm lets a client in the given state confirm a cut. It returns the client's new state, or
-// false if the client refuses.
+// confirm lets a client confirm a cut. It returns its new state, or false if the client refuses.
 func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {
@@ -117,8 +107,7 @@ func (s *stage) confirm(place int, state []byte, cut int) ([]byte, bool) {
 	return s.state(c), err == nil
 }
 
-// share lets a client in the given state make its share of a certified cut. It returns the client's
-// new state, or false if the client refuses.
+// share lets a client make its share of a certified cut, like confirm.
 func (s *stage) share(place int, state []byte, cut int) ([]byte, bool) {
 	c := s.restored(place, state)
 	if !s.see(c, cut) {
@@ -137,8 +126,7 @@ func (s *stage) state(c *Client) []byte {
 	return b
 }
 
-// The test tries every step of the model in every state that a client of the model can reach. The
-// client of this package must take the same steps.
+// The test tries every step of the model in every state that a client can reach.
 //
 //abuse:case P16 clients take the steps of the explored model and no others
 func TestClientsFollowTheModel(t *testing.T) {

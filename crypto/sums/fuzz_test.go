@@ -9,10 +9,9 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// fixed makes a world of three clients that have exchanged their keys, calls play with the world,
-// and returns it. Every process of the fuzz engine must make the same world, so all random values
-// are derived from a seed. Package cryptotest needs a testing.T for this purpose, so fixed runs a
-// test: a fuzz target does not have a testing.T before it calls Fuzz.
+// fixed makes a world of three clients that have exchanged their keys, and calls play with it. Every
+// process of the fuzz engine must make the same world. Package cryptotest needs a testing.T for a
+// seed, so fixed runs a test.
 func fixed(f *testing.F, play func(w *world)) (w *world) {
 	f.Helper()
 	all := func(string, string) (bool, error) { return true, nil }
@@ -26,8 +25,8 @@ func fixed(f *testing.F, play func(w *world)) (w *world) {
 	return w
 }
 
-// fuzzWorld plays one plan of a study with three clients. It returns the study, the state of the
-// first client after each step of the plan (states), and the bodies of the plan's entries (bodies).
+// fuzzWorld plays one plan of a study with three clients. It returns the study, the state of the first
+// client after each step, and the bodies of the entries.
 func fuzzWorld(f *testing.F) (w *world, states [][]byte, bodies map[transcript.Kind][]byte) {
 	bodies = map[transcript.Kind][]byte{}
 	w = fixed(f, func(w *world) { states = playPlan(w, bodies) })
@@ -50,24 +49,19 @@ func playPlan(w *world, bodies map[transcript.Kind][]byte) (states [][]byte) {
 	w.cut(1)
 	w.learn(1, 2, 3)
 	keep()
-	for place := 1; place <= 3; place++ {
-		w.confirm(place)
-	}
+	w.confirm(1, 2, 3)
 	keep()
 	bodies[transcript.Certificate], _ = w.coordinator.NextCertificate()
 	w.certify(1)
 	keep()
-	for place := 1; place <= 3; place++ {
-		w.share(place)
-	}
+	w.share(1, 2, 3)
 	bodies[transcript.Opening], _, _ = w.coordinator.NextOpening()
 	w.open(1)
 	keep()
 	return states
 }
 
-// FuzzFollow passes entries with arbitrary bodies to a client in each step. The client must either
-// refuse the entry or go on to the next step.
+// FuzzFollow passes entries with arbitrary bodies to a client in each step.
 //
 //abuse:case P16 an entry with any body is refused or is the next step, in bounded memory
 func FuzzFollow(f *testing.F) {
@@ -99,8 +93,7 @@ func FuzzFollow(f *testing.F) {
 	})
 }
 
-// FuzzGather passes arbitrary columns to a client. The client must add up only the columns that were
-// dealt to it.
+// FuzzGather passes arbitrary columns to a client.
 func FuzzGather(f *testing.F) {
 	w, states, _ := fuzzWorld(f)
 	good := w.pieces(1)
@@ -117,7 +110,7 @@ func FuzzGather(f *testing.F) {
 	})
 }
 
-// FuzzMessages passes arbitrary messages to the coordinator. The messages are signed by clients.
+// FuzzMessages passes arbitrary messages, signed by clients, to the coordinator.
 //
 //abuse:case P16 a coordinator takes any message of a client in bounded memory, or refuses it
 func FuzzMessages(f *testing.F) {
@@ -158,7 +151,6 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzRestore passes arbitrary bytes to RestoreClient.
 func FuzzRestore(f *testing.F) {
 	w, states, _ := fuzzWorld(f)
 	for _, state := range states {
@@ -178,7 +170,6 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// FuzzLearn passes arbitrary seals to a client.
 func FuzzLearn(f *testing.F) {
 	w := fixed(f, func(*world) {})
 	at, size := w.federation.Keys(2, 1)

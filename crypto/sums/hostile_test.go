@@ -10,8 +10,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entry signs, as the coordinator, the entry that would be next. It does not pass the entry to the
-// coordinator or to the clients of w.
+// entry signs the entry that would be next, and does not publish it.
 func (w *world) entry(kind transcript.Kind, ask uint64, body []byte) (transcript.Entry, []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -21,7 +20,6 @@ func (w *world) entry(kind transcript.Kind, ask uint64, body []byte) (transcript
 	return e, body
 }
 
-// copyOf returns a copy of a client.
 func (w *world) copyOf(place int) *Client {
 	w.t.Helper()
 	state, err := w.clients[place-1].MarshalBinary()
@@ -31,8 +29,7 @@ func (w *world) copyOf(place int) *Client {
 	return c
 }
 
-// unchanged fails the test if the state of c differs from the state of the client of w at the same
-// place.
+// unchanged fails the test if the state of c differs from that of the client of w at the same place.
 func (w *world) unchanged(c *Client, what string) {
 	w.t.Helper()
 	want, err := w.clients[c.place-1].MarshalBinary()
@@ -51,8 +48,8 @@ func eachBit(b []byte, f func(changed []byte)) {
 	}
 }
 
-// four returns a study of four clients, three of which are needed to open a sum. All four have made
-// their deals for the first plan.
+// four returns a study of four clients that have made their deals for the first plan. A sum needs
+// three of them.
 func four(t *testing.T) *world {
 	w := newWorld(t, 4, 3, 5).exchange()
 	w.publish("plan", 1, nil)
@@ -62,9 +59,6 @@ func four(t *testing.T) *world {
 	return w
 }
 
-// The test changes each bit of a column, a tag and a cut. A client must notice each change before it
-// confirms.
-//
 //abuse:case P16 every bit of what a client reads before it confirms a cut counts
 func TestEveryBitOfDealsAndCutsCounts(t *testing.T) {
 	w := four(t)
@@ -111,15 +105,11 @@ func TestEveryBitOfDealsAndCutsCounts(t *testing.T) {
 	}
 }
 
-// The test changes each bit of a certificate and an opening. The client must refuse each change.
-//
 //abuse:case P16 every bit of a certificate and of an opening counts
 func TestEveryBitOfCertificatesAndOpeningsCounts(t *testing.T) {
 	w := four(t)
 	w.cut(1)
-	for place := 1; place <= 4; place++ {
-		w.confirm(place)
-	}
+	w.confirm(1, 2, 3, 4)
 	refused := func(kind transcript.Kind, body []byte) {
 		for _, changed := range [][]byte{nil, body[:1], body[1:], append(bytes.Clone(body), 0)} {
 			c := w.copyOf(1)
@@ -138,9 +128,7 @@ func TestEveryBitOfCertificatesAndOpeningsCounts(t *testing.T) {
 	certificate, _ := w.coordinator.NextCertificate()
 	refused(transcript.Certificate, certificate)
 	w.certify(1)
-	for place := 1; place <= 4; place++ {
-		w.share(place)
-	}
+	w.share(1, 2, 3, 4)
 	opening, _, err := w.coordinator.NextOpening()
 	check(t, err)
 	refused(transcript.Opening, opening)
@@ -230,15 +218,11 @@ func TestEntriesOutOfPlace(t *testing.T) {
 	bodies[transcript.Cut], _ = w.coordinator.NextCut()
 	try(transcript.Cut, "outcome")
 	w.cut(1)
-	for place := 1; place <= 3; place++ {
-		w.confirm(place)
-	}
+	w.confirm(1, 2, 3)
 	bodies[transcript.Certificate], _ = w.coordinator.NextCertificate()
 	try(transcript.Certificate, "outcome")
 	w.certify(1)
-	for place := 1; place <= 3; place++ {
-		w.share(place)
-	}
+	w.share(1, 2, 3)
 	bodies[transcript.Opening], _, _ = w.coordinator.NextOpening()
 	try(transcript.Opening, "outcome")
 	w.open(1)
@@ -247,9 +231,6 @@ func TestEntriesOutOfPlace(t *testing.T) {
 	try("plan")
 }
 
-// The test checks that a client refuses to make a message twice, and refuses to make it in the
-// wrong step. A refusal must leave the state unchanged.
-//
 //abuse:case P16 a client deals, confirms and shares once for a plan, and not before its time
 func TestClientsSayEachThingOnce(t *testing.T) {
 	w := newWorld(t, 4, 3, 2)
@@ -295,23 +276,19 @@ func TestClientsSayEachThingOnce(t *testing.T) {
 	try("confirm again", confirm())
 	try("gather again", gather())
 	try("share before the certificate", share())
-	w.confirm(2)
-	w.confirm(4)
+	w.confirm(2, 4)
 	w.certify(2)
 	try("confirm after the certificate", confirm())
 	w.share(1)
 	try("share again", share())
 	try("gather after the share", gather())
-	w.share(3)
-	w.share(4)
+	w.share(3, 4)
 	w.open(2)
 	try("share after the opening", share())
 	w.publish("outcome", 2, nil)
 }
 
-// The test checks that a client cannot decrypt columns from another plan, from another deal for the
-// same plan, or from a deal whose dealer has seen another transcript. All these columns come from
-// the same clients, with the same keys.
+// All these columns come from the same clients, with the same keys.
 //
 //abuse:case P16 columns of another plan, deal or history are not added up
 func TestColumnsOfOtherDealsDoNotOpen(t *testing.T) {
@@ -474,9 +451,7 @@ func TestCoordinatorRefuses(t *testing.T) {
 	if err := c.AddDeal(first); !errors.Is(err, ErrLate) {
 		t.Errorf("a late deal: %v", err)
 	}
-	for place := 1; place <= 4; place++ {
-		w.confirm(place)
-	}
+	w.confirm(1, 2, 3, 4)
 	if c.Missing() != nil {
 		t.Errorf("missing: %v", c.Missing())
 	}

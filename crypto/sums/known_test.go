@@ -42,8 +42,7 @@ func fromHex(t testing.TB, text string) []byte {
 	return b
 }
 
-// readKnown returns the federations in testdata/known.txt. The map rest holds the values of the
-// lines that belong to no federation, keyed by the name at the start of the line.
+// readKnown returns the federations in testdata/known.txt. rest holds the values of the other lines.
 func readKnown(t testing.TB) (all []*known, rest map[string][]byte) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/known.txt")
@@ -96,8 +95,7 @@ func hashOf(text string, places ...byte) Hash {
 	return sha256.Sum256(append([]byte(text), places...))
 }
 
-// pairKeys returns a key for each client j. The key is the one that a dealer has for a holder, and
-// pair(j) names both.
+// pairKeys returns a key for each client j: the one of the dealer and the holder that pair(j) names.
 func pairKeys(clients int, pair func(j byte) (dealer, holder byte)) []key {
 	keys := make([]key, clients)
 	for j := range keys {
@@ -146,7 +144,7 @@ func TestKnownDealsAndSums(t *testing.T) {
 	}
 }
 
-// piecesOf returns copies of the holder's parts of all deals in the cut, in the order of the cut.
+// piecesOf returns copies of the holder's parts of all deals in the cut, in order.
 func piecesOf(f *Federation, cut []Dealt, deals map[int][]byte, holder int) (all []byte) {
 	for _, d := range cut {
 		at, size := f.Column(d.Place, holder)
@@ -168,7 +166,6 @@ func TestKnownPayloads(t *testing.T) {
 	}
 }
 
-// The test checks that a stream skips words that are not elements of the field.
 func TestStreamSkipsWords(t *testing.T) {
 	b := make([]byte, 4*wordSize)
 	putWords(b, []uint64{1, field.P, 1<<61 | 2, 1<<64 - 1})
@@ -181,8 +178,7 @@ func TestStreamSkipsWords(t *testing.T) {
 	}
 }
 
-// The test checks that the words of a derived column do not depend on the sizes of the blocks in
-// which they are read.
+// The words of a derived column do not depend on the sizes of the blocks in which they are read.
 func TestStreamInBlocks(t *testing.T) {
 	d := dealing{hashOf("plan"), 1, hashOf("salt")}
 	whole, parts := make([]uint64, packed.Block), make([]uint64, packed.Block)

@@ -25,9 +25,8 @@ type adversary struct {
 // constants holds the public constants v_1 to v_4 for four clients (see package packed).
 var constants = []int64{-1, 4, -6, 4}
 
-// equations returns a linear equation for each word that the adversary can read. A row holds the
-// coefficients of the clients' random values, then the coefficients of their secrets, and then the
-// word.
+// equations returns a linear equation for each word that the adversary can read: the coefficients of
+// the clients' random values, those of their secrets, and the word.
 func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	put := func(place int, dealers []int, word uint64) {
 		row, at := make([]uint64, 3+6+1), a.e.values(place)
@@ -52,8 +51,7 @@ func (a *adversary) equations(t *testing.T) (rows [][]uint64) {
 	return rows
 }
 
-// learned returns the linear functions of the secrets whose values the adversary can compute, each
-// with its value.
+// learned returns the linear functions of the secrets that the adversary can compute, with their values.
 func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	for _, row := range eliminate(a.equations(t), 3) {
 		functions = append(functions, row[3:])
@@ -61,9 +59,7 @@ func (a *adversary) learned(t *testing.T) (functions [][]uint64) {
 	return functions
 }
 
-// After each message of a plan, the test examines the memory of two parties: the coordinator, and
-// one client out of four. Together they must learn nothing before the shares arrive. After that,
-// they must learn only functions of the sum.
+// After each message of a plan, the test examines the memory of the coordinator and one client.
 //
 //abuse:case P16 all that a coordinator and one client of four hold determines one sum, after each message
 func TestWhatTheCoordinatorLearns(t *testing.T) {
@@ -126,7 +122,7 @@ func TestWhatTheCoordinatorLearns(t *testing.T) {
 	w.publish("outcome", 1, nil)
 }
 
-// acquaint gives each client the keys of all other clients directly, without encryption.
+// acquaint gives each client the keys of all other clients, without encryption.
 func (w *world) acquaint() *world {
 	for i, dealer := range w.clients {
 		dealer.keyed, w.coordinator.keyed[i+1] = true, true
@@ -137,8 +133,7 @@ func (w *world) acquaint() *world {
 	return w
 }
 
-// Twenty of a hundred clients vanish after their deals, and twenty other clients after the
-// confirmations. The sum of all deals must be opened.
+// Twenty clients vanish after their deals, and twenty others after the confirmations.
 func TestTwentyOfAHundredVanish(t *testing.T) {
 	w := newWorld(t, 100, 80, 1000).acquaint()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -149,21 +144,16 @@ func TestTwentyOfAHundredVanish(t *testing.T) {
 		w.deal(place, inputs[place])
 	}
 	w.cut(1)
-	for _, place := range all[20:] {
-		w.confirm(place)
-	}
+	w.confirm(all[20:]...)
 	w.certify(1)
-	for _, place := range all[:80] {
-		w.share(place)
-	}
+	w.share(all[:80]...)
 	w.open(1)
 	if _, got, ok := w.clients[99].Sum(); !ok || !slices.Equal(got, want) {
 		t.Error("the sum of a hundred clients was not opened")
 	}
 }
 
-// The test compares the sizes of messages with formulas. The body of a deal has 2D(8⌈d/(D + 1)⌉ +
-// 16) + 16·h bytes, and a share has 8⌈d/(D + 1)⌉ bytes.
+// The body of a deal has 2D(8⌈d/(D + 1)⌉ + 16) + 16·h bytes, and a share has 8⌈d/(D + 1)⌉ bytes.
 func TestBytesOfAPlan(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{{3, 3, 1000}, {10, 8, 1000}, {10, 8, 1e6}, {100, 80, 1000}, {1000, 800, 1e6}} {
 		scheme, err := packed.New(c.clients, c.fewest)

@@ -110,8 +110,7 @@ func (e *explorer) mayConfirm(h holder, cut int) bool {
 	return int(h.plan) == e.cuts[cut].plan && h.confirmed == 0 && h.shared == 0 && !e.unconfirmed
 }
 
-// mayShare reports whether an honest client in the state h gives its share for a cut that has a
-// certificate.
+// mayShare reports whether a client gives its share for a cut that has a certificate.
 func (e *explorer) mayShare(h holder, cut int) bool {
 	own := h.confirmed == 0 || h.confirmed == int8(cut+1) || e.sharesOther
 	fresh := h.shared == 0 || e.sharesAgain && h.gave>>cut&1 == 0
@@ -160,8 +159,7 @@ func (e *explorer) next(w modelState, f func(modelState)) {
 	}
 }
 
-// explore visits all states and returns their number. If it finds a fault, it stops and returns a
-// description of the fault.
+// explore visits all states and returns their number, or the first fault that it finds.
 func (e *explorer) explore() (states int, fault string) {
 	seen := map[modelState]bool{{}: true}
 	for queue := []modelState{{}}; len(queue) > 0; queue = queue[1:] {
@@ -178,8 +176,8 @@ func (e *explorer) explore() (states int, fault string) {
 	return len(seen), ""
 }
 
-// judge checks that the adversary knows at most one permitted sum, and that the honest clients have
-// given shares for at most one cut. It describes the fault, or returns "" if there is none.
+// judge returns a fault unless the adversary knows at most one permitted sum, and the honest clients
+// have given shares for at most one cut.
 func (e *explorer) judge(w *modelState) string {
 	var gave [mostHonest]uint32
 	all := uint32(0)
@@ -198,8 +196,7 @@ func (e *explorer) judge(w *modelState) string {
 	return fault
 }
 
-// learned describes the fault if the shares in gave reveal anything beyond one permitted sum.
-// Otherwise it returns "".
+// learned returns the fault if the shares in gave reveal anything beyond one permitted sum.
 func (e *explorer) learned(gave [mostHonest]uint32) string {
 	set := 0
 	for _, row := range e.knowledge(gave) {
@@ -225,8 +222,7 @@ func (e *explorer) learned(gave [mostHonest]uint32) string {
 	return ""
 }
 
-// sums reports whether a linear function adds up the vectors of the clients in set: its
-// coefficients must be the same for every client in set.
+// sums reports whether a linear function has the same coefficients for every client in set.
 func (e *explorer) sums(row []uint64, set int) bool {
 	first := bits.TrailingZeros(uint(set))
 	for i := range e.honest {
@@ -274,8 +270,8 @@ func (e *explorer) knowledge(gave [mostHonest]uint32) (functions [][]uint64) {
 	return functions
 }
 
-// values returns the coefficients of a linear function: it maps the secrets and the random values
-// of a polynomial to the polynomial's value at a place.
+// values returns the coefficients of a polynomial's value at a place, as a linear function of its
+// secrets and random values.
 func (e *explorer) values(place int) []uint64 {
 	coefficients := make([]uint64, e.fewest)
 	for i := range coefficients {
@@ -303,8 +299,8 @@ func invert(a uint64) uint64 {
 	return r
 }
 
-// eliminate combines rows so that their first columns become zero (Gaussian elimination). It
-// returns a basis of all such combinations, without rows that contain only zeros.
+// eliminate returns a basis of all combinations of rows whose first columns are zero (Gaussian
+// elimination).
 func eliminate(rows [][]uint64, first int) (rest [][]uint64) {
 	rank := 0
 	for col := 0; col < first; col++ {
@@ -348,7 +344,6 @@ func TestModelLearnsOneSum(t *testing.T) {
 	}
 }
 
-// The test plants faults in the honest clients, and checks that the model finds each of them.
 func TestModelFindsFaults(t *testing.T) {
 	four := rules{clients: 4, corrupt: 1, fewest: 3}
 	with := func(change func(m *rules)) rules { m := four; change(&m); return m }
@@ -382,8 +377,7 @@ func TestModelFindsFaults(t *testing.T) {
 // clients.
 type liveState struct{ up, dealt, cut, confirmed, shared uint8 }
 
-// The test checks that a plan ends if at least U_min clients stay, no matter when the others stop
-// and when deadlines pass.
+// A plan must end if at least U_min clients stay, no matter when the others stop and deadlines pass.
 func TestModelEnds(t *testing.T) {
 	for _, c := range []struct{ clients, fewest int }{{3, 3}, {4, 3}, {4, 4}, {5, 4}, {6, 4}} {
 		if stuck := live(c.clients, c.fewest, false, false); stuck != nil {

@@ -25,13 +25,11 @@ func newKey() (k key) {
 
 const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 
-// errPair is returned if a key cannot be read from its encrypted form. The text is the same for
-// every cause, so that it reveals nothing about the encrypted content.
+// errPair has the same text for every cause, so that it reveals nothing about the encrypted content.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
-// pairContext returns the context with which the key that a dealer draws for a holder is encrypted,
-// so that it cannot be used for another pair or study. The context is a hash of the study, the
-// dealer and the holder.
+// pairContext returns the context of the key that a dealer draws for a holder: a hash of the study, the
+// dealer and the holder, so that the key cannot be used for another pair or study.
 func (f *Federation) pairContext(dealer, holder int) Hash {
 	h := f.chain.Header(pairDomain, 0, Hash{})
 	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))
@@ -44,7 +42,6 @@ func (f *Federation) sealKey(signer *identity.Identity, dealer, holder int, k ke
 	return seal.Seal(f.clients[holder-1].Recipient, context[:], append(k[:], signature[:]...), keySize+identity.SignatureSize)
 }
 
-// openKey decrypts the result of sealKey and returns the key.
 func (f *Federation) openKey(opener *seal.Key, dealer, holder int, sealed []byte) (key, error) {
 	context := f.pairContext(dealer, holder)
 	plain, err := opener.Open(sealed, context[:], keySize+identity.SignatureSize)
@@ -136,12 +133,10 @@ func (s *stream) read(dst []uint64) {
 	}
 }
 
-// getBits decodes words from b into dst, and keeps their low 61 bits. It reports whether all
-// results are elements of the field.
+// getBits is getWords for the low 61 bits of each word.
 func getBits(dst []uint64, b []byte) bool { return decode(dst, b, field.P) }
 
-// skip removes the words that are not elements of the field, and returns the number of remaining
-// words.
+// skip removes the words that are not elements of the field, and returns the number of the others.
 func skip(words []uint64) (n int) {
 	for _, x := range words {
 		if field.Valid(x) {

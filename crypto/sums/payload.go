@@ -5,18 +5,17 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// confirmPayload returns the payload of the signed message with which a client confirms a cut: the
-// hash of the envelope of the cut.
+// confirmPayload is the payload of a confirmation: the hash of the envelope of the cut.
 func confirmPayload(cut Hash) []byte { return append([]byte{version}, cut[:]...) }
 
-// sharePayload returns the payload of the signed message with which a client sends a share: the
-// hash of the envelope of the certificate, and the size and the hash of the body, words.
+// sharePayload is the payload of a share: the hash of the envelope of the certificate, and the size and
+// the hash of the body, words.
 func sharePayload(certificate Hash, words []byte) []byte {
 	return transcript.BodyOf(words).Append(append([]byte{version}, certificate[:]...))
 }
 
-// dealPayload returns the payload of a deal: the size and the hash of its body, the hash of the
-// envelope of the plan, and the salt.
+// dealPayload is the payload of a deal: the size and the hash of its body, the hash of the envelope of
+// the plan, and the salt.
 func dealPayload(body transcript.Body, plan, salt Hash) []byte {
 	b := body.Append([]byte{version})
 	return append(append(b, plan[:]...), salt[:]...)

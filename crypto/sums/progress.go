@@ -97,8 +97,7 @@ func (p *Progress) follow(e transcript.Entry, body []byte) (Progress, error) {
 	return p.advance(e, body)
 }
 
-// advance returns the progress after a cut, a certificate or an opening. The entry must be the next
-// step of the plan.
+// advance returns the progress after a cut, a certificate or an opening, which must be the next step.
 func (p *Progress) advance(e transcript.Entry, body []byte) (Progress, error) {
 	next := *p
 	next.step++
@@ -125,8 +124,7 @@ func (p *Progress) header(d identity.Domain) signed.Header {
 	return p.federation.chain.Header(d, p.ask, p.model)
 }
 
-// verify finds the client that has signed an envelope, and verifies the envelope against want. It
-// returns the place of the client and the message.
+// verify finds the client that has signed an envelope, and verifies the envelope against want.
 func (p *Progress) verify(envelope []byte, want signed.Header) (int, signed.Message, error) {
 	claims, err := signed.Claims(envelope)
 	if err != nil {
@@ -159,8 +157,7 @@ func (p *Progress) VerifyDeal(envelope []byte) (Received, error) {
 	return Received{place, m.Header, body, salt, m.Hash}, nil
 }
 
-// checkCertificate returns an error unless body has signatures of the cut by Fewest different
-// clients.
+// checkCertificate returns an error unless body has confirmations of the cut by Fewest clients.
 func (p *Progress) checkCertificate(body []byte) error {
 	f := p.federation
 	r, n := begin(body, signatureSize)
@@ -183,9 +180,7 @@ func (p *Progress) checkCertificate(body []byte) error {
 	return nil
 }
 
-// check returns an error unless s is the signature of this header and payload by the client at
-// place s.place. If p.own is set, the caller has already verified the signature, and check returns
-// nil.
+// check is [Federation.check], unless p.own states that the caller has verified all signatures.
 func (p *Progress) check(s signature, h signed.Header, payload []byte) error {
 	if p.own {
 		return nil
@@ -199,8 +194,7 @@ type share struct {
 	words []byte
 }
 
-// open checks the shares in the body of an opening and computes the sum from them. The body must
-// contain the shares of Fewest different clients.
+// open checks the shares of Fewest clients in the body of an opening, and computes the sum from them.
 func (p *Progress) open(body []byte) ([]int64, error) {
 	f := p.federation
 	r, n := begin(body, signatureSize+f.ShareSize())
@@ -260,10 +254,9 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of the shares, one block of successive words at
-// a time. For each row of m and each block, it passes to take the number of the row, the number of
-// the first word of the block (from), and the resulting words. It returns false if a word of a
-// share is not an element of the field.
+// interpolate multiplies the matrix m by the words of the shares, one block of words at a time. It
+// passes to take each row of the result: its number, the number of its first word (from), and its
+// words. It returns false if a word of a share is not an element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

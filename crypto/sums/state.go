@@ -9,8 +9,7 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// errState is returned for bytes that are not the result of MarshalBinary for the same client and
-// federation.
+// errState is returned for bytes that are not the state of the same client and federation.
 var errState = errors.New("not the state of this client's secure sums: it was changed, or belongs to another study")
 
 // MarshalBinary returns the state of the client. The state contains the client's keys, so the
@@ -61,8 +60,7 @@ func RestoreClient(f *Federation, name identity.Name, state []byte) (*Client, er
 	return c, nil
 }
 
-// readWords reads n words. If one of them is not an element of the field, all later reads of r
-// fail.
+// readWords reads n words, which must be elements of the field.
 func readWords(r *wire.Reader, n int) []uint64 {
 	b := r.Take(n * wordSize)
 	if b == nil {
@@ -104,7 +102,6 @@ func (p *Progress) append(b []byte) []byte {
 
 func (p *Progress) hashes() []*Hash { return []*Hash{&p.plan, &p.model, &p.cutHash, &p.certificate} }
 
-// read decodes the output of the method append.
 func (p *Progress) read(r *wire.Reader) {
 	p.ask, p.step = r.Uint64(), Step(r.Uint8())
 	for _, h := range p.hashes() {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// vectors returns a random vector for each of the given places, with some elements at the limits,
-// and the sum of these vectors.
+// vectors returns random vectors for the places, with some elements at the limits, and their sum.
 func vectors(w *world, places []int, r *rand.Rand) (all map[int][]int64, sum []int64) {
 	all, sum = map[int][]int64{}, make([]int64, w.federation.length)
 	limit := int64(MaxElement / w.federation.Clients())
@@ -29,7 +28,7 @@ func vectors(w *world, places []int, r *rand.Rand) (all map[int][]int64, sum []i
 	return all, sum
 }
 
-// some draws n different places, and returns them in increasing order.
+// some draws n different places, in increasing order.
 func some(r *rand.Rand, clients, n int) []int {
 	places := r.Perm(clients)[:n]
 	for i := range places {
@@ -39,8 +38,7 @@ func some(r *rand.Rand, clients, n int) []int {
 	return places
 }
 
-// The test plays studies with three plans. In each step of a plan, only the minimum number of
-// clients act. These clients are drawn anew for each step. All clients must compute the same sum.
+// In each step of a plan, only the minimum number of clients act, which are drawn anew.
 func TestSumsAreOpened(t *testing.T) {
 	for _, c := range []struct{ clients, fewest, length int }{
 		{2, 2, 3}, {3, 3, 1}, {3, 3, 700}, {4, 3, 1}, {4, 3, 1001}, {5, 4, 2}, {7, 5, 11}, {10, 8, 100}, {9, 9, 33}, {12, 7, 50},
@@ -55,13 +53,9 @@ func TestSumsAreOpened(t *testing.T) {
 				w.deal(place, inputs[place])
 			}
 			w.cut(ask)
-			for _, place := range some(r, c.clients, c.fewest) {
-				w.confirm(place)
-			}
+			w.confirm(some(r, c.clients, c.fewest)...)
 			w.certify(ask)
-			for _, place := range some(r, c.clients, c.fewest+r.IntN(c.clients-c.fewest+1)) {
-				w.share(place)
-			}
+			w.share(some(r, c.clients, c.fewest+r.IntN(c.clients-c.fewest+1))...)
 			w.open(ask)
 			for _, p := range w.clients {
 				names, got, ok := p.Sum()
@@ -79,8 +73,7 @@ func TestSumsAreOpened(t *testing.T) {
 	}
 }
 
-// The test checks that a client keeps the column of its own deal until it has added up the column,
-// or until the plan is over.
+// A client keeps the column of its own deal until it has added it up, or until the plan is over.
 func TestOwnColumnIsKeptUntilItIsAdded(t *testing.T) {
 	w := newWorld(t, 3, 3, 2).exchange()
 	for ask := uint64(1); ask <= 2; ask++ {

@@ -49,8 +49,8 @@ type world struct {
 
 func model(ask uint64) Hash { return Hash{byte(ask), 7} }
 
-// newWorld returns a study whose transcript has begun. Its clients have drawn keys for each other
-// but have not sent them (see exchange). All random values are derived from a seed.
+// newWorld returns a study whose transcript has begun. Its clients have not sent their keys (see
+// exchange). All random values are derived from a seed.
 func newWorld(t *testing.T, clients, fewest, length int) *world {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, 1)
@@ -94,8 +94,7 @@ func makeWorld(t testing.TB, clients, fewest, length int) *world {
 	return w
 }
 
-// exchange makes all clients send their keys for the other clients to the coordinator. A client
-// decrypts the keys that it receives only later, with learn. exchange returns w.
+// exchange makes all clients send their keys to the coordinator. The clients decrypt them with learn.
 func (w *world) exchange() *world {
 	w.t.Helper()
 	for place, p := range w.clients {
@@ -113,8 +112,7 @@ func (w *world) exchange() *world {
 	return w
 }
 
-// publish signs the next entry as the coordinator, and lets the coordinator and the clients process
-// it. A client that is nil is skipped.
+// publish signs the next entry, and lets the coordinator and the clients process it.
 func (w *world) publish(kind transcript.Kind, ask uint64, body []byte) {
 	w.t.Helper()
 	envelope, err := w.chain.Sign(w.hub, kind, ask, model(ask), body)
@@ -150,7 +148,6 @@ func (w *world) deal(place int, vector []int64) {
 	w.restart(place)
 }
 
-// restart replaces a client with a client that is restored from its saved state.
 func (w *world) restart(place int) {
 	w.t.Helper()
 	p := w.clients[place-1]
@@ -165,8 +162,7 @@ func (w *world) restart(place int) {
 	}
 }
 
-// pieces returns one client's parts of the deals in the cut, in the order of the cut. The client at
-// the place holder receives these parts.
+// pieces returns the holder's parts of the deals in the cut, in order.
 func (w *world) pieces(holder int) (all []byte) {
 	for _, d := range w.coordinator.Cut() {
 		at, size := w.federation.Column(d.Place, holder)
@@ -175,8 +171,7 @@ func (w *world) pieces(holder int) (all []byte) {
 	return all
 }
 
-// learn gives a client the keys that the given dealers have drawn for it. It skips the client
-// itself.
+// learn gives a client the keys that the given dealers, except itself, have drawn for it.
 func (w *world) learn(place int, dealers ...int) {
 	w.t.Helper()
 	for _, dealer := range dealers {
@@ -194,31 +189,35 @@ func (w *world) gather(place int) {
 	w.restart(place)
 }
 
-func (w *world) confirm(place int) {
+func (w *world) confirm(places ...int) {
 	w.t.Helper()
-	p := w.clients[place-1]
-	w.gather(place)
-	var err error
-	p.said.envelope, err = p.Confirm(p.identity)
-	check(w.t, err)
-	w.restart(place)
-	if from, err := w.coordinator.AddConfirmation(p.said.envelope); from != place || err != nil && !errors.Is(err, ErrLate) {
-		w.t.Fatalf("the confirmation of place %d comes from %d: %v", place, from, err)
+	for _, place := range places {
+		p := w.clients[place-1]
+		w.gather(place)
+		var err error
+		p.said.envelope, err = p.Confirm(p.identity)
+		check(w.t, err)
+		w.restart(place)
+		if from, err := w.coordinator.AddConfirmation(p.said.envelope); from != place || err != nil && !errors.Is(err, ErrLate) {
+			w.t.Fatalf("the confirmation of place %d comes from %d: %v", place, from, err)
+		}
 	}
 }
 
-func (w *world) share(place int) {
+func (w *world) share(places ...int) {
 	w.t.Helper()
-	p := w.clients[place-1]
-	if p.Wants() {
-		w.gather(place)
-	}
-	var err error
-	p.said.envelope, p.said.body, err = p.Share(p.identity)
-	check(w.t, err)
-	w.restart(place)
-	if from, err := w.coordinator.AddShare(p.said.envelope, p.said.body); from != place || err != nil {
-		w.t.Fatalf("the share of place %d comes from %d: %v", place, from, err)
+	for _, place := range places {
+		p := w.clients[place-1]
+		if p.Wants() {
+			w.gather(place)
+		}
+		var err error
+		p.said.envelope, p.said.body, err = p.Share(p.identity)
+		check(w.t, err)
+		w.restart(place)
+		if from, err := w.coordinator.AddShare(p.said.envelope, p.said.body); from != place || err != nil {
+			w.t.Fatalf("the share of place %d comes from %d: %v", place, from, err)
+		}
 	}
 }
 

@@ -28,7 +28,6 @@ func TestTheOrderIsPrime(t *testing.T) {
 	}
 }
 
-// The test compares all functions with math/big.
 func TestArithmetic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := element(t, "a"), element(t, "b")

@@ -69,7 +69,6 @@ func addSigned(dst, row []uint64, src [][]uint64) {
 	}
 }
 
-// pad returns the first eight columns of src. If src has fewer, it adds columns of zeros.
 func pad(src [][]uint64, words int) (x [8][]uint64) {
 	for c := copy(x[:], src); c < len(x); c++ {
 		x[c] = zeros[:words]
@@ -107,8 +106,7 @@ func cross(k []uint64) (sum uint64) {
 	return sum
 }
 
-// addCrossed adds F(k, src) to dst, with F as defined above the function cross. Before the call,
-// the numbers in dst can be P or larger. If k is nil, all elements of k count as zero.
+// addCrossed adds F(k, src) to dst, whose numbers can be P or larger. If k is nil, it counts as zeros.
 func addCrossed(dst, k []uint64, src [][]uint64) {
 	for c := 0; c < len(src); c += 8 {
 		var some [8]uint64
@@ -117,8 +115,8 @@ func addCrossed(dst, k []uint64, src [][]uint64) {
 	}
 }
 
-// addEight adds to dst the terms of F(k, x) for eight columns, with F as defined above the function
-// cross. These terms are four products, each below 2¹²⁴, so their sum fits into two words.
+// addEight adds to dst the terms of F(k, x) for eight columns: four products, each below 2¹²⁴, so
+// their sum fits into two words.
 func addEight(dst []uint64, k [8]uint64, x [8][]uint64) {
 	n := len(dst)
 	x0, x1, x2, x3 := x[0][:n], x[1][:n], x[2][:n], x[3][:n]

@@ -12,8 +12,7 @@ import (
 	"fedpvi/crypto/sums/field"
 )
 
-// rules draws a scheme with a random number of clients, and a random number of columns that are
-// needed to open a sum.
+// rules draws a scheme.
 func rules(t *rapid.T) *Scheme {
 	clients := rapid.IntRange(2, 14).Draw(t, "clients")
 	s, err := New(clients, rapid.IntRange((clients+3)/2, clients).Draw(t, "fewest"))
@@ -28,9 +27,7 @@ func words(t *rapid.T, n int, label string) []uint64 {
 	return rapid.SliceOfN(rapid.OneOf(edge, rapid.Uint64Range(0, field.P-1)), n, n).Draw(t, label)
 }
 
-// dealt makes a random deal. It draws the secrets, and the columns that holders compute from keys,
-// and computes the other columns. It returns the secrets, and all columns keyed by the place of
-// their holder.
+// dealt makes a random deal. It returns the secrets, and all columns keyed by the place of the holder.
 func dealt(t *rapid.T, s *Scheme, dealer, n int) (secrets [][]uint64, columns map[int][]uint64) {
 	columns = map[int][]uint64{}
 	var in [][]uint64
@@ -119,8 +116,7 @@ func equal(a, b [][]uint64) bool {
 	return slices.EqualFunc(a, b, func(x, y []uint64) bool { return slices.Equal(x, y) })
 }
 
-// The test compares with [naive] the columns of one dealer, and the secrets that are computed from
-// these columns.
+// The test compares the columns of one dealer, and the secrets computed from them, with [naive].
 func TestColumnsAreThoseOfTheNaiveImplementation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rules(t)
@@ -186,7 +182,6 @@ func TestHiddenColumnsSayNothing(t *testing.T) {
 	}
 }
 
-// The test checks that Hidden + 1 columns reveal something about the secrets. Without this test,
 // TestHiddenColumnsSayNothing could pass because of a mistake in its counts.
 func TestOneColumnMoreSaysSomething(t *testing.T) {
 	s, err := New(4, 3)
@@ -206,7 +201,6 @@ func power(x, n int) int {
 	return x * power(x, n-1)
 }
 
-// subsets returns all lists of n different places in increasing order.
 func subsets(clients, n int) func(yield func([]int) bool) {
 	return func(yield func([]int) bool) {
 		for mask := range 1 << clients {
@@ -223,10 +217,8 @@ func subsets(clients, n int) func(yield func([]int) bool) {
 	}
 }
 
-// count lets a test check whether columns reveal a secret. A dealer at place 1 deals secrets that
-// are all equal to secret, with every possible choice of the columns that holders compute from
-// keys. For each tuple of words that the given holders can receive, count returns the number of
-// choices that lead to this tuple.
+// count deals secrets that are all equal to secret, from place 1, with every choice of the columns that
+// holders compute from keys. It returns the number of choices for each tuple of words of the holders.
 func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[string]int {
 	var from []int
 	for a := range s.Packed() {
@@ -259,8 +251,7 @@ func (n naive) count(s *Scheme, holders []int, secret int64, prime int) map[stri
 	return counts
 }
 
-// The test checks that the scheme needs only additions and subtractions if no client may be
-// missing.
+// Without missing clients, the scheme needs only additions and subtractions.
 func TestWithoutMissingClientsColumnsAddUp(t *testing.T) {
 	for clients := 2; clients <= 40; clients++ {
 		s, err := New(clients, clients)
@@ -284,7 +275,7 @@ func TestWithoutMissingClientsColumnsAddUp(t *testing.T) {
 	}
 }
 
-// The test checks that sums of many of the largest products do not overflow 128 bits.
+// Sums of many of the largest products do not overflow 128 bits.
 func TestLargestProducts(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 1000} {
 		row, src := make([]uint64, n), make([][]uint64, n)
