@@ -91,12 +91,12 @@ func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64
 	return mean, variance
 }
 
-// matchedBy multiplies a diagonal cavity by a site, and returns the mean and variance of every
-// coordinate of the product.
-func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, variance []float64) {
+// matchedBy multiplies a diagonal cavity by the site of the first record, and returns the mean and
+// variance of every coordinate of the product.
+func matchedBy(q *solver.Approximation, tilted Tilted) (mean, variance []float64) {
 	d := len(q.Mean)
 	natural := make([]float64, 2*d)
-	tilted.Expand(natural, site)
+	tilted.Expand(natural, siteUnder(q, tilted))
 	for i := range d {
 		v := 1 / (1/q.Variance[i] + natural[d+i])
 		mean, variance = append(mean, q.Mean[i]+v*natural[i]), append(variance, v)
@@ -110,11 +110,7 @@ func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, va
 func TestClusterSitesMatchMoments(t *testing.T) {
 	for _, x := range []float64{-1.6, 0.2} {
 		q := independent(t, []float64{0.4, -0.8, 0.9, -0.3, 0.1}, []float64{0.9, 0.6, 0.4, 0.5, 0.3})
-		tilted := NewClusters(2, 1, []float64{x}, 1.5, 1, 0.7)
-		tilted.Set(q)
-		site := make([]float64, tilted.Size())
-		tilted.Site(site, 0)
-		mean, variance := matchedBy(q, tilted, site)
+		mean, variance := matchedBy(q, NewClusters(2, 1, []float64{x}, 1.5, 1, 0.7))
 		first, second := tiltedByBruteForce(q, 18, func(theta []float64) float64 { return clusters(2, []float64{x}, theta) })
 		for i := range mean {
 			if math.Abs(mean[i]-first[i]) > 2e-4 || math.Abs(variance[i]/second[i]-1) > 1e-3 {
@@ -137,10 +133,7 @@ func TestClusterSitesAreGradients(t *testing.T) {
 	q := independent(t, mean, sd)
 	for range 20 {
 		x := []float64{r.NormFloat64(), r.NormFloat64()}
-		tilted := NewClusters(k, v, x, 1.5, 1, 1)
-		tilted.Set(q)
-		site := make([]float64, tilted.Size())
-		tilted.Site(site, 0)
+		site := siteUnder(q, NewClusters(k, v, x, 1.5, 1, 1))
 		for i := range d {
 			want := slopeOf(mean, i, func(theta []float64) float64 { return clusters(k, x, theta) })
 			if math.Abs(site[i]-want) > 1e-4*(1+math.Abs(want)) {
@@ -167,19 +160,13 @@ func TestClustersAreFound(t *testing.T) {
 	const stickSD = 1.5
 	prior := independent(t, []float64{0, -0.5, 0.5, -1, -1}, []float64{stickSD, 1, 1, 1, 1})
 	tilted := NewClusters(2, 1, x, stickSD, 1, 1)
-	natural := make([]float64, 10)
+	factor := make([]float64, 10)
 	o := SEPOptions{Power: 1, StepSize: 0.5, Recency: 100, Nominal: n, StartMean: prior.Mean, StartSD: 0.3}
-	if err := SEP(natural, prior.Natural, tilted, o, 200); err != nil {
+	if err := SEP(factor, prior.Natural, tilted, o, 200); err != nil {
 		t.Fatal(err)
 	}
-	for i, p := range prior.Natural {
-		natural[i] += p
-	}
-	q, err := solver.NewApproximation(prior.Family, natural)
-	if err != nil {
-		t.Fatal(err)
-	}
-	posterior := func(theta []float64) float64 {
+	q := posterior(t, prior.Family, prior.Natural, factor)
+	logPosterior := func(theta []float64) float64 {
 		// The prior of the weight is uniform, so the density of the stick is the Jacobian of the
 		// map from stick to weight.
 		share := special.InvLogit(theta[0])
@@ -192,13 +179,13 @@ func TestClustersAreFound(t *testing.T) {
 		}
 		return log
 	}
-	at := posterior(q.Mean)
+	at := logPosterior(q.Mean)
 	for i, v := range q.Variance {
 		h := math.Sqrt(v) / 10
 		up, down := slices.Clone(q.Mean), slices.Clone(q.Mean)
 		up[i] += h
 		down[i] -= h
-		a, b := posterior(up), posterior(down)
+		a, b := logPosterior(up), logPosterior(down)
 		slope, bend := (a-b)/(2*h), (2*at-a-b)/(h*h)
 		if off := slope * math.Sqrt(v); math.Abs(off) > 0.05 {
 			t.Errorf("coordinate %d: the mode is %.3f sds away", i, off)

@@ -33,7 +33,6 @@ type DPSEP struct {
 	epoch     int
 
 	factor  *tied
-	fetch   Fetcher // the Tilted if it is a Fetcher; otherwise nil
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 
@@ -67,7 +66,6 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	}
 	s := &DPSEP{mechanism: m, options: o, steps: steps, cost: cost, epoch: m.Epoch(), run: m.Begin()}
 	s.factor = newTied(t, &s.options)
-	s.fetch, _ = t.(Fetcher)
 	s.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
 	s.outer = make([]float64, t.Family().Size())
 	s.noisy, s.total, s.sites = make([]int64, t.Size()), make([]float64, t.Size()), make([]float64, together*t.Size())
@@ -149,12 +147,9 @@ func (s *DPSEP) step() error {
 func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	size := s.factor.tilted.Size()
 	for some := range slices.Chunk(batch, together) {
-		err := guard.Batch(some, func(some []uint32) {
-			if s.fetch != nil {
-				s.fetch.Fetch(some)
-			}
-			s.factor.sites(s.sites[:len(some)*size], some)
-		}, func(some []uint32) error { return sum.AddVectors(s.sites[:len(some)*size]) })
+		err := guard.Batch(some,
+			func(some []uint32) { s.factor.sites(s.sites[:len(some)*size], some) },
+			func(some []uint32) error { return sum.AddVectors(s.sites[:len(some)*size]) })
 		if err != nil {
 			return err
 		}

@@ -24,11 +24,7 @@ var mechanisms = map[string]*dpmech.SampledSum{}
 
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
 	t.Helper()
-	family, err := gaussian.New(name, r.Dim())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tilted := NewRegression(r, family, o.Power, 0.5)
+	tilted := NewRegression(r, familyOf(t, name, r.Dim()), o.Power, 0.5)
 	c.Records, c.Dim = tilted.Records(), tilted.Size()
 	key := fmt.Sprintf("%+v", c)
 	m, ok := mechanisms[key]
@@ -90,16 +86,12 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 	const n, d, clip, multiplier = 80, 3, 0.9, 1.7
 	for _, sampling := range []dpmech.Sampling{dpmech.Poisson{Rate: 0.3}, dpmech.FullBatch{}, dpmech.RandomAllocation{Steps: 4, Picks: 1}} {
-		rate := map[bool]float64{true: 0.3, false: 1}[sampling == dpmech.Sampling(dpmech.Poisson{Rate: 0.3})]
-		if sampling == dpmech.Sampling(dpmech.RandomAllocation{Steps: 4, Picks: 1}) {
-			rate = 0.25
-		}
+		rate := map[dpmech.Sampling]float64{dpmech.Poisson{Rate: 0.3}: 0.3, dpmech.FullBatch{}: 1, dpmech.RandomAllocation{Steps: 4, Picks: 1}: 0.25}[sampling]
 		r := outcomes(t, study.Probit, n, d, 2)
 		o := sepOptions(n, rate)
 		s := private(t, r, "diagonal", dpmech.SampledConfig{Sampling: sampling, Steps: 4, Clip: clip, NoiseMultiplier: multiplier}, o, 1)
 		src := seeded.Stream(5, "visit")
 		var chosen, noise dpmech.Stream
-		dpmech.Split(&chosen, seeded.Stream(5, "visit"))
 		twin := seeded.Stream(5, "visit")
 		dpmech.Split(&chosen, twin)
 		dpmech.Split(&noise, twin)
@@ -221,14 +213,8 @@ func TestDPSEPNearsSEP(t *testing.T) {
 	const n, d, passes = 1500, 3, 20
 	r := outcomes(t, study.Probit, n, d, 4)
 	for _, name := range []string{"diagonal", "full"} {
-		family, err := gaussian.New(name, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := make([]float64, family.Size())
-		if err := SEP(want, unit(family), NewRegression(r, family, 1, 0.5), sepOptions(n, 1), passes); err != nil {
-			t.Fatal(err)
-		}
+		family := familyOf(t, name, d)
+		want := sepFactor(t, NewRegression(r, family, 1, 0.5), sepOptions(n, 1), passes)
 		for _, c := range []struct {
 			sampling  dpmech.Sampling
 			rate, off float64
@@ -256,20 +242,7 @@ func TestDPSEPNearsSEP(t *testing.T) {
 
 func checkNear(t *testing.T, name string, got, want []float64, family gaussian.Family, off float64, sampling dpmech.Sampling) {
 	t.Helper()
-	prior := unit(family)
-	a, b := slices.Clone(got), slices.Clone(want)
-	for i, x := range prior {
-		a[i] += x
-		b[i] += x
-	}
-	p, err := solver.NewApproximation(family, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := solver.NewApproximation(family, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, q := posterior(t, family, unit(family), got), posterior(t, family, unit(family), want)
 	for i, v := range q.Variance {
 		if miss := math.Abs(p.Mean[i]-q.Mean[i]) / math.Sqrt(v); miss > off {
 			t.Errorf("%s, %T: mean %d is %.2g sds away from that without noise", name, sampling, i, miss)
@@ -290,11 +263,7 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	factor := func(nominal float64, deviation bool) []float64 {
 		o := sepOptions(n, 1)
 		o.Nominal, o.Deviation = nominal, deviation
-		dst := make([]float64, family.Size())
-		if err := SEP(dst, unit(family), NewRegression(r, family, 1, 1), o, 100); err != nil {
-			t.Fatal(err)
-		}
-		return dst
+		return sepFactor(t, NewRegression(r, family, 1, 1), o, 100)
 	}
 	want := factor(n, false)
 	for _, nominal := range []float64{0, n / 2, 3 * n} {
@@ -379,10 +348,7 @@ func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
 	for _, name := range []string{"diagonal", "full"} {
-		family, err := gaussian.New(name, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		family := familyOf(t, name, d)
 		o := sepOptions(n, 1)
 		o.StartMean, o.StartSD = []float64{2, -1}, 0.1
 		f := newTied(NewRegression(r, family, 1, 1), &o)
@@ -394,14 +360,8 @@ func TestDPSEPStartIsForgotten(t *testing.T) {
 				t.Errorf("%s: coordinate %d begins at N(%g, %g²)", name, i, f.cavity.Mean[i], math.Sqrt(f.cavity.Variance[i]))
 			}
 		}
-		with, without := make([]float64, family.Size()), make([]float64, family.Size())
-		if err := SEP(with, unit(family), NewRegression(r, family, 1, 1), o, 80); err != nil {
-			t.Fatal(err)
-		}
-		if err := SEP(without, unit(family), NewRegression(r, family, 1, 1), sepOptions(n, 1), 80); err != nil {
-			t.Fatal(err)
-		}
-		for i, x := range without {
+		with := sepFactor(t, NewRegression(r, family, 1, 1), o, 80)
+		for i, x := range sepFactor(t, NewRegression(r, family, 1, 1), sepOptions(n, 1), 80) {
 			if math.Abs(with[i]/x-1) > 5e-3 {
 				t.Errorf("%s: natural parameter %d is %g, without a start %g", name, i, with[i], x)
 			}

@@ -37,7 +37,6 @@ type tied struct {
 	own       []float64 // the factor, in natural parameters around the cavity's mean
 	raised    []float64 // amount by which pull raises the factor, in natural parameters
 	gap       []float64 // around minus the cavity's mean
-	zero      []float64
 }
 
 func newTied(t Tilted, o *SEPOptions) *tied {
@@ -45,7 +44,7 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 	return &tied{
 		tilted: t, options: o, cavity: newCavity(t.Family()), proper: newProper(t.Family()),
 		used: make([]float64, n), raw: make([]float64, n), rest: 1,
-		deviation: make([]float64, t.Size()), sum: make([]float64, n), own: make([]float64, n), raised: make([]float64, n), gap: make([]float64, d), around: make([]float64, d), zero: make([]float64, d),
+		deviation: make([]float64, t.Size()), sum: make([]float64, n), own: make([]float64, n), raised: make([]float64, n), gap: make([]float64, d), around: make([]float64, d),
 		glide: newGlide(d),
 	}
 }
@@ -181,24 +180,24 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move updates the factor with total, the sum of a batch's contributions, and overwrites total. It
-// reports whether the factor was proper before its repair.
+// move updates the factor with total, the sum of a batch's contributions, and overwrites total.
 //
 // In coordinates around the mean of the cavity, the precision times mean of a site is a gradient
 // with respect to q's mean. move takes a step along the sum of the gradients. The precisions are
 // averaged separately, so the noise in the precisions does not move q's mean.
-func (f *tied) move(total []float64) bool {
+func (f *tied) move(total []float64) {
 	for i := range total {
 		total[i] /= f.options.Rate
 	}
 	f.tilted.Expand(f.sum, total)
-	share, d := f.options.share(f.since), len(f.zero)
+	share, d := f.options.share(f.since), len(f.around)
 	f.rest *= 1 - share
 	f.noise = (1-share)*(1-share)*f.noise + share*share
 	f.taken++
 	f.since++
 	if f.options.Published {
-		return f.moveAsPublished(share)
+		f.moveAsPublished(share)
+		return
 	}
 	if f.options.Raw {
 		f.centre(f.sum, -1)
@@ -222,8 +221,7 @@ func (f *tied) move(total []float64) bool {
 	for i, x := range f.own[:d] {
 		f.sum[i] = x + moving*(f.sum[i]-x)
 	}
-	was := f.proper.raise(f.sum, f.floor(), f.zero)
-	moves := was || f.options.Improper == study.Project
+	moves := f.proper.raise(f.sum, f.floor()) || f.options.Improper == study.Project
 	if f.options.glides() {
 		f.step(moves)
 	}
@@ -232,7 +230,6 @@ func (f *tied) move(total []float64) bool {
 		f.centre(f.used, 1)
 	}
 	f.reseat()
-	return was
 }
 
 // pull corrects f.sum for the noise floor, which raises the precisions of the factor. It adds a
@@ -241,13 +238,13 @@ func (f *tied) move(total []float64) bool {
 // records have no information would move q's mean. If q has a full covariance, pull does nothing:
 // the floor is then so high that the added precision would outweigh the records' information.
 func (f *tied) pull() {
-	d, floor := len(f.zero), f.floor()
+	d, floor := len(f.around), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
 		return
 	}
 	clear(f.raised[:d])
 	copy(f.raised[d:], f.raw[d:])
-	f.proper.raise(f.raised, floor, f.zero)
+	f.proper.raise(f.raised, floor)
 	for k, x := range f.raw[d:] {
 		f.raised[d+k] -= x
 	}
@@ -262,8 +259,7 @@ func (f *tied) pull() {
 
 // moveAsPublished takes the step of the DP-SEP paper, in which a batch has one record: it moves the
 // factor by the given share of the way to the record's site divided by Rate, and clips the factor.
-// It reports whether the factor was proper before its repair.
-func (f *tied) moveAsPublished(share float64) bool {
+func (f *tied) moveAsPublished(share float64) {
 	for i, x := range f.raw {
 		towards := f.sum[i]
 		if f.options.Deviation {
@@ -273,11 +269,9 @@ func (f *tied) moveAsPublished(share float64) bool {
 	}
 	f.shorten()
 	copy(f.sum, f.raw)
-	was := f.proper.repair(f.sum)
-	if was || f.options.Improper == study.Project {
+	if f.proper.repair(f.sum) || f.options.Improper == study.Project {
 		copy(f.used, f.sum)
 	}
-	return was
 }
 
 // floor returns the noise floor, the lower bound on the factor's precisions. In a diagonal family
@@ -338,11 +332,11 @@ func (f *tied) propose(dst []float64) error {
 		return ErrImproper
 	}
 	f.centre(dst, -1)
-	d, moved := len(f.zero), max(1-f.rest, leastMoved)
+	d, moved := len(f.around), max(1-f.rest, leastMoved)
 	for k := d; k < len(dst); k++ {
 		dst[k] = (f.raw[k] - f.rest*f.start[k]) / moved
 	}
-	f.proper.raise(dst, f.floor()/moved, f.zero)
+	f.proper.raise(dst, f.floor()/moved)
 	f.centre(dst, 1)
 	if f.options.glides() {
 		f.glide.settle(dst, f.outer)

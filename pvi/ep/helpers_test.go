@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/solver"
 )
 
 func uniforms(src *dpmech.Stream) func() float64 {
@@ -43,18 +43,43 @@ func timeSteps(b *testing.B, step func() error) {
 	b.ReportMetric(times[len(times)/10], "ns/step-decile")
 }
 
-func cholesky(covariance []float64, d int) []float64 {
-	var c mat.Cholesky
-	if !c.Factorize(mat.NewSymDense(d, covariance)) {
-		panic("not positive definite")
+func familyOf(t testing.TB, name string, d int) gaussian.Family {
+	t.Helper()
+	family, err := gaussian.New(name, d)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var l mat.TriDense
-	c.LTo(&l)
-	root := make([]float64, 0, d*d)
-	for i := range d {
-		for j := range d {
-			root = append(root, l.At(i, j))
-		}
+	return family
+}
+
+// sepFactor returns the factor that SEP finds if the prior is standard normal.
+func sepFactor(t testing.TB, tilted Tilted, o SEPOptions, passes int) []float64 {
+	t.Helper()
+	factor := make([]float64, tilted.Family().Size())
+	if err := SEP(factor, unit(tilted.Family()), tilted, o, passes); err != nil {
+		t.Fatal(err)
 	}
-	return root
+	return factor
+}
+
+// posterior returns the product of a prior and a factor.
+func posterior(t testing.TB, family gaussian.Family, prior, factor []float64) *solver.Approximation {
+	t.Helper()
+	natural := slices.Clone(factor)
+	for i, x := range prior {
+		natural[i] += x
+	}
+	q, err := solver.NewApproximation(family, natural)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// siteUnder returns the site of the first record under the cavity q.
+func siteUnder(q *solver.Approximation, tilted Tilted) []float64 {
+	tilted.Set(q)
+	site := make([]float64, tilted.Size())
+	tilted.Site(site, 0)
+	return site
 }

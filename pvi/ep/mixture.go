@@ -2,6 +2,7 @@ package ep
 
 import (
 	"math"
+	"slices"
 
 	"fedpvi/pvi/gaussian"
 )
@@ -86,11 +87,7 @@ func (t *Mixture) assign(x []float64) {
 }
 
 func normalise(logs []float64) {
-	largest := math.Inf(-1)
-	for _, log := range logs {
-		largest = max(largest, log)
-	}
-	var total float64
+	largest, total := slices.Max(logs), 0.0
 	for k, log := range logs {
 		logs[k] = math.Exp(log - largest)
 		total += logs[k]

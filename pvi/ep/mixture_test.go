@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,7 @@ func paperData(seed uint64) (x, truth []float64) {
 func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float64) {
 	const precision = 1 / (paperSD * paperSD)
 	r := rand.New(rand.NewPCG(seed, 2))
-	m := append([]float64(nil), truth...)
+	m := slices.Clone(truth)
 	mean, variance = make([]float64, len(m)), make([]float64, len(m))
 	chance := make([]float64, paperClusters)
 	for sweep := -20; sweep < sweeps; sweep++ {
@@ -162,7 +163,7 @@ func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint
 		prior[tilted.dim+i] = 1 / paperPrior
 	}
 	r := rand.New(rand.NewPCG(seed, 3))
-	start := append([]float64(nil), truth...)
+	start := slices.Clone(truth)
 	for i := range start {
 		if c.public {
 			start[i] += 0.3 * r.NormFloat64()
@@ -189,14 +190,7 @@ func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range factor {
-		factor[i] += prior[i]
-	}
-	q, err := solver.NewApproximation(family, factor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
+	return posterior(t, family, prior, factor)
 }
 
 // fitPublished fits the mixture by the steps of the paper. In the paper's notation, γ = C = 1, and
@@ -340,7 +334,6 @@ func TestReseating(t *testing.T) {
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}
-	tilted := NewMixture(2, 1, sd, x, false, 1)
 	c := newCavity(gaussian.Diagonal(2))
 	means, variances := []float64{0.3, 1.5}, []float64{0.7, 0.4}
 	for k := range means {
@@ -349,9 +342,7 @@ func TestMixtureSitesMatchMoments(t *testing.T) {
 	if !c.solve() {
 		t.Fatal("the cavity is not proper")
 	}
-	tilted.Set(&c.Approximation)
-	site := make([]float64, 4)
-	tilted.Site(site, 0)
+	site := siteUnder(&c.Approximation, NewMixture(2, 1, sd, x, false, 1))
 	normal := func(x, mean, variance float64) float64 {
 		return math.Exp(-(x-mean)*(x-mean)/(2*variance)) / math.Sqrt(variance)
 	}
@@ -368,13 +359,8 @@ func TestMixtureSitesMatchMoments(t *testing.T) {
 			t.Errorf("cluster %d: N(%g, %g), by an integral N(%g, %g)", k, mean, 1/precision, first, second)
 		}
 	}
-	far := NewMixture(2, 1, sd, []float64{40}, true, 1)
-	moments := NewMixture(2, 1, sd, []float64{40}, false, 1)
-	a, b := make([]float64, 4), make([]float64, 4)
-	far.Set(&c.Approximation)
-	moments.Set(&c.Approximation)
-	far.Site(a, 0)
-	moments.Site(b, 0)
+	a := siteUnder(&c.Approximation, NewMixture(2, 1, sd, []float64{40}, true, 1))
+	b := siteUnder(&c.Approximation, NewMixture(2, 1, sd, []float64{40}, false, 1))
 	for i := range a {
 		if math.Abs(a[i]-b[i]) > 1e-6*(1+math.Abs(a[i])) {
 			t.Errorf("a record of one cluster for certain: number %d is %g, and by moments %g", i, a[i], b[i])

@@ -18,7 +18,7 @@ func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)
 // moves is false, the factor stays as it was before the step without momentum, and the velocity
 // becomes zero.
 func (f *tied) step(moves bool) {
-	g, o, d := &f.glide, f.options, len(f.zero)
+	g, o, d := &f.glide, f.options, len(f.around)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
 		// The variable gap is q's mean before the step minus the cavity's mean. The variable

@@ -54,10 +54,7 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 				if binary {
 					y = float64(r.IntN(2))
 				}
-				tilted := NewNetwork(hidden, x, []float64{y}, inputs, binary, power, 1)
-				tilted.Set(q)
-				site := make([]float64, tilted.Size())
-				tilted.Site(site, 0)
+				site := siteUnder(q, NewNetwork(hidden, x, []float64{y}, inputs, binary, power, 1))
 				for i := range d {
 					want := slopeOf(mean, i, func(theta []float64) float64 { return outcomeOf(binary, y, network(hidden, x, theta), theta) })
 					if math.Abs(site[i]-want) > 1e-4*(1+math.Abs(want)) {
@@ -85,11 +82,7 @@ func TestNetworkSitesMatchMoments(t *testing.T) {
 		}
 		q := independent(t, mean, sd)
 		x := []float64{1.2}
-		tilted := NewNetwork(1, x, []float64{c.y}, 1, c.binary, 1, 0.5)
-		tilted.Set(q)
-		site := make([]float64, tilted.Size())
-		tilted.Site(site, 0)
-		got, spread := matchedBy(q, tilted, site)
+		got, spread := matchedBy(q, NewNetwork(1, x, []float64{c.y}, 1, c.binary, 1, 0.5))
 		first, second := tiltedByBruteForce(q, 16, func(theta []float64) float64 {
 			return outcomeOf(c.binary, c.y, network(1, x, theta), theta)
 		})

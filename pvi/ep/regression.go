@@ -27,7 +27,7 @@ type Regression struct {
 
 	dense bool // whether every row of the design has an entry for every coordinate
 
-	// touched is a sum of the elements that Fetch reads. If Fetch did not use the elements, the
+	// touched is a sum of the elements that fetch reads. If fetch did not use the elements, the
 	// compiler would remove the reads.
 	touched float64
 	alone   [1]uint32
@@ -84,8 +84,9 @@ func (t *Regression) Site(dst []float64, record int) {
 	}
 }
 
-// Fetch implements [Fetcher].
-func (t *Regression) Fetch(records []uint32) {
+// fetch loads records into the CPU's caches before they are used. The records of a batch are
+// scattered in memory, and loading several of them at once takes about as long as loading one.
+func (t *Regression) fetch(records []uint32) {
 	const line = 8 // number of float64s in a cache line
 	k := len(t.mean)
 	for _, i := range records {

@@ -10,6 +10,7 @@ type beside struct {
 
 // Sites implements [Batcher].
 func (t *Regression) Sites(dst []float64, records []uint32) {
+	t.fetch(records)
 	size := t.Size()
 	if t.beside == nil || t.at.Covariance != nil {
 		for i, record := range records {

@@ -4,12 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"testing"
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/study"
 )
 
@@ -20,10 +18,7 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 			for _, power := range []float64{1, 0.5} {
 				const d, n = 7, 90
 				r := outcomes(t, family, n, d, 3)
-				of, err := gaussian.New(name, d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				of := familyOf(t, name, d)
 				tilted := NewRegression(r, of, power, 0.7)
 				c := newCavity(of)
 				copy(c.Natural, unit(of))
@@ -61,10 +56,7 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	for _, name := range []string{"diagonal", "full"} {
 		memory := func(n int) (heap, state int) {
 			r := outcomes(t, study.Probit, n, d, 1)
-			family, err := gaussian.New(name, d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			family := familyOf(t, name, d)
 			m := sampled(t, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: batch / float64(n)}, Records: n, Steps: 3, Dim: family.Size(), Clip: 2, NoiseMultiplier: 2})
 			sampler := allocated(func() {
 				streams := &dpmech.Streams{Sampling: seeded.Stream(1, "batch"), Noise: seeded.Stream(1, "noise")}
@@ -73,6 +65,7 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 				}
 			})
 			var s *DPSEP
+			var err error
 			all := allocated(func() {
 				if s, err = NewDPSEP(NewRegression(r, family, 1, 1), m, sepOptions(n, batch/float64(n)), 3); err != nil {
 					t.Fatal(err)
@@ -89,7 +82,7 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 			t.Errorf("%s: %d bytes for 50,000 records, %d for 1,000", name, many, few)
 		}
 		// Some numbers in the two states may have different numbers of digits.
-		if diff := large - small; slices.Max([]int{diff, -diff}) > 64 {
+		if max(large-small, small-large) > 64 {
 			t.Errorf("%s: a state of %d bytes for 50,000 records, of %d for 1,000", name, large, small)
 		}
 	}

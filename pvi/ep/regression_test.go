@@ -166,10 +166,7 @@ type naturals struct {
 // parameters of the product. The likelihood is raised to the given power.
 func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, root [3]float64, power float64) naturals {
 	t.Helper()
-	family, err := gaussian.New(name, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	family := familyOf(t, name, 2)
 	c := newCavity(family)
 	v00, v01, v11 := root[0]*root[0], root[0]*root[1], root[1]*root[1]+root[2]*root[2]
 	det := v00*v11 - v01*v01
@@ -181,10 +178,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 		t.Fatal("the cavity is not proper")
 	}
 	const weight = 0.3
-	tilted := NewRegression(r, family, power, weight)
-	tilted.Set(&c.Approximation)
-	site, natural := make([]float64, tilted.Size()), make([]float64, family.Size())
-	tilted.Site(site, 0)
+	tilted, natural := NewRegression(r, family, power, weight), make([]float64, family.Size())
+	site := siteUnder(&c.Approximation, tilted)
 	tilted.Expand(natural, site)
 	back := make([]float64, tilted.Size())
 	tilted.Compress(back, natural)

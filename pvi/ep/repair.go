@@ -15,13 +15,12 @@ type proper struct {
 	vectors blas64.Symmetric // the precision or, during a repair, the eigenvectors of the precision; empty in a diagonal family
 	values  []float64
 	along   []float64
-	zero    []float64
 	work    []float64
 }
 
 func newProper(family gaussian.Family) *proper {
 	d := family.Dim()
-	p := &proper{dim: d, entries: family.Precision(), zero: make([]float64, d)}
+	p := &proper{dim: d, entries: family.Precision()}
 	if family.Name() == "diagonal" {
 		return p
 	}
@@ -37,16 +36,15 @@ func newProper(family gaussian.Family) *proper {
 // the precision and the precision times mean to zero along directions in which the precision is
 // negative, as [gaussian.RepairLikelihood] does. It reports whether the precision was positive
 // semidefinite before.
-func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
+func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0) }
 
 // raise raises the precision to floor along every direction in which the precision is less than
-// this floor. The precision times mean, in coordinates around the point centre, does not change, so
-// the factor's mean comes closer to this point. If floor is zero, raise also sets the precision
-// times mean to zero along the raised directions. It reports whether the precision was positive
-// semidefinite before.
-func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
+// this floor. The precision times mean does not change, so the factor's mean comes closer to the
+// origin of coordinates. If floor is zero, raise also sets the precision times mean to zero along
+// the raised directions. It reports whether the precision was positive semidefinite before.
+func (p *proper) raise(factor []float64, floor float64) bool {
 	if p.work != nil {
-		return p.raiseFull(factor, floor, centre)
+		return p.raiseFull(factor, floor)
 	}
 	was := true
 	for i, precision := range factor[p.dim:] {
@@ -54,8 +52,7 @@ func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 		switch {
 		case precision >= floor:
 		case floor > 0:
-			factor[i] += (floor - precision) * centre[i]
-			factor[p.dim+i] = floor
+			factor[p.dim+i] = max(precision, floor) // a NaN stays
 		default:
 			factor[i], factor[p.dim+i] = 0, 0
 		}
@@ -63,7 +60,7 @@ func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	return was
 }
 
-func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bool {
+func (p *proper) raiseFull(factor []float64, floor float64) bool {
 	d, v := p.dim, p.vectors.Data
 	p.load(factor)
 	for i := range d {
@@ -80,16 +77,12 @@ func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bo
 	was := p.values[0] >= 0 // values[0] is the smallest eigenvalue
 	clear(p.along)
 	for k, value := range p.values {
-		var h, mean float64
-		for i := range d {
-			h += v[i*d+k] * factor[i]
-			mean += v[i*d+k] * centre[i]
+		p.values[k] = max(value, floor)
+		if p.values[k] > 0 {
+			for i := range d {
+				p.along[k] += v[i*d+k] * factor[i]
+			}
 		}
-		raised := max(value, floor)
-		if raised > 0 {
-			p.along[k] = h + (raised-value)*mean
-		}
-		p.values[k] = raised
 	}
 	clear(factor)
 	for k, value := range p.values {

@@ -37,12 +37,6 @@ type Tilted interface {
 	Compress(dst, natural []float64)
 }
 
-// A Fetcher loads records into the CPU's caches before they are used. The records of a batch are
-// scattered in memory, and loading several of them at once takes about as long as loading one.
-type Fetcher interface {
-	Fetch(records []uint32)
-}
-
 // A Batcher computes the sites of many records faster than repeated calls to Site, with the same
 // results.
 type Batcher interface {
