@@ -5,39 +5,26 @@ import (
 	"slices"
 	"testing"
 
-	"fedpvi/accountant"
-	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/gaussian"
-	"fedpvi/pvi/model"
-	"fedpvi/pvi/shard"
 )
 
 // The test checks that a call to Propose that fails after a release returns the event of this
 // release together with the error. ClippedAnalytical must keep the released statistics, so that its
 // next call releases nothing.
 func TestReleasesAreReportedWithErrors(t *testing.T) {
-	m, err := model.NewLinear([]string{"a"}, []model.Normal{{SD: 1}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := dpmech.NewGaussianSum(dpmech.Config{
-		Dim: m.StatisticsSize(), Clip: 1, NoiseMultiplier: 1, Shares: 1, Terms: 10, Releases: 1, Adjacency: accountant.AddRemove,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	once := NewClippedAnalytical(m, new(shard.Shard), g)
-	always := NewPublishedAnalytical(m, new(shard.Shard), g)
+	l := newLine(t, 0)
+	once := NewClippedAnalytical(l.linear, l.shard, l.mechanism(t, 1))
+	always := NewPublishedAnalytical(l.linear, l.shard, l.mechanism(t, 1))
 	broken := errors.New("no eigenvalues")
 	fail := func(int, []float64) error { return broken }
 	once.source.repair, always.source.repair = fail, fail
 
 	src := seeded.Stream(1, "broken")
-	problem := Problem{Family: gaussian.Full(1), Mean: make([]float64, 1), Cavity: make([]float64, 2)}
+	problem := Problem{Family: gaussian.Full(2), Mean: make([]float64, 2), Cavity: make([]float64, 5)}
 	propose := func(s Solver, want int) {
 		t.Helper()
-		events, err := s.Propose(make([]float64, 2), problem, src)
+		events, err := s.Propose(make([]float64, 5), problem, src)
 		if !errors.Is(err, broken) || len(events) != want {
 			t.Errorf("%T: events %v, %v; want %d and an error", s, events, err, want)
 		}
@@ -51,7 +38,7 @@ func TestReleasesAreReportedWithErrors(t *testing.T) {
 		t.Errorf("the state was %s, is %s", state, once.State())
 	}
 	once.source.repair = gaussian.RepairLikelihood
-	if events, err := once.Propose(make([]float64, 2), problem, src); err != nil || len(events) != 0 {
+	if events, err := once.Propose(make([]float64, 5), problem, src); err != nil || len(events) != 0 {
 		t.Errorf("after the failure: events %v, %v", events, err)
 	}
 }

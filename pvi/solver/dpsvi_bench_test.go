@@ -34,7 +34,7 @@ func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 		t.Fatal(err)
 	}
 	src := seeded.Stream(1, "records")
-	uniform := func() float64 { return float64(src.Uint64()>>11) * 0x1p-53 }
+	uniform := uniforms(src)
 	rows, outcomes := make([]float64, 0, n*d), make([]float64, 0, n)
 	for range n {
 		at := 0.0
@@ -83,6 +83,25 @@ func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 		t.Fatal(err)
 	}
 	return m
+}
+
+func private(t testing.TB, p *Program, c dpmech.SampledConfig, o DPSVIOptions) *DPSVI {
+	t.Helper()
+	s, err := NewDPSVI(p, sampled(t, c), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// visited returns the proposal of a call to Propose.
+func visited(t testing.TB, s *DPSVI, p Problem, seed uint64) []float64 {
+	t.Helper()
+	dst := make([]float64, len(p.Cavity))
+	if _, err := s.Propose(dst, p, seeded.Stream(seed, "visit")); err != nil {
+		t.Fatal(err)
+	}
+	return dst
 }
 
 func options(steps int, rate float64) DPSVIOptions {
@@ -221,12 +240,9 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	if joint {
 		o.Gradients = study.Joint
 	}
-	s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{
+	s := private(t, p, dpmech.SampledConfig{
 		Sampling: dpmech.Poisson{Rate: rate}, Records: c.records, Steps: steps, Dim: o.size(d), Clip: 0.5, NoiseMultiplier: 2,
-	}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, o)
 	if err := s.begin(standard(d)); err != nil {
 		t.Fatal(err)
 	}

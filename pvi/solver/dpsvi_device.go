@@ -46,8 +46,7 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 		return err
 	}
 	at := s.options.meanField(nil, nil, s.optimiser)
-	switch {
-	case !reflect.DeepEqual(cost, s.cost) || m.Dim() != s.mechanism.Dim() || m.Records() != s.mechanism.Records() || m.Steps() != s.mechanism.Steps():
+	if !reflect.DeepEqual(cost, s.cost) || m.Dim() != s.mechanism.Dim() || m.Records() != s.mechanism.Records() || m.Steps() != s.mechanism.Steps() {
 		return errors.New("dp-svi: the mechanism for the device is not the study's")
 	}
 	if err := cuda.Supports(&at); err != nil {

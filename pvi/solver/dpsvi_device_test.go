@@ -56,10 +56,7 @@ func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 		rate = p.Rate
 	}
 	m, columns := logistic(t, c.records, c.dim)
-	s, err := NewDPSVI(program(t, m, c.records, columns), sampled(t, c.config(c.here)), options(30, rate))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := private(t, program(t, m, c.records, columns), c.config(c.here), options(30, rate))
 	records := cuda.Regression{Family: cuda.Logistic, Dim: c.dim, Rows: columns[1], Outcomes: columns[0]}
 	if err := s.On(a, sampled(t, c.config(c.there)), records); err != nil {
 		t.Fatal(err)
@@ -158,15 +155,12 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 			x.options(&o)
 		}
 		config.Dim = o.size(c.dim)
-		s, err := NewDPSVI(program(t, m, c.records, columns), sampled(t, config), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := private(t, program(t, m, c.records, columns), config, o)
 		config.Sampling = c.there
 		if x.config != nil {
 			x.config(&config)
 		}
-		err = s.On(Accelerator{Device: broken{}, Failed: nil}, sampled(t, config), records)
+		err := s.On(Accelerator{Device: broken{}, Failed: nil}, sampled(t, config), records)
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
@@ -191,10 +185,7 @@ func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
 	batches := dpmech.Poisson{Rate: 0.9}
 	m, columns := logistic(t, records, 1)
 	config := dpmech.SampledConfig{Sampling: batches, Records: records, Steps: steps, Dim: 1, Clip: 0.5, NoiseMultiplier: 2}
-	s, err := NewDPSVI(program(t, m, records, columns), sampled(t, config), options(steps, 0.9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := private(t, program(t, m, records, columns), config, options(steps, 0.9))
 	if most := s.mechanism.MaxPlan(); most != 17 {
 		t.Fatalf("a plan has %d steps at most", most)
 	}

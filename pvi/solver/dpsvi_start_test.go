@@ -84,7 +84,7 @@ bounds = [-9, 9]
 	return l
 }
 
-func (l *line) start(t *testing.T, sigma float64) *Start {
+func (l *line) mechanism(t *testing.T, sigma float64) *dpmech.GaussianSum {
 	t.Helper()
 	g, err := dpmech.NewGaussianSum(dpmech.Config{
 		Dim: l.linear.StatisticsSize(), Clip: 100, NoiseMultiplier: sigma, Shares: 1, Terms: 1000, Releases: 1, Adjacency: accountant.AddRemove,
@@ -92,18 +92,19 @@ func (l *line) start(t *testing.T, sigma float64) *Start {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewStart(l.linear, l.shard, g)
+	return g
+}
+
+func (l *line) start(t *testing.T, sigma float64) *Start {
+	t.Helper()
+	return NewStart(l.linear, l.shard, l.mechanism(t, sigma))
 }
 
 func (l *line) solver(t *testing.T, steps int, sigma float64, o DPSVIOptions) *DPSVI {
 	t.Helper()
-	s, err := NewDPSVI(l.program, sampled(t, dpmech.SampledConfig{
+	return private(t, l.program, dpmech.SampledConfig{
 		Sampling: dpmech.FullBatch{}, Records: l.shard.Len(), Steps: steps, Dim: o.size(2), Clip: 200, NoiseMultiplier: sigma,
-	}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	}, o)
 }
 
 // The test starts from statistics with almost no noise and takes steps of size zero. The mean of q
@@ -224,10 +225,7 @@ func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 			if o.Optimiser = optimiser; optimiser == study.Natural {
 				o.Schedule = gpu.LinearDecay{First: 0.2, Last: 0.002}
 			}
-			dst := make([]float64, 4)
-			if _, err := l.solver(t, steps, 1e-3, o).Propose(dst, standard(2), seeded.Stream(1, "visit")); err != nil {
-				t.Fatal(err)
-			}
+			dst := visited(t, l.solver(t, steps, 1e-3, o), standard(2), 1)
 			for i, want := range l.mean {
 				precision := 1 + dst[2+i]
 				if miss := (dst[i]/precision - want) * math.Sqrt(l.precision[i][i]); math.Abs(miss) > 0.4 {

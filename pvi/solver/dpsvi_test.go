@@ -25,11 +25,7 @@ func descent(t testing.TB, n int, c dpmech.SampledConfig, o DPSVIOptions) *DPSVI
 	m, columns := logistic(t, 200, testDim)
 	p := program(t, m, n, [][]float64{columns[0][:n], columns[1][:n*testDim]})
 	c.Records, c.Dim = n, o.size(testDim)
-	s, err := NewDPSVI(p, sampled(t, c), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return private(t, p, c, o)
 }
 
 func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
@@ -42,9 +38,7 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				p := standard(testDim)
 				p.Natural = []float64{0, 0, 0, 1, 400, 4}
 				want, batch := materialised(t, s, p, seeded.Stream(3, "visit"), sampling)
-				if _, err := s.Propose(make([]float64, 2*testDim), p, seeded.Stream(3, "visit")); err != nil {
-					t.Fatal(err)
-				}
+				visited(t, s, p, 3)
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
 					// The tolerance has two parts. The mechanism rounds each record's vector to the
@@ -70,9 +64,7 @@ func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 			o := options(1, 1)
 			v.set(&o)
 			s := descent(t, n, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 0.3, NoiseMultiplier: 1}, o)
-			if _, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(5, "visit")); err != nil {
-				t.Fatal(err)
-			}
+			visited(t, s, standard(testDim), 5)
 			var squared float64
 			for i, x := range before {
 				squared += float64(s.noisy[i]-x) * float64(s.noisy[i]-x)
@@ -98,10 +90,7 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 		o.Records = n
 		s := descent(t, n, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: steps, Clip: 3, NoiseMultiplier: 1.0 / 1000}, o)
 		p := standard(testDim)
-		got := make([]float64, 2*testDim)
-		if _, err := s.Propose(got, p, seeded.Stream(8, "visit")); err != nil {
-			t.Fatal(err)
-		}
+		got := visited(t, s, p, 8)
 		adam, err := gpu.NewAdam(2*testDim, 0.9, 0.999, 1e-8)
 		if err != nil {
 			t.Fatal(err)
@@ -148,16 +137,10 @@ func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 		t.Fatal("the fit without privacy found nothing")
 	}
 	for _, rate := range []float64{1, 0.3} {
-		s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{
+		s := private(t, p, dpmech.SampledConfig{
 			Sampling: dpmech.Poisson{Rate: rate}, Records: n, Steps: steps, Dim: d, Clip: 1, NoiseMultiplier: 2,
-		}), options(steps, rate))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make([]float64, 2*d)
-		if _, err := s.Propose(got, q, seeded.Stream(4, "visit")); err != nil {
-			t.Fatal(err)
-		}
+		}, options(steps, rate))
+		got := visited(t, s, q, 4)
 		for i := range d {
 			precision, sd := 1+got[d+i], 1/math.Sqrt(want[d+i])
 			if miss := math.Abs(got[i]/precision-want[i]/want[d+i]) / sd; miss > 0.5 {
@@ -193,13 +176,8 @@ func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 		for _, rate := range []float64{1, 0.5} {
 			o := options(1, rate)
 			v.set(&o)
-			s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: rate}, Records: 0, Steps: 1, Dim: o.size(d), Clip: 1, NoiseMultiplier: 1}), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Propose(make([]float64, 2*d), standard(d), seeded.Stream(2, "visit")); err != nil {
-				t.Fatal(err)
-			}
+			s := private(t, p, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: rate}, Records: 0, Steps: 1, Dim: o.size(d), Clip: 1, NoiseMultiplier: 1}, o)
+			visited(t, s, standard(d), 2)
 			unit, scratch := s.mechanism.Lattice().Step(), make([]float64, d)
 			added := func(i int) float64 { return (s.total[i] - unit*float64(s.noisy[i])) / rate }
 			one := len(s.total) / v.draws
@@ -241,9 +219,7 @@ func TestDPSVIStepSizesGoOn(t *testing.T) {
 		if err := s.Restore(state); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(uint64(visit), "visit")); err != nil {
-			t.Fatal(err)
-		}
+		visited(t, s, standard(testDim), uint64(visit))
 	}
 	if want := []int{0, 4, 1, 4, 2, 4, 3, 4}; !slices.Equal(asked, want) {
 		t.Errorf("asked for %v, want %v", asked, want)
@@ -257,10 +233,7 @@ func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
 	p := standard(testDim)
 	p.Natural = []float64{0, 0, 0, 1e4, 1e4, 1e4}
 	p.Cavity = []float64{0, 0, 0, 2e4, 1e4, 1e3}
-	dst := make([]float64, 2*testDim)
-	if _, err := s.Propose(dst, p, seeded.Stream(1, "visit")); err != nil {
-		t.Fatal(err)
-	}
+	dst := visited(t, s, p, 1)
 	if dst[testDim] != 0 || dst[testDim+2] < 5e3 {
 		t.Errorf("precisions of the factor are %v", dst[testDim:])
 	}

@@ -36,16 +36,32 @@ func (v variant) set(o *DPSVIOptions) {
 	}
 }
 
-// difference returns the derivative of f with respect to x[i] by finite differences.
-func difference(x []float64, i int, f func() float64) float64 {
+// differences returns the derivatives of the elements of f with respect to x[i], by central
+// differences. f must return a new slice in each call.
+func differences(x []float64, i int, f func() []float64) []float64 {
 	const h = 1e-5
 	at := x[i]
 	x[i] = at + h
-	above := f()
+	slopes := f()
 	x[i] = at - h
-	below := f()
+	for k, below := range f() {
+		slopes[k] = (slopes[k] - below) / (2 * h)
+	}
 	x[i] = at
-	return (above - below) / (2 * h)
+	return slopes
+}
+
+func difference(x []float64, i int, f func() float64) float64 {
+	return differences(x, i, func() []float64 { return []float64{f()} })[0]
+}
+
+// gradientOf returns the gradient of l at theta, as a function for [differences].
+func gradientOf(l Likelihood, theta []float64) func() []float64 {
+	return func() []float64 {
+		g := make([]float64, len(theta))
+		l.AddGradient(g, theta)
+		return g
+	}
 }
 
 // divergence returns the KL divergence of N(m, exp(ρ)²) from the cavity, computed from the

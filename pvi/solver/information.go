@@ -9,14 +9,9 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has a Fisher information that is bounded whatever the predictors are. The
-// Fisher information is the expected negative second derivative of the log likelihood with respect
-// to the predictors. It does not depend on the observed outcome.
+// An informative response has a Fisher information that is bounded whatever the predictors are.
 type informative interface {
-	Response
-
-	// Information writes to w, by rows, the K×K Fisher information at the K predictors eta.
-	Information(eta, w []float64)
+	Described
 
 	// most returns an upper bound on the Frobenius norm of the Fisher information.
 	most() float64
@@ -47,26 +42,13 @@ func (k knownNormal) most() float64 { return 1 / k.variance }
 // probabilities of all classes except the first.
 func (s softmax) Information(eta, w []float64) {
 	k := len(eta)
-	var largest float64 // largest log odds; the log odds of the first class are 0
-	for _, e := range eta {
-		largest = max(largest, e)
-	}
-	total := math.Exp(-largest)
-	for a, e := range eta {
-		w[a*k+a] = math.Exp(e - largest)
-		total += w[a*k+a]
-	}
+	p := make([]float64, k)
+	chances(p, eta)
 	for a := range k {
-		w[a*k+a] /= total
-	}
-	for a := range k {
-		for b := range a {
-			w[a*k+b] = -w[a*k+a] * w[b*k+b]
-			w[b*k+a] = w[a*k+b]
+		for b := range k {
+			w[a*k+b] = -p[a] * p[b]
 		}
-	}
-	for a := range k {
-		w[a*k+a] *= 1 - w[a*k+a]
+		w[a*k+a] = p[a] * (1 - p[a])
 	}
 }
 

@@ -1,9 +1,11 @@
 package solver
 
 import (
+	"errors"
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"pgregory.net/rapid"
 
 	"fedpvi/pvi/onestep"
@@ -72,23 +74,12 @@ func TestEachAddsUp(t *testing.T) {
 		for i := range theta {
 			theta[i] = math.Cos(float64(3 * i))
 		}
-		want, got := make([]float64, dim), make([]float64, dim)
-		r.AddGradient(want, theta)
-		if err := r.EachGradient(theta, func(g []float64) error {
-			for i, x := range g {
-				got[i] += x
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		want, got := gradientOf(r, theta)(), make([]float64, dim)
 		packed := make([]float64, onestep.Size(dim))
-		if err := r.EachInformation(theta, func(m []float64) error {
-			for i, x := range m {
-				packed[i] += x
-			}
-			return nil
-		}); err != nil {
+		addTo := func(sum []float64) func([]float64) error {
+			return func(x []float64) error { floats.Add(sum, x); return nil }
+		}
+		if err := errors.Join(r.EachGradient(theta, addTo(got)), r.EachInformation(theta, addTo(packed))); err != nil {
 			t.Fatal(err)
 		}
 		k := 0
@@ -97,15 +88,7 @@ func TestEachAddsUp(t *testing.T) {
 				t.Errorf("%s: gradient %d is %g, want %g", o.Family, i, got[i], want[i])
 			}
 			for j := range i + 1 {
-				const step = 1e-5
-				up, down := make([]float64, dim), make([]float64, dim)
-				at := theta[j]
-				theta[j] = at + step
-				r.AddGradient(up, theta)
-				theta[j] = at - step
-				r.AddGradient(down, theta)
-				theta[j] = at
-				bend := (down[i] - up[i]) / (2 * step)
+				bend := -differences(theta, j, gradientOf(r, theta))[i]
 				if i != j {
 					bend *= math.Sqrt2
 				}

@@ -72,19 +72,29 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	if family.Name() != "full" || !Mode(dst, prior, all) {
 		copy(dst, prior)
 	}
+	restore := func() {
+		for _, r := range only[*Regression](all) {
+			r.Restore()
+		}
+	}
 	if !point && f.roughly() {
-		compare(all)
-		defer restore(all)
+		for _, r := range only[*Regression](all) {
+			r.Compare()
+		}
+		defer restore()
 	}
 	if f.begin() != nil {
-		restore(all)
+		restore()
 		copy(dst, prior)
 		if err := f.begin(); err != nil {
 			return err
 		}
 	}
 	err := f.run(mostSteps)
-	if curved := atMean(all); errors.Is(err, ErrUnsettled) && len(curved) > 0 && !point && !f.stopped() {
+	// Steps with the Hessian at the mean of q may not settle if the Hessian varies much over q, as it
+	// does for the spreads of small groups.
+	curved := slices.DeleteFunc(only[*Program](all), func(p *Program) bool { return !p.atMean })
+	if errors.Is(err, ErrUnsettled) && len(curved) > 0 && !point && !f.stopped() {
 		for _, p := range curved {
 			p.atMean = false
 			defer p.CurveAtMean()
@@ -97,34 +107,14 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	return err
 }
 
-// compare makes every regression use a shorter quadrature rule for the records for which this rule
-// is as accurate.
-func compare(all []Likelihood) {
+// only returns the likelihoods that have the type T.
+func only[T Likelihood](all []Likelihood) (some []T) {
 	for _, l := range all {
-		if r, ok := l.(*Regression); ok {
-			r.Compare()
+		if one, ok := l.(T); ok {
+			some = append(some, one)
 		}
 	}
-}
-
-// restore undoes compare.
-func restore(all []Likelihood) {
-	for _, l := range all {
-		if r, ok := l.(*Regression); ok {
-			r.Restore()
-		}
-	}
-}
-
-// atMean returns the programs that use the Hessian at the mean of q. Steps with this Hessian may not
-// settle if the Hessian varies much over q, as it does for the spreads of small groups.
-func atMean(all []Likelihood) (out []*Program) {
-	for _, l := range all {
-		if p, ok := l.(*Program); ok && p.atMean {
-			out = append(out, p)
-		}
-	}
-	return out
+	return some
 }
 
 // roughly takes steps with quadrature rules of few points, and reports whether these steps settled.
@@ -345,9 +335,10 @@ func (t Together) AddGradient(dst, theta []float64) (sum float64) {
 }
 
 // AddExpected implements [Likelihood]. It computes the expectations of several regressions at once,
-// on all CPU cores. The result does not depend on the number of cores.
+// on all CPU cores. The result does not depend on the number of cores. Other likelihoods may share
+// memory, so that they must not be used concurrently.
 func (t Together) AddExpected(e *Expected, q *Approximation) {
-	if !t.regressions() {
+	if len(t) == 1 || len(only[*Regression](t)) < len(t) {
 		for _, l := range t {
 			l.AddExpected(e, q)
 		}
@@ -371,17 +362,6 @@ func (t Together) AddExpected(e *Expected, q *Approximation) {
 		}
 		rest = rest[len(some):]
 	}
-}
-
-// regressions reports whether t consists of several regressions. Other likelihoods may share
-// memory, so that they must not be used concurrently.
-func (t Together) regressions() bool {
-	for _, l := range t {
-		if _, ok := l.(*Regression); !ok {
-			return false
-		}
-	}
-	return len(t) > 1
 }
 
 // Tolerance implements [Likelihood].

@@ -122,25 +122,18 @@ func TestMode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slope := func(at []float64) []float64 {
-			out := make([]float64, d)
-			c.of.AddGradient(out, at)
-			for i, x := range at {
-				out[i] -= x // the prior is standard normal
-			}
+		slope := func() []float64 {
+			out := gradientOf(c.of, theta)()
+			floats.Sub(out, theta) // the prior is standard normal
 			return out
 		}
-		for i, g := range slope(theta) {
+		for i, g := range slope() {
 			if off := math.Abs(g) * math.Sqrt(cov.At(i, i)); off > 1e-6 {
 				t.Errorf("%s: the slope along %d is %.1g per sd", name, i, off)
 			}
-			const h = 1e-5
-			above, below := slices.Clone(theta), slices.Clone(theta)
-			above[i] += h
-			below[i] -= h
-			up, down := slope(above), slope(below)
+			bends := differences(theta, i, slope)
 			for j := range i + 1 {
-				got, want := natural[gaussian.Packed(d, i, j)], (down[j]-up[j])/(2*h)
+				got, want := natural[gaussian.Packed(d, i, j)], -bends[j]
 				if scale := 1 / math.Sqrt(cov.At(i, i)*cov.At(j, j)); math.Abs(got-want) > 1e-4*max(scale, math.Abs(want)) {
 					t.Errorf("%s: curvature (%d, %d) is %g, want %g", name, i, j, got, want)
 				}

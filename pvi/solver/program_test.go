@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"fedpvi/dpmech"
-	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -58,14 +57,8 @@ func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 			o := options(1, 1)
 			v.set(&o)
 			p := program(t, m, to-from, [][]float64{ys[from:to], levels[from:to]})
-			mechanism := sampled(t, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Records: to - from, Steps: 1, Dim: o.size(4), Clip: 0.3, NoiseMultiplier: 1})
-			s, err := NewDPSVI(p, mechanism, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Propose(make([]float64, 8), standard(4), seeded.Stream(5, "visit")); err != nil {
-				t.Fatal(err)
-			}
+			s := private(t, p, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Records: to - from, Steps: 1, Dim: o.size(4), Clip: 0.3, NoiseMultiplier: 1}, o)
+			visited(t, s, standard(4), 5)
 			return slices.Clone(s.noisy)
 		}
 		noise, before := sum(0, 0), sum(0, 0)
@@ -94,20 +87,13 @@ func TestCurvatureOfPrograms(t *testing.T) {
 			full, diagonal := NewExpected(gaussian.Full(d)), NewExpected(gaussian.Diagonal(d))
 			p.AddExpected(full, &Approximation{Family: gaussian.Full(d), Mean: theta, Point: true})
 			p.AddExpected(diagonal, &Approximation{Family: gaussian.Diagonal(d), Mean: theta, Point: true})
-			const step = 1e-5
 			for k, at := range gaussian.Full(d).Precision() {
-				i, j := at[0], at[1]
-				above, below := make([]float64, d), make([]float64, d)
-				moved := slices.Clone(theta)
-				moved[j] = theta[j] + step
-				p.AddGradient(above, moved)
-				moved[j] = theta[j] - step
-				p.AddGradient(below, moved)
-				want := (above[i] - below[i]) / (2 * step)
+				i := at[0]
+				want := differences(theta, at[1], gradientOf(p, theta))[i]
 				if math.Abs(full.Hessian[k]-want) > 1e-5*(1+math.Abs(want)) {
-					t.Errorf("element %d,%d: %g, differences give %g", i, j, full.Hessian[k], want)
+					t.Errorf("element %v: %g, differences give %g", at, full.Hessian[k], want)
 				}
-				if i == j && math.Abs(diagonal.Hessian[i]-want) > 1e-5*(1+math.Abs(want)) {
+				if i == at[1] && math.Abs(diagonal.Hessian[i]-want) > 1e-5*(1+math.Abs(want)) {
 					t.Errorf("diagonal element %d: %g, differences give %g", i, diagonal.Hessian[i], want)
 				}
 			}

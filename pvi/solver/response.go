@@ -403,18 +403,7 @@ func (softmax) Mean([]float64) float64 { return math.NaN() }
 func (s softmax) Size() int { return s.classes - 1 }
 
 func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
-	var largest float64 // largest η; the η of the baseline is 0
-	for _, e := range eta {
-		largest = max(largest, e)
-	}
-	total := math.Exp(-largest)
-	for k, e := range eta {
-		g[k] = math.Exp(e - largest)
-		total += g[k]
-	}
-	for k := range g {
-		g[k] /= total
-	}
+	largest, total := chances(g, eta)
 	for k, p := range g {
 		row := h[k*len(g) : (k+1)*len(g)]
 		for l, q := range g {
@@ -431,6 +420,23 @@ func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 		value += eta[int(y)-1]
 	}
 	return value
+}
+
+// chances writes to p the probabilities of all classes except the baseline. The probability of the
+// baseline, whose η is 0, is exp(−largest)/total, where largest is the largest η of all classes.
+func chances(p, eta []float64) (largest, total float64) {
+	for _, e := range eta {
+		largest = max(largest, e)
+	}
+	total = math.Exp(-largest)
+	for k, e := range eta {
+		p[k] = math.Exp(e - largest)
+		total += p[k]
+	}
+	for k := range p {
+		p[k] /= total
+	}
+	return largest, total
 }
 
 func (softmax) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {

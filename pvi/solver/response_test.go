@@ -61,21 +61,19 @@ func TestResponseDerivatives(t *testing.T) {
 				y := r.y().Draw(t, "y")
 				eta := rapid.SliceOfN(rapid.Float64Range(-3, 3), k, k).Draw(t, "η")
 				g, h := make([]float64, k), make([]float64, k*k)
-				r.of.Eval(y, eta, g, h)
-				up, down, scratch := make([]float64, k), make([]float64, k), make([]float64, k*k)
-				const step = 1e-5
+				value := r.of.Eval(y, eta, g, h)
+				scratch := make([]float64, k*k)
 				for a := range eta {
-					at := eta[a]
-					eta[a] = at + step
-					above := r.of.Eval(y, eta, up, scratch)
-					eta[a] = at - step
-					below := r.of.Eval(y, eta, down, scratch)
-					eta[a] = at
-					if slope := (above - below) / (2 * step); math.Abs(slope-g[a]) > 1e-6*(1+math.Abs(above)+math.Abs(g[a])) {
-						t.Fatalf("derivative %d is %g, differences give %g", a, g[a], slope)
+					slopes := differences(eta, a, func() []float64 { // of the value and of the gradient
+						all := make([]float64, 1+k)
+						all[0] = r.of.Eval(y, eta, all[1:], scratch)
+						return all
+					})
+					if math.Abs(slopes[0]-g[a]) > 1e-6*(1+math.Abs(value)+math.Abs(g[a])) {
+						t.Fatalf("derivative %d is %g, differences give %g", a, g[a], slopes[0])
 					}
 					for b := range eta {
-						if bend := (up[b] - down[b]) / (2 * step); math.Abs(bend-h[b*k+a]) > 1e-5*(1+math.Abs(bend)) {
+						if bend := slopes[1+b]; math.Abs(bend-h[b*k+a]) > 1e-5*(1+math.Abs(bend)) {
 							t.Fatalf("second derivative %d, %d is %g, differences give %g", b, a, h[b*k+a], bend)
 						}
 					}

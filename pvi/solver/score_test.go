@@ -1,10 +1,9 @@
-package solver_test
+package solver
 
 import (
 	"math"
 	"testing"
 
-	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -12,7 +11,7 @@ import (
 // families the information does not depend on the outcomes, so it equals the negative second
 // derivative, which the test computes by finite differences.
 func TestScore(t *testing.T) {
-	for name, o := range map[string]solver.Outcome{
+	for name, o := range map[string]Outcome{
 		"linear":   {Family: study.Linear, NoiseSD: 0.6},
 		"logistic": {Family: study.Logistic},
 		"poisson":  {Family: study.Poisson},
@@ -20,7 +19,7 @@ func TestScore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := o.Response().Size()
-			r := solver.NewRegression(2*k, o)
+			r := NewRegression(2*k, o)
 			for _, record := range [][3]float64{{1, 0.4, 1}, {1, -1.2, 0}, {0, 0.8, 1}} {
 				for a := range k {
 					r.Load(2*a, record[0])
@@ -30,35 +29,24 @@ func TestScore(t *testing.T) {
 				r.EndRecord(record[2])
 			}
 			theta := []float64{0.3, -0.5, 0.7, 0.2}[:2*k]
-			at := func() []float64 {
-				g := make([]float64, 2*k)
-				r.AddGradient(g, theta)
-				return g
-			}
-			want := at()
+			want := gradientOf(r, theta)()
 			g, information, err := r.Score(theta)
 			if err != nil {
 				t.Fatal(err)
 			}
-			const step = 1e-5
 			for i := range theta {
 				if math.Abs(g[i]-want[i]) > 1e-12 {
 					t.Errorf("gradient %d is %g, want %g", i, g[i], want[i])
 				}
-				theta[i] += step
-				up := at()
-				theta[i] -= 2 * step
-				down := at()
-				theta[i] += step
-				for j := range theta {
-					if bend := (down[j] - up[j]) / (2 * step); math.Abs(information.At(i, j)-bend) > 1e-6 {
-						t.Errorf("information %d, %d is %g, want %g", i, j, information.At(i, j), bend)
+				for j, slope := range differences(theta, i, gradientOf(r, theta)) {
+					if math.Abs(information.At(i, j)+slope) > 1e-6 {
+						t.Errorf("information %d, %d is %g, want %g", i, j, information.At(i, j), -slope)
 					}
 				}
 			}
 		})
 	}
-	varying := solver.NewRegression(3, solver.Outcome{Family: study.Poisson, Effects: 1})
+	varying := NewRegression(3, Outcome{Family: study.Poisson, Effects: 1})
 	if _, _, err := varying.Score(make([]float64, 3)); err == nil {
 		t.Error("a model with groups has a score")
 	}
