@@ -11,14 +11,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/gaussian"
-	"fedpvi/pvi/study"
 )
 
 // The test checks AgainstPrior with a conjugate model. The posterior that it returns for another
 // prior must be the posterior of a fit with that prior.
 func TestAgainstPriorIsAnotherFit(t *testing.T) {
 	fitWith := func(width float64) (*Model, []float64, []AgainstPrior) {
-		st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
+		m := modelOf(t, fmt.Sprintf(`
 study = { version = 2, name = "s" }
 privacy.unit = "none"
 prior = { mean = 0.3, sd = %g }
@@ -27,14 +26,7 @@ column = [
   { name = "u", type = "numeric", bounds = [-1, 1] },
   { name = "v", type = "numeric", bounds = [0, 10] },
   { name = "y", type = "numeric", bounds = [-2, 2] },
-]`, width)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := New(st)
-		if err != nil {
-			t.Fatal(err)
-		}
+]`, width))
 		family := gaussian.Full(m.Dim())
 		natural, err := m.Prior(family)
 		if err != nil {

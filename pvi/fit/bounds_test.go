@@ -33,18 +33,11 @@ bounds = [%[1]g, %[2]g]
 	for i := -40; i < 40; i += 3 {
 		for k := i + 1; k < 44; k += 4 {
 			low, high := float64(i)/10, float64(k)/10
-			st, err := study.Parse("s.toml", fmt.Appendf(nil, text, low, high))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m, err := New(st)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := modelOf(t, fmt.Sprintf(text, low, high))
 			records := new(shard.Records)
 			records.Append([]float64{low, high})
 			records.Append([]float64{high, low})
-			s := shard.Design(st, records)
+			s := shard.Design(m.Study, records)
 			for n := range 2 {
 				if x, y := s.Record(n); math.Abs(x[0]) > 1 || math.Abs(y) > 1 {
 					beyond++

@@ -12,7 +12,7 @@ import (
 
 // compile builds the record program of a study whose model is a program in the Stan language.
 func (m *Model) compile() (*model.Model, error) {
-	compiled, err := m.compiled(false)
+	compiled, err := m.compiled(m.Study.Model.Program.Tree, false)
 	if err != nil {
 		return nil, err
 	}
@@ -20,14 +20,9 @@ func (m *Model) compile() (*model.Model, error) {
 	return compiled.Model, nil
 }
 
-// compiled compiles the program of the study. If predict is true, quantities of records are added to
-// a program that generates none (see [program.Data]).
-func (m *Model) compiled(predict bool) (*program.Compiled, error) {
-	return m.compiledProgram(m.Study.Model.Program.Tree, predict)
-}
-
-// compiledProgram compiles a program with the data of the study's program.
-func (m *Model) compiledProgram(tree *syntax.Program, predict bool) (*program.Compiled, error) {
+// compiled compiles a program with the data of the study's program. If predict is true, quantities
+// of records are added to a program that generates none (see [program.Data]).
+func (m *Model) compiled(tree *syntax.Program, predict bool) (*program.Compiled, error) {
 	p := m.Study.Model.Program
 	data := program.Data{
 		Name: m.Study.Name, Records: p.Records, Complete: p.Complete, Predict: predict,

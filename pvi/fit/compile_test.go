@@ -6,7 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -110,6 +113,24 @@ func parsed(t *testing.T, text string) *fit.Model {
 	return m
 }
 
+func naturalOf(t *testing.T, family gaussian.Family, mean []float64, cov mat.Symmetric) []float64 {
+	t.Helper()
+	natural := make([]float64, family.Size())
+	if err := family.FromMoments(natural, mean, cov); err != nil {
+		t.Fatal(err)
+	}
+	return natural
+}
+
+// someRows returns n random records of a study with the columns programColumns.
+func someRows(r *rand.Rand, n int) *shard.Records {
+	records := new(shard.Records)
+	for range n {
+		records.Append([]float64{6*r.Float64() - 3, float64(r.IntN(2)), float64(r.IntN(3)), 18*r.Float64() - 9, float64(r.IntN(51))})
+	}
+	return records
+}
+
 // same fails the test unless the two models have the same log densities at random points and for
 // random records.
 func same(t *testing.T, family, program *fit.Model) {
@@ -118,19 +139,13 @@ func same(t *testing.T, family, program *fit.Model) {
 		t.Fatalf("%d and %d coordinates: %v, %v", family.Dim(), program.Dim(), family.Names(), program.Names())
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	records := new(shard.Records)
-	const n = 20
-	for range n {
-		records.Append([]float64{6*r.Float64() - 3, float64(r.IntN(2)), float64(r.IntN(3)), 18*r.Float64() - 9, float64(r.IntN(51))})
-	}
+	records := someRows(r, 20)
 	for range 3 {
 		theta := make([]float64, family.Dim())
 		for i := range theta {
 			theta[i] = r.NormFloat64()
 		}
-		want, got := make([]float64, n), make([]float64, n)
-		evaluate(t, family, records, theta, want)
-		evaluate(t, program, records, theta, got)
+		want, got := evaluate(t, family, records, theta), evaluate(t, program, records, theta)
 		for i := range want {
 			near(t, fmt.Sprint("record ", i), got[i], want[i])
 		}
@@ -138,13 +153,16 @@ func same(t *testing.T, family, program *fit.Model) {
 	}
 }
 
-func evaluate(t *testing.T, m *fit.Model, records *shard.Records, theta, dst []float64) {
+// evaluate returns the log densities of records at theta.
+func evaluate(t *testing.T, m *fit.Model, records *shard.Records, theta []float64) []float64 {
 	t.Helper()
 	table, err := m.Load(shard.Design(m.Study, records))
 	if err != nil {
 		t.Fatal(err)
 	}
+	dst := make([]float64, records.Len())
 	m.Program().LogDensities(dst, theta, table)
+	return dst
 }
 
 func near(t *testing.T, what string, got, want float64) {

@@ -49,10 +49,7 @@ func TestConditional(t *testing.T) {
 	mean, sd := []float64{-.5, 1.5, .25}, []float64{.2, .3, .1}
 	cov := mat.NewDiagDense(3, []float64{sd[0] * sd[0], sd[1] * sd[1], sd[2] * sd[2]})
 	family := gaussian.Diagonal(3)
-	natural := make([]float64, family.Size())
-	if err := family.FromMoments(natural, mean, cov); err != nil {
-		t.Fatal(err)
-	}
+	natural := naturalOf(t, family, mean, cov)
 	c, err := m.Conditional(m.Draws(family, natural))
 	if err != nil {
 		t.Fatal(err)

@@ -38,11 +38,7 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	if err := m.OnDevice(); err != nil {
 		return nil, err
 	}
-	var rows, outcomes []float64
-	for i := range s.Len() {
-		x, y := s.Record(i)
-		rows, outcomes = append(rows, x...), append(outcomes, y)
-	}
+	rows, outcomes := flat(s)
 	if m.Study.Model.Family == study.Mixture {
 		return m.onDeviceMixture(rows, 1/float64(clients)), nil
 	}
@@ -64,19 +60,16 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 // group term, the place of its coordinates in θ, and for each record the index of the group and,
 // for a slope, the value that the effect multiplies.
 func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
-	for g, w := range m.layout.groups {
-		c, _ := m.Study.Column(m.Study.Model.Groups[g].By)
-		for e := range w.spread {
-			effect := cuda.Effect{Spread: w.spread[e], First: w.first[e], Groups: len(c.Levels)}
-			for i := range s.Len() {
-				levels, slopes := s.Groups(i)
-				effect.Group = append(effect.Group, int(levels[g]))
-				if w.slopes[e] >= 0 {
-					effect.Carrier = append(effect.Carrier, slopes[w.slopes[e]])
-				}
+	for _, e := range m.Effects() {
+		effect := cuda.Effect{Spread: e.Spread, First: e.First, Groups: e.Levels}
+		for i := range s.Len() {
+			levels, slopes := s.Groups(i)
+			effect.Group = append(effect.Group, int(levels[e.Term]))
+			if e.Slope >= 0 {
+				effect.Carrier = append(effect.Carrier, slopes[e.Slope])
 			}
-			effects = append(effects, effect)
 		}
+		effects = append(effects, effect)
 	}
 	return effects
 }

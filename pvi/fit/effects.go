@@ -28,7 +28,7 @@ func (m *Model) allGenerated() ([]generated, error) {
 	}
 	add(m.Generator())
 	if f := m.Study.Model.Formula; f != nil && f.Effects != nil {
-		compiled, err := m.compiledProgram(f.Effects, false)
+		compiled, err := m.compiled(f.Effects, false)
 		if err != nil {
 			return nil, err
 		}

@@ -79,10 +79,7 @@ func TestEffectsOfGroupsHaveTheMomentsOfProducts(t *testing.T) {
 		cov.SetSym(z, z, .09)
 		cov.SetSym(s, z, -.02)
 		family := gaussian.Full(m.Dim())
-		natural := make([]float64, family.Size())
-		if err := family.FromMoments(natural, mean, cov); err != nil {
-			t.Fatal(err)
-		}
+		natural := naturalOf(t, family, mean, cov)
 		all, err := m.Quantities(family, natural)
 		if err != nil {
 			t.Fatal(err)

@@ -51,6 +51,19 @@ func init() {
 	}
 }
 
+// modelOf returns the model of a study.
+func modelOf(t interface{ Fatal(...any) }, text string) *Model {
+	st, err := study.Parse("t.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 func newModel(t testing.TB, name string) *Model {
 	t.Helper()
 	return modelOfCounts(t, name, 60)
@@ -64,7 +77,7 @@ func modelOfCounts(t testing.TB, name string, most int) *Model {
 	if strings.HasPrefix(name, "centred") {
 		options = "inference.solver = \"scoring\"\nprivacy = { unit = \"record\", epsilon = 1.0, delta = 1e-5 }\nfederation.nominal_records = 100\n"
 	}
-	st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
+	return modelOf(t, fmt.Sprintf(`
 study = { version = 1, name = "s" }
 %s
 model = %s
@@ -74,15 +87,7 @@ column = [
   { name = "y", type = "numeric", bounds = [-2, 2] },
   { name = "n", type = "numeric", bounds = [0, %d] },
   { name = "c", type = "categorical", levels = ["p", "q", "r"] },
-]`, options, models[name], most)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := New(st)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+]`, options, models[name], most))
 }
 
 func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"fedpvi/pvi/fit"
-	"fedpvi/pvi/shard"
 )
 
 // familiesAsFormulas lists regression families, each with a formula for the same model. The two
@@ -61,11 +60,7 @@ func TestFormulasOfFamilies(t *testing.T) {
 func alike(t *testing.T, family, formula *fit.Model, order []int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
-	records := new(shard.Records)
-	const n = 20
-	for range n {
-		records.Append([]float64{6*r.Float64() - 3, float64(r.IntN(2)), float64(r.IntN(3)), 18*r.Float64() - 9, float64(r.IntN(51))})
-	}
+	records := someRows(r, 20)
 	for range 3 {
 		theta, moved := make([]float64, len(order)), make([]float64, len(order))
 		for i := range theta {
@@ -87,9 +82,7 @@ func alike(t *testing.T, family, formula *fit.Model, order []int) {
 				logs += log
 			}
 		}
-		want, got := make([]float64, n), make([]float64, n)
-		evaluate(t, family, records, theta, want)
-		evaluate(t, formula, records, moved, got)
+		want, got := evaluate(t, family, records, theta), evaluate(t, formula, records, moved)
 		for i := range want {
 			if !(math.Abs(got[i]-want[i]) <= 1e-12*math.Max(1, math.Abs(want[i]))) {
 				t.Errorf("record %d: %.16g, not %.16g", i, got[i], want[i])

@@ -69,30 +69,21 @@ func (m *Model) Program() *model.Model {
 	return program
 }
 
+// flat returns the regressors of all records, one record after another, and their outcomes.
+func flat(s *shard.Shard) (x, y []float64) {
+	x, y = make([]float64, 0, s.Len()*s.Dim()), make([]float64, 0, s.Len())
+	for i := range s.Len() {
+		row, outcome := s.Record(i)
+		x, y = append(x, row...), append(y, outcome)
+	}
+	return x, y
+}
+
 // Load converts the records of a shard to the table of columns that the record program reads.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	n := s.Len()
 	var columns [][]float64
-	x, y := make([]float64, 0, n*s.Dim()), make([]float64, 0, n)
-	groups := len(m.layout.groups)
-	levels := make([][]float64, groups)
-	slopes := make([][][]float64, groups)
-	for g, w := range m.layout.groups {
-		slopes[g] = make([][]float64, len(w.slopes))
-	}
-	for i := range n {
-		row, outcome := s.Record(i)
-		x, y = append(x, row...), append(y, outcome)
-		at, steep := s.Groups(i)
-		for g, w := range m.layout.groups {
-			levels[g] = append(levels[g], float64(at[g]))
-			for e, slope := range w.slopes {
-				if slope >= 0 {
-					slopes[g][e] = append(slopes[g][e], steep[slope])
-				}
-			}
-		}
-	}
+	x, y := flat(s)
 	switch {
 	case m.Study.Model.Program != nil:
 		columns = m.Divide(x, s.Dim())
@@ -101,11 +92,18 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	default:
 		columns = append(columns, y, x)
 	}
-	for g, w := range m.layout.groups {
-		columns = append(columns, levels[g])
-		for e, slope := range w.slopes {
-			if slope >= 0 {
-				columns = append(columns, slopes[g][e])
+	each := func(of func(levels []int32, slopes []float64) float64) {
+		column := make([]float64, n)
+		for i := range column {
+			column[i] = of(s.Groups(i))
+		}
+		columns = append(columns, column)
+	}
+	for g, effects := range m.layout.groups {
+		each(func(levels []int32, _ []float64) float64 { return float64(levels[g]) })
+		for _, e := range effects {
+			if e.Slope >= 0 {
+				each(func(_ []int32, slopes []float64) float64 { return slopes[e.Slope] })
 			}
 		}
 	}

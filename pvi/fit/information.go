@@ -1,11 +1,6 @@
 package fit
 
-import (
-	"errors"
-
-	"fedpvi/pvi/shard"
-	"fedpvi/pvi/solver"
-)
+import "errors"
 
 // InformationBound returns a public bound on the Frobenius norm of a record's information
 // matrix. It multiplies the bound on the curvature with respect to the predictors by the bound
@@ -22,6 +17,3 @@ func (m *Model) InformationBound() (float64, error) {
 	squares, _ := m.Study.RegressorBounds()
 	return most * squares, nil
 }
-
-// Regression returns the likelihood of a shard's records. The model must be a regression.
-func (m *Model) Regression(s *shard.Shard) *solver.Regression { return m.regression(s) }

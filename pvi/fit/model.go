@@ -49,10 +49,11 @@ func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, erro
 	if m.General() {
 		return m.Records(s, clients)
 	}
-	return m.regression(s), nil
+	return m.Regression(s), nil
 }
 
-func (m *Model) regression(s *shard.Shard) *solver.Regression {
+// Regression returns the likelihood of a shard's records. The model must be a regression.
+func (m *Model) Regression(s *shard.Shard) *solver.Regression {
 	b := solver.NewRegression(m.Dim(), m.Outcome())
 	for i := range s.Len() {
 		m.addRecord(b, s, i)
@@ -65,11 +66,8 @@ func (m *Model) regression(s *shard.Shard) *solver.Regression {
 func (m *Model) Outcome() solver.Outcome {
 	st := m.Study
 	o := solver.Outcome{Family: st.Model.Family, DegreesOfFreedom: st.Model.DegreesOfFreedom, NoiseSD: m.NoiseSD(), Classes: m.layout.classes + 1}
-	if m.Centred() {
-		return o
-	}
-	for _, w := range m.layout.groups {
-		o.Effects += len(w.spread)
+	if !m.Centred() {
+		o.Effects = len(m.Effects())
 	}
 	return o
 }
@@ -109,13 +107,13 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 // of the effect.
 func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value float64)) {
 	levels, slopes := s.Groups(i)
-	for g, w := range m.layout.groups {
-		for e, spread := range w.spread {
+	for g, effects := range m.layout.groups {
+		for _, e := range effects {
 			value := 1.0
-			if w.slopes[e] >= 0 {
-				value = slopes[w.slopes[e]]
+			if e.Slope >= 0 {
+				value = slopes[e.Slope]
 			}
-			do(spread, w.first[e]+int(levels[g]), value)
+			do(e.Spread, e.First+int(levels[g]), value)
 		}
 	}
 }

@@ -197,15 +197,15 @@ func (m *Model) spreadUnits(rows Units) {
 	if at := m.layout.scale; at >= 0 && st.Model.Kind() == study.Measured {
 		rows[at].Shift, rows[at].Unit = shift, unit
 	}
-	for g, w := range m.layout.groups {
+	for _, effects := range m.layout.groups {
 		var where []string
-		for e, effect := range st.Model.Groups[g].Effects() {
-			row := &rows[w.spread[e]]
+		for _, e := range effects {
+			row := &rows[e.Spread]
 			row.Shift, row.Unit = shift, unit
-			if effect == study.Intercept {
+			if e.Column < 0 {
 				continue
 			}
-			c, _ := st.Column(effect)
+			c := &st.Columns[e.Column]
 			zero, length := st.Line(c)
 			row.Shift -= math.Log(length)
 			row.Unit += per(c)
@@ -213,19 +213,16 @@ func (m *Model) spreadUnits(rows Units) {
 				where = append(where, fmt.Sprintf("%s = %.4g", quantity(c), zero))
 			}
 		}
-		if st.Model.Groups[g].Intercept && len(where) > 0 {
-			rows[w.spread[0]].Unit += " at " + strings.Join(where, ", ")
-		}
-		c, _ := st.Column(st.Model.Groups[g].By)
-		if m.Centred() {
-			for _, at := range w.spread {
-				rows[at].Weights[0], rows[at].Shift = math.Exp(rows[at].Shift), 0
+		for _, e := range effects {
+			spread := &rows[e.Spread]
+			if e.Column < 0 && len(where) > 0 {
+				spread.Unit += " at " + strings.Join(where, ", ")
 			}
-		}
-		for e, first := range w.first {
-			spread := rows[w.spread[e]]
-			for k := range c.Levels {
-				row := &rows[first+k]
+			if m.Centred() {
+				spread.Weights[0], spread.Shift = math.Exp(spread.Shift), 0
+			}
+			for k := range e.Levels {
+				row := &rows[e.First+k]
 				if row.Unit = "sds"; !m.Centred() {
 					continue
 				}
@@ -320,18 +317,12 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// parameter returns a parameter whose method Back converts the row's coordinate in natural units to
-// the value of the parameter.
-func (r *Row) parameter() (p Parameter) {
-	if p.Log = r.Log; r.Spread {
-		p.HalfNormal = 1
-	}
-	return p
-}
-
 // Back returns the parameter's value at the given value of the coordinate in natural units.
 func (r *Row) Back(coordinate float64) float64 {
-	p := r.parameter()
+	p := Parameter{Log: r.Log}
+	if r.Spread {
+		p.HalfNormal = 1
+	}
 	return p.Back(coordinate)
 }
 
@@ -342,8 +333,7 @@ func (u Units) Marginals(mean []float64, cov mat.Symmetric) []Natural {
 	u.Map(at, mean)
 	for i, row := range u {
 		m, sd := at[i], math.Sqrt(u.covariance(i, i, cov))
-		p := row.parameter()
-		out[i] = Natural{m, sd, p.Back(m - Normal95*sd), p.Back(m + Normal95*sd), row.Unit, row.Ratio}
+		out[i] = Natural{m, sd, row.Back(m - Normal95*sd), row.Back(m + Normal95*sd), row.Unit, row.Ratio}
 		if row.Log {
 			out[i].Mean = math.Exp(m + sd*sd/2)
 			out[i].SD = out[i].Mean * math.Sqrt(math.Expm1(sd*sd))

@@ -88,7 +88,7 @@ func TestNaturalUnitsPredictTheSame(t *testing.T) {
 		if !softmax {
 			model += `, groups = ["1 + v | c"]`
 		}
-		st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
+		m := modelOf(t, fmt.Sprintf(`
 study = { version = 1, name = "s" }
 inference.rounds = 1
 privacy.unit = "none"
@@ -98,14 +98,7 @@ column = [ %s
   { name = "w", type = "ordered", levels = ["1", "2", "3"] },
   { name = "c", type = "categorical", levels = ["p", "q", "r"] },
   { name = "o", type = "categorical", levels = ["a", "b", "d"] },
-]`, model, strings.Join(terms, ", "), text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := New(st)
-		if err != nil {
-			t.Fatal(err)
-		}
+]`, model, strings.Join(terms, ", "), text))
 		theta := make([]float64, m.Dim())
 		for i := range theta {
 			theta[i] = rapid.Float64Range(-2, 2).Draw(t, "θ")
@@ -120,7 +113,7 @@ column = [ %s
 		}
 		records := new(shard.Records)
 		records.Append(row)
-		s := shard.Design(st, records)
+		s := shard.Design(m.Study, records)
 		x, _ := s.Record(0)
 		classes := 1
 		if softmax {
@@ -129,12 +122,12 @@ column = [ %s
 		for class := range classes {
 			var got, want float64
 			j := class * len(x)
-			for c := range st.Coefficients() {
+			for c := range m.Study.Coefficients() {
 				want += x[j-class*len(x)] * theta[j]
 				scaled := strings.Contains(units[j].Unit, "on the model's scale")
 				raw := natural[j]
 				for _, p := range c.Parts {
-					name := st.Columns[p.Column].Name
+					name := m.Study.Columns[p.Column].Name
 					switch column := columns[name]; {
 					case p.Level >= 0 && row[p.Column] != float64(p.Level):
 						raw = 0
@@ -148,11 +141,11 @@ column = [ %s
 				j++
 			}
 			if !softmax {
-				at, level, v := m.layout.groups[0], int(row[5]), columns["v"]
+				at, level, v := m.Effects(), int(row[5]), columns["v"]
 				_, slopes := s.Groups(0)
 				far := v.of(row[1]) - v.zero
-				want += math.Exp(theta[at.spread[0]])*theta[at.first[0]+level] + math.Exp(theta[at.spread[1]])*theta[at.first[1]+level]*slopes[0]
-				got += math.Exp(natural[at.spread[0]])*natural[at.first[0]+level] + math.Exp(natural[at.spread[1]])*natural[at.first[1]+level]*far
+				want += math.Exp(theta[at[0].Spread])*theta[at[0].First+level] + math.Exp(theta[at[1].Spread])*theta[at[1].First+level]*slopes[0]
+				got += math.Exp(natural[at[0].Spread])*natural[at[0].First+level] + math.Exp(natural[at[1].Spread])*natural[at[1].First+level]*far
 			}
 			if strings.Contains(model, `"linear"`) || strings.Contains(model, `"robust"`) {
 				y := columns["y"]
@@ -236,7 +229,7 @@ func TestUnitNames(t *testing.T) {
 		{`{ family = "mixture", columns = ["u", "y"], components = 2 }`, "; u [years]; u [years]; u [years]; u [years]; y [mmHg]; y [mmHg]; y [mmHg]; y [mmHg]"},
 		{`{ family = "neural-network", outcome = "y", terms = ["u"], hidden = 1 }`, strings.Repeat("model's scale; ", 5) + "model's scale"},
 	} {
-		st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
+		m := modelOf(t, fmt.Sprintf(`
 study = { version = 1, name = "s" }
 inference.rounds = 1
 privacy.unit = "none"
@@ -247,14 +240,7 @@ column = [
   { name = "y", type = "numeric", bounds = [0, 60], unit = "mmHg" },
   { name = "c", type = "categorical", levels = ["p", "q"] },
   { name = "d", type = "date", since = "2020-01-01", bounds = ["2019-01-01", "2024-12-31"] },
-]`, c.model)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := New(st)
-		if err != nil {
-			t.Fatal(err)
-		}
+]`, c.model))
 		var names []string
 		for i, row := range m.Units() {
 			name := row.Unit
@@ -262,7 +248,7 @@ column = [
 				name += " = " + row.Ratio
 			}
 			names = append(names, name)
-			if p := m.Parameters.At(i); st.Model.Family == study.Mixture && row.Unit != "" && !strings.Contains(p.Name, row.Unit[:1]+"[") {
+			if p := m.Parameters.At(i); m.Study.Model.Family == study.Mixture && row.Unit != "" && !strings.Contains(p.Name, row.Unit[:1]+"[") {
 				t.Errorf("the unit of %s is %s", p.Name, row.Unit)
 			}
 		}

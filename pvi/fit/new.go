@@ -155,7 +155,7 @@ func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	}
 	g := m.Generator()
 	if len(g.RecordNames()) == 0 {
-		compiled, err := m.compiled(true)
+		compiled, err := m.compiled(m.Study.Model.Program.Tree, true)
 		if err != nil {
 			return nil, err
 		}
@@ -195,11 +195,7 @@ func (p *programGenerator) names() ([]string, []bool) {
 
 func (p *programGenerator) load(from, to int) (err error) {
 	s := p.m.design(p.records, from, to)
-	var x []float64
-	for i := range s.Len() {
-		row, _ := s.Record(i)
-		x = append(x, row...)
-	}
+	x, _ := flat(s)
 	p.from = from
 	p.loaded, err = p.g.Load(s.Len(), p.m.Divide(x, s.Dim()))
 	return err

@@ -110,10 +110,7 @@ func TestLogPredictiveDensity(t *testing.T) {
 	m := parsed(t, fmt.Sprintf(newModel, "y[n] ~ normal(eta, 0.8);", ""))
 	mean, cov := []float64{.3, -.2}, mat.NewSymDense(2, []float64{.09, .02, .02, .16})
 	family := gaussian.Full(2)
-	natural := make([]float64, family.Size())
-	if err := family.FromMoments(natural, mean, cov); err != nil {
-		t.Fatal(err)
-	}
+	natural := naturalOf(t, family, mean, cov)
 	_, each, densities, _ := predictNew(t, m, someRecords, m.Draws(family, natural))
 	x, y := []float64{1, -2, .5}, []float64{2.5, -1, .25}
 	for i := range each {
@@ -265,10 +262,7 @@ model { a ~ normal(0, 1); for (n in 1:N) target += x[n] * log(exp(-200 * square(
 """
 `)
 	family := gaussian.Full(1)
-	natural := make([]float64, family.Size())
-	if err := family.FromMoments(natural, []float64{0}, mat.NewSymDense(1, []float64{1})); err != nil {
-		t.Fatal(err)
-	}
+	natural := naturalOf(t, family, []float64{0}, mat.NewSymDense(1, []float64{1}))
 	infinite := math.Inf(1)
 	// exp(−200(y − a)²) is a normal density of a with variance 1/400, up to a factor. It underflows
 	// to 0 if y and a are more than 1.94 apart.

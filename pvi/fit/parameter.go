@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
@@ -12,19 +13,11 @@ import (
 
 // A layout tells where the parameters of each kind begin in θ.
 type layout struct {
-	regressors   ir.Names // names of the regressors, in the order of the terms
-	coefficients int      // number of coefficients of one predictor; the indices of the coefficients begin at 0
-	classes      int      // number of predictors; each has its own coefficients, in consecutive blocks
-	scale        int      // index of the log sd of the noise or of the log dispersion; −1 if there is none
-	groups       []way    // indices of each group term
-}
-
-// A way tells where the parameters of one group term are in θ, and which column each effect
-// multiplies.
-type way struct {
-	spread []int // index of the log sd of each effect
-	first  []int // index of the first level's effect, for each effect; the other levels follow
-	slopes []int // for each effect, index of its column in a record's list of slopes; −1 for the intercept
+	regressors   ir.Names   // names of the regressors, in the order of the terms
+	coefficients int        // number of coefficients of one predictor; the indices of the coefficients begin at 0
+	classes      int        // number of predictors; each has its own coefficients, in consecutive blocks
+	scale        int        // index of the log sd of the noise or of the log dispersion; −1 if there is none
+	groups       [][]Effect // effects of each group term
 }
 
 // New returns the model of a study.
@@ -139,17 +132,16 @@ const oddsOf = "|"
 func (m *Model) addGroups() {
 	st := m.Study
 	slopes := 0
-	for _, g := range st.Model.Groups {
+	for term, g := range st.Model.Groups {
 		c, _ := st.Column(g.By)
-		var w way
+		var effects []Effect
 		for _, effect := range g.Effects() {
 			what := g.By
+			e := Effect{Term: term, Levels: len(c.Levels), Slope: -1, Column: -1}
 			if effect != study.Intercept {
 				what = g.By + ":" + effect
-				w.slopes = append(w.slopes, slopes)
+				e.Slope, e.Column = slopes, st.ColumnIndex(effect)
 				slopes++
-			} else {
-				w.slopes = append(w.slopes, -1)
 			}
 			spread := Parameter{Name: "sd(" + what + ")", About: fmt.Sprintf("spread of the %s between levels of %s", effectName(effect), g.By)}
 			if m.Centred() {
@@ -158,17 +150,18 @@ func (m *Model) addGroups() {
 			} else {
 				spread.Log, spread.Prior = true, st.Prior.Scale.Normal()
 			}
-			w.spread = append(w.spread, m.Parameters.add(spread))
+			e.Spread = m.Parameters.add(spread)
 			prior := m.effectPrior()
-			w.first = append(w.first, m.Parameters.addAll(len(c.Levels), func(k int) Parameter {
+			e.First = m.Parameters.addAll(len(c.Levels), func(k int) Parameter {
 				about := fmt.Sprintf("how far the %s of %s is from the mean over levels", effectName(effect), c.Levels[k])
 				if m.Centred() {
 					return Parameter{Name: fmt.Sprintf("effect(%s)[%s]", what, c.Levels[k]), Prior: prior, Spread: "sd(" + what + ")", About: about}
 				}
 				return Parameter{Name: fmt.Sprintf("z(%s)[%s]", what, c.Levels[k]), Prior: prior, About: about + ", in units of their spread"}
-			}, func(int) study.Normal { return prior }))
+			}, func(int) study.Normal { return prior })
+			effects = append(effects, e)
 		}
-		m.layout.groups = append(m.layout.groups, w)
+		m.layout.groups = append(m.layout.groups, effects)
 	}
 }
 
@@ -204,20 +197,7 @@ type Effect struct {
 }
 
 // Effects returns the effects that vary between groups, term by term.
-func (m *Model) Effects() (effects []Effect) {
-	for g, w := range m.layout.groups {
-		term := m.Study.Model.Groups[g]
-		c, _ := m.Study.Column(term.By)
-		for e, name := range term.Effects() {
-			column := -1
-			if name != study.Intercept {
-				column = m.Study.ColumnIndex(name)
-			}
-			effects = append(effects, Effect{g, w.spread[e], w.first[e], len(c.Levels), w.slopes[e], column})
-		}
-	}
-	return effects
-}
+func (m *Model) Effects() []Effect { return slices.Concat(m.layout.groups...) }
 
 // Spread returns the index in θ of the sd of the centred effect with coordinate i. ok is false if
 // coordinate i is not a centred effect; its prior then does not depend on θ.

@@ -27,7 +27,7 @@ func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float6
 	if err != nil {
 		return nil, err
 	}
-	r := m.regression(s)
+	r := m.Regression(s)
 	out := make([]Prediction, s.Len())
 	for i := range out {
 		_, y := s.Record(i)

@@ -75,8 +75,8 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	if m.layout.scale >= 0 && !m.Centred() {
 		scale = m.scalar(b, m.layout.scale)
 	}
-	for g, w := range m.layout.groups {
-		eta = b.Add(eta, m.varying(b, st.Model.Groups[g], w))
+	for g, effects := range m.layout.groups {
+		eta = b.Add(eta, m.varying(b, st.Model.Groups[g].By, effects))
 	}
 	if m.layout.scale >= 0 && m.Centred() {
 		scale = m.scalar(b, m.layout.scale)
@@ -109,15 +109,15 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 // value beyond the scaled bound.
 const rounded = 1 + 1e-9
 
-// varying declares the parameters of a group term, and returns the sum of the effects that the
-// group term adds to the predictor η.
-func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
-	c, _ := m.Study.Column(g.By)
-	index := b.Integer("level of "+g.By, 0, float64(len(c.Levels)-1))
+// varying declares the parameters of a term with groups by a column, and returns the sum of the
+// effects that the term adds to the predictor η.
+func (m *Model) varying(b *model.Builder, by string, effects []Effect) model.Expr {
+	c, _ := m.Study.Column(by)
+	index := b.Integer("level of "+by, 0, float64(len(c.Levels)-1))
 	var sum model.Expr
-	for e, effect := range g.Effects() {
-		spread := m.scalar(b, w.spread[e])
-		name := m.Parameters.At(w.spread[e]).Name
+	for k, e := range effects {
+		spread := m.scalar(b, e.Spread)
+		name := m.Parameters.At(e.Spread).Name
 		var term model.Expr
 		if m.Centred() {
 			term = b.Gather(b.Vector(name+" effects", c.Levels, model.Free, b.Of(ir.Normal, b.Number(0), spread)), index)
@@ -125,12 +125,12 @@ func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 			z := b.Vector(name+" units", c.Levels, model.Free, b.Normal(model.Normal{SD: 1}))
 			term = b.Gather(b.Mul(spread, z), index)
 		}
-		if effect != study.Intercept {
-			slope, _ := m.Study.Column(effect)
+		if e.Column >= 0 {
+			slope := &m.Study.Columns[e.Column]
 			low, high := m.Study.Scale(slope, slope.Low), m.Study.Scale(slope, slope.High)
-			term = b.Mul(term, b.Real(effect+" within "+g.By, low, high))
+			term = b.Mul(term, b.Real(slope.Name+" within "+by, low, high))
 		}
-		if e == 0 {
+		if k == 0 {
 			sum = term
 		} else {
 			sum = b.Add(sum, term)

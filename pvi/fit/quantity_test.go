@@ -35,10 +35,7 @@ func TestQuantitiesOfAPosterior(t *testing.T) {
 	family := gaussian.Full(3)
 	mean := []float64{.4, -.2, .1}
 	cov := mat.NewSymDense(3, []float64{.04, -.01, 0, -.01, .09, .01, 0, .01, .0025})
-	natural := make([]float64, family.Size())
-	if err := family.FromMoments(natural, mean, cov); err != nil {
-		t.Fatal(err)
-	}
+	natural := naturalOf(t, family, mean, cov)
 	all, err := m.Quantities(family, natural)
 	if err != nil {
 		t.Fatal(err)

@@ -16,13 +16,9 @@ import (
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
-		return ep.NewRegression(m.regression(s), family, how.Power, how.PrecisionWeight)
+		return ep.NewRegression(m.Regression(s), family, how.Power, how.PrecisionWeight)
 	}
-	x, y := make([]float64, 0, s.Len()*s.Dim()), make([]float64, 0, s.Len())
-	for i := range s.Len() {
-		row, outcome := s.Record(i)
-		x, y = append(x, row...), append(y, outcome)
-	}
+	x, y := flat(s)
 	switch {
 	case st.Family == study.NeuralNetwork:
 		return ep.NewNetwork(st.Hidden, x, y, s.Dim(), st.Kind() == study.Binary, how.Power, how.PrecisionWeight)
@@ -76,8 +72,5 @@ func (m *Model) Touched() int {
 	if m.layout.scale >= 0 {
 		touched++
 	}
-	for _, w := range m.layout.groups {
-		touched += 2 * len(w.spread)
-	}
-	return touched
+	return touched + 2*len(m.Effects())
 }
