@@ -134,7 +134,7 @@ func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float
 	}
 }
 
-func (n *lanes) aloneAdd(ld *laneDraw, w *leafWeights, f *leaf) {
+func (n *lanes) aloneAdd(ld *laneDraw, f *leaf) {
 	sum := ld.sum[f.base : f.base+f.size()]
 	switch f.op {
 	case ir.Global:

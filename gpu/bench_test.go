@@ -112,7 +112,7 @@ func BenchmarkStep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := options(len(g), 1, false, ExpLink)
+	o := options(len(g), 1, false)
 	o.Optimiser, o.Schedule, o.Clip, o.Rate = adam, LinearDecay{.001, .001}, 2, 195./benchRows
 	r, err := NewMeanField(q.Draws[0], slices.Repeat([]float64{.1}, len(g)), o)
 	if err != nil {

@@ -2,18 +2,12 @@ package gpu
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"fedpvi/pvi/model"
 )
 
 // CPU is the engine that evaluates models on the CPU.
 type CPU struct {
-	// Workers is the number of goroutines that compute a sum. If it is 0 or 1, the calling
-	// goroutine computes the sum and allocates no memory. The result has the same bits with any
-	// number of workers.
-	Workers int
 	// Generic turns the fused kernels off, so that a test can compare results with and without
 	// them.
 	Generic bool
@@ -31,12 +25,12 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cpu{p: p, table: table, workers: max(1, c.Workers)}, nil
+	return &cpu{p: p, table: table}, nil
 }
 
 // maxStrips is the largest number of parts, called strips, into which a batch is divided. The
 // records of a strip are added in the order of the batch. Then the sums of the strips are added,
-// from the first strip to the last. The number of workers therefore does not change the result.
+// from the first strip to the last. This keeps rounding errors small.
 const (
 	maxStrips      = 8
 	blocksPerStrip = 16 // minimum number of blocks of records in a strip
@@ -46,17 +40,14 @@ const (
 type cpu struct {
 	p       *plan
 	table   *model.Table
-	workers int
 	draws   []*draw
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// These fields describe the call of Sum that is in progress. The workers read them.
+	// These fields describe the call of Sum that is in progress.
 	query *Query
 	want  bool
-	count int
-	next  atomic.Int32
-	done  sync.WaitGroup
+	count int // number of strips
 }
 
 // Dim implements Evaluator.
@@ -115,34 +106,10 @@ func (e *cpu) Sum(dst []float64, q *Query) (Total, error) {
 	if e.want && len(dst) != q.Size(e.p.d) {
 		return Total{}, errors.New("sum: the destination and a contribution have different lengths")
 	}
-	e.next.Store(0)
-	if workers := min(e.workers, e.count); workers > 1 {
-		e.done.Add(workers)
-		for range workers {
-			go e.work()
-		}
-		e.done.Wait()
-	} else {
-		e.take()
-	}
-	return e.gatherStrips(dst), nil
-}
-
-func (e *cpu) work() {
-	defer e.done.Done()
-	e.take()
-}
-
-// take is the work of one worker. Until no strip is left, it takes the next strip that no worker
-// has taken and computes its sum.
-func (e *cpu) take() {
-	for {
-		s := int(e.next.Add(1)) - 1
-		if s >= e.count {
-			return
-		}
+	for s := range e.count {
 		e.strip(s)
 	}
+	return e.gatherStrips(dst), nil
 }
 
 // strip computes the sum of strip number s of the batch.

@@ -14,10 +14,6 @@ type denseLanes struct {
 	tables []float64
 }
 
-func newDenseLanes(c *denseLayout) denseLanes {
-	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
-}
-
 // form computes the gradients of a component's records with respect to the component's coordinates.
 // If each element of a leaf's table depends on one coordinate alone, form multiplies the adjoints
 // by the elements' derivatives and adds them to the gradients directly. Otherwise it first adds up

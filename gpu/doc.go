@@ -10,7 +10,6 @@
 // record contribute to one coordinate, the parts are added before squares are taken.
 //
 // Contributions can be added in two ways. [Evaluator.Sum] adds them as floats, for work without
-// privacy. The order of the additions depends on the batch alone, so the result has the same bits
-// with any number of workers. [Evaluator.Each] passes every contribution to a [Sink]. In private
-// steps the sink is a mechanism, which adds integers.
+// privacy. The order of the additions depends on the batch alone. [Evaluator.Each] passes every
+// contribution to a [Sink]. In private steps the sink is a mechanism, which adds integers.
 package gpu

@@ -3,6 +3,8 @@ package gpu
 import (
 	"fmt"
 	"math"
+
+	"fedpvi/internal/special"
 )
 
 // Evaluator computes log densities and their derivatives for the records of one table: sums over
@@ -124,11 +126,11 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: %d terms inside the clip for %d coordinates", len(q.Inside), q.Size(d))
 	}
 	for _, v := range q.Joint {
-		if !finite(v) {
+		if !special.Finite(v) {
 			return fmt.Errorf("query: a joint vector is not finite")
 		}
 	}
-	if !finite(q.Inside) {
+	if !special.Finite(q.Inside) {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
@@ -137,15 +139,6 @@ func (q *Query) check(d, rows int) error {
 		}
 	}
 	return nil
-}
-
-func finite(v []float64) bool {
-	for _, x := range v {
-		if x-x != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // factor returns the number by which a contribution is multiplied so that its norm is at most clip.

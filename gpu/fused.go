@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"math"
+	"slices"
 
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -113,22 +114,14 @@ func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *ta
 
 // repeats reports whether the density uses a shared scalar twice.
 func (g *glm) repeats(v *ir.Verified) bool {
-	seen := map[int]bool{}
-	for _, s := range g.shifts {
-		if seen[s] {
-			return true
-		}
-		seen[s] = true
-	}
+	scalars := slices.Clone(g.shifts)
 	for k, a := range v.Program().Nodes[g.node].Args[1:] {
 		if k != g.eta && v.Program().Nodes[a].Op == ir.Global {
-			if seen[a] {
-				return true
-			}
-			seen[a] = true
+			scalars = append(scalars, a)
 		}
 	}
-	return false
+	slices.Sort(scalars)
+	return len(slices.Compact(slices.Clone(scalars))) < len(scalars)
 }
 
 // forward returns the log densities of a block of rows. In the same pass it computes the

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fedpvi/internal/guard"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/model/tape"
@@ -40,7 +41,7 @@ func (e *cpu) HessianDiagonal(dst, theta []float64) error {
 	if err := e.sumHessian(diagonalSum(dst), theta); err != nil {
 		return err
 	}
-	if !finite(dst) {
+	if !special.Finite(dst) {
 		return errNotFinite
 	}
 	return nil
@@ -48,7 +49,7 @@ func (e *cpu) HessianDiagonal(dst, theta []float64) error {
 
 // sumHessian adds the sum of the records' Hessians at theta to sum.
 func (e *cpu) sumHessian(sum hessianSum, theta []float64) error {
-	if !finite(theta) {
+	if !special.Finite(theta) {
 		return errNotFinite
 	}
 	if e.hessian == nil {
@@ -266,7 +267,7 @@ func (h *hessian) evaluate(rows []int32, adjoints [][]float64) bool {
 	for c, all := range h.channels {
 		copy(adjoints[c], lane(h.records.Adjoint[all[0].leaf.node], all[0].element, len(rows)))
 	}
-	return finite(value)
+	return special.Finite(value)
 }
 
 // shifted computes derivatives with respect to channel c by central differences. It writes the

@@ -1,5 +1,7 @@
 package gpu
 
+import "fedpvi/internal/special"
+
 // A hessianSum adds up symmetric matrices with one row and one column for each coordinate of θ.
 type hessianSum interface {
 	// pair adds w·(abᵀ + baᵀ).
@@ -56,7 +58,7 @@ func (f *fullSum) write(dst []float64) error {
 			k++
 		}
 	}
-	if !finite(dst) {
+	if !special.Finite(dst) {
 		return errNotFinite
 	}
 	return nil

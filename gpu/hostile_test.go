@@ -113,10 +113,7 @@ func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	for i, first := range []float64{0, 1e300} {
 		columns := [][]float64{make([]float64, rows), slices.Repeat([]float64{.5}, rows)}
 		columns[1][0] = first
-		table, err := m.Load(rows, columns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := load(t, m, rows, columns)
 		kept[i] = &collect{size: m.Dim(), clip: q.Clip}
 		if err := compile(t, CPU{}, m, table).Each(q, kept[i]); err != nil {
 			t.Fatal(err)
@@ -169,10 +166,7 @@ func TestHostilePrograms(t *testing.T) {
 		var kept [2]*collect
 		var density [2][]float64
 		for i, data := range [][][]float64{columns, others} {
-			table, err := m.Load(rows, data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := load(t, m, rows, data)
 			e := compile(t, CPU{}, m, table)
 			kept[i] = &collect{size: m.Dim(), clip: q.Clip}
 			if err := e.Each(q, kept[i]); err != nil {

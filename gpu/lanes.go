@@ -44,7 +44,7 @@ func newLaneDraw(p *plan, table *model.Table, w *draw) laneDraw {
 	r := tape.NewRecords(w.shared, table, block, p.m.Verified().Program().Likelihood, true)
 	ld := laneDraw{records: r, sum: make([]float64, p.d), merge: newMergeScratch(p)}
 	for _, c := range p.dense {
-		ld.dense = append(ld.dense, newDenseLanes(c))
+		ld.dense = append(ld.dense, denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)})
 	}
 	if !p.generic {
 		ld.fused = newGLMLanes(p.m, table, w.shared, r)
@@ -190,13 +190,13 @@ func zeroLane(b []float64, l int) {
 
 // add adds the clipped gradients of the block to the sums.
 func (n *lanes) add(draws []*draw) {
-	for i, w := range draws {
+	for i := range draws {
 		ld := &n.draws[i]
 		for _, f := range n.p.alone {
-			n.aloneAdd(ld, &w.leaves[f.index], f)
+			n.aloneAdd(ld, f)
 		}
-		for k, group := range n.p.merged {
-			ld.merge.add(n, ld, k, group)
+		for k := range n.p.merged {
+			ld.merge.add(n, ld, k)
 		}
 		for k, c := range n.p.dense {
 			ld.dense[k].add(n, ld, c)

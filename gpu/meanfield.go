@@ -4,55 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"fedpvi/internal/special"
 )
-
-// Link is a function from an unconstrained number ρ to a standard deviation s.
-type Link uint8
-
-// These are the links.
-const (
-	ExpLink      Link = iota // s = e^ρ
-	SoftplusLink             // s = log(1 + e^ρ)
-)
-
-// apply returns the standard deviation s at ρ = rho, and the derivative ds/dρ.
-func (l Link) apply(rho float64) (sd, slope float64) {
-	if l == SoftplusLink {
-		return special.Softplus(rho), special.InvLogit(rho)
-	}
-	sd = math.Exp(rho)
-	return sd, sd
-}
-
-// Inverse returns the ρ for the standard deviation sd, which must be positive.
-func (l Link) Inverse(sd float64) float64 {
-	if l == SoftplusLink {
-		return sd + math.Log(-math.Expm1(-sd))
-	}
-	return math.Log(sd)
-}
 
 // MeanFieldOptions are the options of a [MeanField], which maximises the local free energy
 //
 //	Σ_n E_q[ℓ_n] − KL(q ‖ cavity)
 //
-// where ℓ_n is the log likelihood of record n, q is N(m, diag s²), and the cavity is the Gaussian
-// that takes the place of the prior.
+// where ℓ_n is the log likelihood of record n, q is N(m, diag s²) with s = e^ρ, and the cavity is the
+// Gaussian that takes the place of the prior.
 type MeanFieldOptions struct {
 	// Draws is the number K of draws θ = m + s∘ε in a step, where m and s are the means and
 	// standard deviations of q and ε is standard normal. All records of a step use the same draws.
 	Draws int
-	Link  Link
 	// Joint is true if records contribute the gradient with respect to (m, ρ), as in the published
-	// algorithms, where s = s(ρ) is the [Link]. Otherwise records contribute only the gradient with
-	// respect to m. The gradient with respect to ρ is s′∘ε times that gradient, so it can be
-	// computed from the released sum.
+	// algorithms. Otherwise records contribute only the gradient with respect to m. The gradient
+	// with respect to ρ is s∘ε times that gradient, so it can be computed from the released sum.
 	Joint bool
-	// If Preconditioned is true, the gradient with respect to ρ is divided by s′ = ds/dρ before the
-	// clip, and multiplied by s′ after the noise was added. Otherwise, where s is small, this
-	// gradient would be small compared with the noise. Preconditioned requires Joint.
+	// If Preconditioned is true, the gradient with respect to ρ is divided by s before the clip, and
+	// multiplied by s after the noise was added. Otherwise, where s is small, this gradient would be
+	// small compared with the noise. Preconditioned requires Joint.
 	Preconditioned bool
 	// If Inside is true, the gradient of −KL(q ‖ cavity), divided by Records, is added to the
 	// contribution of every record before the clip, as in the published algorithm. Inside requires
@@ -92,7 +62,7 @@ type MeanField struct {
 	// respect to (m, ρ), and total is the sum of the points that are averaged.
 	point, gradient, total []float64
 	averaged               int
-	sd, slope              []float64
+	sd                     []float64
 	epsilon                [][]float64
 	query                  Query
 }
@@ -108,14 +78,14 @@ func NewMeanField(mean, sd []float64, o MeanFieldOptions) (*MeanField, error) {
 	}
 	r := &MeanField{
 		o: o, d: d, point: make([]float64, 2*d), gradient: make([]float64, 2*d), total: make([]float64, 2*d),
-		sd: make([]float64, d), slope: make([]float64, d),
+		sd: make([]float64, d),
 	}
 	copy(r.point, mean)
 	for i, s := range sd {
 		if !(s > 0) || math.IsInf(s, 0) {
 			return nil, errors.New("mean field: a standard deviation is not positive and finite")
 		}
-		r.point[d+i] = o.Link.Inverse(s)
+		r.point[d+i] = math.Log(s)
 	}
 	r.query.Clip = o.Clip
 	for range o.Draws {
@@ -158,7 +128,7 @@ func (o *MeanFieldOptions) check(d int) error {
 // numbers. ε need not be secret. The query is valid until the next call to Next.
 func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	for i, rho := range r.point[r.d:] {
-		r.sd[i], r.slope[i] = r.o.Link.apply(rho)
+		r.sd[i] = math.Exp(rho)
 	}
 	for k, theta := range r.query.Draws {
 		epsilon := r.epsilon[k]
@@ -169,7 +139,7 @@ func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 			case r.o.Preconditioned:
 				r.query.Joint[k][i] = e
 			case r.o.Joint:
-				r.query.Joint[k][i] = r.slope[i] * e
+				r.query.Joint[k][i] = r.sd[i] * e
 			}
 		}
 		if r.o.Inside {
@@ -184,7 +154,7 @@ func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 func (r *MeanField) divergence(dst []float64, scale float64) {
 	for i, b := range r.o.CavityPrecision {
 		dst[i] = -scale * b * (r.point[i] - r.o.CavityMean[i])
-		dst[r.d+i] = scale * r.slope[i] * (1/r.sd[i] - b*r.sd[i])
+		dst[r.d+i] = scale * r.sd[i] * (1/r.sd[i] - b*r.sd[i])
 	}
 }
 
@@ -228,11 +198,11 @@ func (r *MeanField) addData(sum []float64, scale float64) {
 			r.gradient[i] += g
 			switch {
 			case r.o.Preconditioned:
-				r.gradient[r.d+i] += scale * r.slope[i] * sum[r.d+i]
+				r.gradient[r.d+i] += scale * r.sd[i] * sum[r.d+i]
 			case r.o.Joint:
 				r.gradient[r.d+i] += scale * sum[r.d+i]
 			default:
-				r.gradient[r.d+i] += r.slope[i] * epsilon[i] * g
+				r.gradient[r.d+i] += r.sd[i] * epsilon[i] * g
 			}
 		}
 	}
@@ -258,6 +228,6 @@ func (r *MeanField) Averaged(mean, sd []float64) {
 func (r *MeanField) write(mean, sd, point []float64, scale float64) {
 	for i := range r.d {
 		mean[i] = scale * point[i]
-		sd[i], _ = r.o.Link.apply(scale * point[r.d+i])
+		sd[i] = math.Exp(scale * point[r.d+i])
 	}
 }

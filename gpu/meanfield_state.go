@@ -5,15 +5,11 @@ import (
 	"fmt"
 )
 
-// AppendState appends the state of the run to dst. If the optimiser is [Lasting], this includes the
-// state of the optimiser.
+// AppendState appends the state of the run to dst, with the state of the optimiser.
 func (r *MeanField) AppendState(dst []float64) []float64 {
 	dst = append(dst, float64(r.step), float64(r.averaged))
 	dst = append(append(dst, r.point...), r.total...)
-	if o, ok := r.o.Optimiser.(Lasting); ok {
-		dst = o.AppendState(dst)
-	}
-	return dst
+	return r.o.Optimiser.AppendState(dst)
 }
 
 // SetState restores a state that AppendState appended in a run with the same options. If the length
@@ -27,10 +23,8 @@ func (r *MeanField) SetState(state []float64) error {
 	if float64(step) != state[0] || step < 0 || step > r.o.Steps || float64(averaged) != state[1] || averaged < 0 || averaged > step {
 		return errors.New("mean field: the state's numbers of steps are impossible")
 	}
-	if o, ok := r.o.Optimiser.(Lasting); ok {
-		if err := o.SetState(state[own:]); err != nil {
-			return fmt.Errorf("mean field: %w", err)
-		}
+	if err := r.o.Optimiser.SetState(state[own:]); err != nil {
+		return fmt.Errorf("mean field: %w", err)
 	}
 	r.step, r.averaged = step, averaged
 	copy(r.point, state[2:])

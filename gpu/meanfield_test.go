@@ -12,9 +12,9 @@ import (
 
 // options returns the options of a run over all records, without a clip and with plain ascent steps
 // of size 1. An update then moves the point by exactly the gradient.
-func options(d, draws int, joint bool, link Link) MeanFieldOptions {
+func options(d, draws int, joint bool) MeanFieldOptions {
 	o := MeanFieldOptions{
-		Draws: draws, Joint: joint, Link: link, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: LinearDecay{1, 1}, Steps: 10,
+		Draws: draws, Joint: joint, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: LinearDecay{1, 1}, Steps: 10,
 	}
 	for i := range d {
 		o.CavityMean = append(o.CavityMean, .1*float64(i))
@@ -39,40 +39,38 @@ func TestMeanFieldGradient(t *testing.T) {
 		sd[i] = .2 + rng.Float64()
 	}
 	seed := rng.Int63()
-	for _, link := range []Link{ExpLink, SoftplusLink} {
-		point := slices.Concat(mean, make([]float64, d))
-		for i := range sd {
-			point[d+i] = link.Inverse(sd[i])
-		}
-		o := options(d, draws, false, link)
-		want := make([]float64, 2*d)
-		for i := range want {
-			want[i] = difference(point, i, func() float64 { return freeEnergy(t, m, table, point, seed, &o) })
-		}
-		for name, change := range map[string]func(o *MeanFieldOptions){
-			"aligned": func(*MeanFieldOptions) {},
-			"joint":   func(o *MeanFieldOptions) { o.Joint = true },
-			"inside":  func(o *MeanFieldOptions) { o.Joint, o.Inside, o.Records = true, true, rows },
+	point := slices.Concat(mean, make([]float64, d))
+	for i := range sd {
+		point[d+i] = math.Log(sd[i])
+	}
+	o := options(d, draws, false)
+	want := make([]float64, 2*d)
+	for i := range want {
+		want[i] = difference(point, i, func() float64 { return freeEnergy(t, m, table, point, seed, &o) })
+	}
+	for name, change := range map[string]func(o *MeanFieldOptions){
+		"aligned": func(*MeanFieldOptions) {},
+		"joint":   func(o *MeanFieldOptions) { o.Joint = true },
+		"inside":  func(o *MeanFieldOptions) { o.Joint, o.Inside, o.Records = true, true, rows },
 
-			"preconditioned": func(o *MeanFieldOptions) { o.Joint, o.Preconditioned = true, true },
-		} {
-			o := options(d, draws, false, link)
-			change(&o)
-			run, err := NewMeanField(mean, sd, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			before := slices.Clone(run.point)
-			q := run.Next(normals(seed), nil)
-			sum := make([]float64, q.Size(d))
-			if _, err := e.Sum(sum, q); err != nil {
-				t.Fatal(err)
-			}
-			run.Update(sum)
-			for i := range want {
-				if got := run.point[i] - before[i]; math.Abs(got-want[i]) > 1e-6*(1+math.Abs(want[i])) {
-					t.Errorf("%s: gradient %g in parameter %d, differences give %g", name, got, i, want[i])
-				}
+		"preconditioned": func(o *MeanFieldOptions) { o.Joint, o.Preconditioned = true, true },
+	} {
+		o := options(d, draws, false)
+		change(&o)
+		run, err := NewMeanField(mean, sd, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := slices.Clone(run.point)
+		q := run.Next(normals(seed), nil)
+		sum := make([]float64, q.Size(d))
+		if _, err := e.Sum(sum, q); err != nil {
+			t.Fatal(err)
+		}
+		run.Update(sum)
+		for i := range want {
+			if got := run.point[i] - before[i]; math.Abs(got-want[i]) > 1e-6*(1+math.Abs(want[i])) {
+				t.Errorf("%s: gradient %g in parameter %d, differences give %g", name, got, i, want[i])
 			}
 		}
 	}
@@ -95,7 +93,7 @@ func freeEnergy(t *testing.T, m *model.Model, table *model.Table, point []float6
 	for range o.Draws {
 		draw(epsilon)
 		for i := range theta {
-			s, _ := o.Link.apply(point[d+i])
+			s := math.Exp(point[d+i])
 			theta[i] = point[i] + s*epsilon[i]
 		}
 		m.LogDensities(density, theta, table)
@@ -104,7 +102,7 @@ func freeEnergy(t *testing.T, m *model.Model, table *model.Table, point []float6
 		}
 	}
 	for i := range d {
-		s, _ := o.Link.apply(point[d+i])
+		s := math.Exp(point[d+i])
 		b, gap := o.CavityPrecision[i], point[i]-o.CavityMean[i]
 		total -= .5*(b*s*s+b*gap*gap-1) - .5*math.Log(b*s*s)
 	}
@@ -130,10 +128,7 @@ func TestMeanFieldReachesPosterior(t *testing.T) {
 		values[i] = 2 + rng.NormFloat64()
 		sum += values[i]
 	}
-	table, err := m.Load(rows, [][]float64{values})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := load(t, m, rows, [][]float64{values})
 	e := compile(t, CPU{}, m, table)
 	adam, err := NewAdam(2, .9, .999, 1e-8)
 	if err != nil {
@@ -143,7 +138,7 @@ func TestMeanFieldReachesPosterior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	natural, err := NewNatural(SoftplusLink, 1)
+	natural, err := NewNatural(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +151,7 @@ func TestMeanFieldReachesPosterior(t *testing.T) {
 		"natural": {natural, LinearDecay{.2, .004}},
 		"sgd":     {SGD{}, powerDecay{.02, 100, .7}},
 	} {
-		o := options(1, 1, false, SoftplusLink)
+		o := options(1, 1, false)
 		o.CavityMean, o.CavityPrecision = []float64{0}, []float64{1}
 		o.Optimiser, o.Schedule, o.Steps, o.Average = c.optimiser, c.schedule, 3000, .5
 		run, err := NewMeanField([]float64{0}, []float64{.5}, o)
@@ -186,7 +181,7 @@ func TestMeanFieldStepDoesNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(m.Dim(), 2, true, ExpLink)
+	o := options(m.Dim(), 2, true)
 	o.Optimiser = adam
 	run, err := NewMeanField(make([]float64, m.Dim()), slices.Repeat([]float64{.1}, m.Dim()), o)
 	if err != nil {
@@ -214,13 +209,13 @@ func TestMeanFieldErrors(t *testing.T) {
 		"no steps": func(o *MeanFieldOptions) { o.Steps = 0 }, "average": func(o *MeanFieldOptions) { o.Average = 2 },
 		"cavity": func(o *MeanFieldOptions) { o.CavityMean = nil },
 	} {
-		o := options(1, 1, false, ExpLink)
+		o := options(1, 1, false)
 		change(&o)
 		if _, err := NewMeanField([]float64{0}, []float64{1}, o); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if _, err := NewMeanField([]float64{0}, []float64{0}, options(1, 1, false, ExpLink)); err == nil {
+	if _, err := NewMeanField([]float64{0}, []float64{0}, options(1, 1, false)); err == nil {
 		t.Error("no spread is accepted")
 	}
 	if _, err := NewAdam(1, 1, .9, 1e-8); err == nil {

@@ -75,7 +75,7 @@ func (m *mergeScratch) list(i, l int) []entry {
 	return m.entries[i][from : from+m.count[i][l]]
 }
 
-func (m *mergeScratch) add(n *lanes, ld *laneDraw, i int, _ []*leaf) {
+func (m *mergeScratch) add(n *lanes, ld *laneDraw, i int) {
 	for l := range n.rows {
 		for _, x := range m.list(i, l) {
 			ld.sum[x.coord] += n.squared[l] * x.value

@@ -187,7 +187,11 @@ func build(t fatal, name string) *model.Model {
 // the numbers.
 func randomTable(t fatal, m *model.Model, rng *rand.Rand, rows int, spread float64) *model.Table {
 	t.Helper()
-	columns := randomColumns(m, rng, rows, spread)
+	return load(t, m, rows, randomColumns(m, rng, rows, spread))
+}
+
+func load(t fatal, m *model.Model, rows int, columns [][]float64) *model.Table {
+	t.Helper()
 	table, err := m.Load(rows, columns)
 	if err != nil {
 		t.Fatal(err)

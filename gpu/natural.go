@@ -6,46 +6,43 @@ import (
 )
 
 // Natural is an optimiser that moves the parameters (m, ρ) of a Gaussian q = N(m, diag s²) with s =
-// s(ρ) along the natural gradient. The natural gradient is the gradient times the inverse of the
-// Fisher information of q. In each coordinate the inverse is s² for m and ½(s/s′)² for ρ (Amari,
-// "Natural Gradient Works Efficiently in Learning", 1998). Natural has no state.
+// e^ρ along the natural gradient. The natural gradient is the gradient times the inverse of the
+// Fisher information of q. In each coordinate the inverse is s² for m and ½ for ρ (Amari, "Natural
+// Gradient Works Efficiently in Learning", 1998). Natural has no state.
 //
 // In the metric of the Fisher information, a step in one coordinate has the length
 //
-//	√(Δm²/s² + 2(s′Δρ/s)²).
+//	√(Δm²/s² + 2Δρ²).
 //
 // A step that is longer than reach is shortened to that length. Without this limit, a q that is
 // wide compared with the likelihood would have a very long natural gradient, and noise would
 // contribute as much to the step as the data.
-type Natural struct {
-	link  Link
-	reach float64
-}
+type Natural struct{ reach float64 }
 
-// NewNatural returns the optimiser for the given link. reach is the largest length of a step, and
-// must be positive and finite. If it is 1, the mean of a coordinate moves by at most one standard
-// deviation in a step.
-func NewNatural(link Link, reach float64) (Natural, error) {
+// NewNatural returns the optimiser. reach is the largest length of a step, and must be positive and
+// finite. If it is 1, the mean of a coordinate moves by at most one standard deviation in a step.
+func NewNatural(reach float64) (Natural, error) {
 	if !(reach > 0) || math.IsInf(reach, 0) {
 		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")
 	}
-	return Natural{link, reach}, nil
+	return Natural{reach}, nil
 }
 
 // Step implements Optimiser. The first half of x is m and the second half is ρ.
 func (n Natural) Step(x, gradient []float64, rate float64) {
 	d := len(x) / 2
 	for i := range d {
-		sd, slope := n.link.apply(x[d+i])
+		sd := math.Exp(x[d+i])
+		scaled := rate * sd
 		// mean and spread are the steps of m and ρ, scaled so that their Euclidean length is the
 		// length of the step in the metric of the Fisher information.
-		mean := rate * sd * gradient[i]
-		spread := rate * sd / slope * gradient[d+i] / math.Sqrt2
+		mean := scaled * gradient[i]
+		spread := scaled / sd * gradient[d+i] / math.Sqrt2 // NaN if sd overflows or is 0
 		if length := math.Hypot(mean, spread); length > n.reach {
 			mean, spread = shorten(mean, spread, n.reach)
 		}
 		x[i] += sd * mean
-		x[d+i] += sd / slope * spread / math.Sqrt2
+		x[d+i] += spread / math.Sqrt2
 	}
 }
 
@@ -73,8 +70,8 @@ func direction(x float64) float64 {
 // Reset implements Optimiser. It does nothing, because there is no state.
 func (Natural) Reset() {}
 
-// AppendState implements Lasting.
+// AppendState implements Optimiser.
 func (Natural) AppendState(dst []float64) []float64 { return dst }
 
-// SetState implements Lasting.
+// SetState implements Optimiser.
 func (Natural) SetState(state []float64) error { return checkLength("natural gradient", len(state), 0) }

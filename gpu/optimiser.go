@@ -13,6 +13,11 @@ type Optimiser interface {
 	Step(x, gradient []float64, rate float64)
 	// Reset discards the state of earlier steps.
 	Reset()
+	// AppendState appends the state of the optimiser to dst.
+	AppendState(dst []float64) []float64
+	// SetState restores a state that AppendState appended. If the length is wrong, SetState returns
+	// an error and changes nothing.
+	SetState(state []float64) error
 }
 
 // SGD is stochastic gradient ascent without momentum.

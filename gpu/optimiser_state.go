@@ -2,28 +2,18 @@ package gpu
 
 import "fmt"
 
-// A Lasting optimiser can save its state between steps and restore it.
-type Lasting interface {
-	Optimiser
-	// AppendState appends the state of the optimiser to dst.
-	AppendState(dst []float64) []float64
-	// SetState restores a state that AppendState appended. If the length is wrong, SetState returns
-	// an error and changes nothing.
-	SetState(state []float64) error
-}
-
-// AppendState implements Lasting.
+// AppendState implements Optimiser.
 func (SGD) AppendState(dst []float64) []float64 { return dst }
 
-// SetState implements Lasting.
+// SetState implements Optimiser.
 func (SGD) SetState(state []float64) error { return checkLength("sgd", len(state), 0) }
 
-// AppendState implements Lasting.
+// AppendState implements Optimiser.
 func (a *Adam) AppendState(dst []float64) []float64 {
 	return append(append(append(dst, a.power1, a.power2), a.first...), a.second...)
 }
 
-// SetState implements Lasting.
+// SetState implements Optimiser.
 func (a *Adam) SetState(state []float64) error {
 	d := len(a.first)
 	if err := checkLength("adam", len(state), 2+2*d); err != nil {
@@ -35,10 +25,10 @@ func (a *Adam) SetState(state []float64) error {
 	return nil
 }
 
-// AppendState implements Lasting.
+// AppendState implements Optimiser.
 func (a *AdaGrad) AppendState(dst []float64) []float64 { return append(dst, a.sum...) }
 
-// SetState implements Lasting.
+// SetState implements Optimiser.
 func (a *AdaGrad) SetState(state []float64) error {
 	if err := checkLength("adagrad", len(state), len(a.sum)); err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestPanicOfOneRecord(t *testing.T) {
 				}
 				cut.Nodes = append(cut.Nodes, values)
 			}
-			e := compile(t, CPU{Generic: generic, Workers: 2}, m, &cut)
+			e := compile(t, CPU{Generic: generic}, m, &cut)
 			q := &Query{Draws: [][]float64{randomPoint(m, rng, 1)}, Clip: math.Inf(1)}
 			for range 3 {
 				q.Batch = nil

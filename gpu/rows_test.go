@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand"
 	"testing"
+
+	"fedpvi/internal/special"
 )
 
 // rowCollect is a collect that also implements RowSink.
@@ -54,7 +56,7 @@ func TestRowsAreContributions(t *testing.T) {
 				}
 				for l, want := range formed.all {
 					for j, x := range taken.all[l] {
-						if x != want[j] && (finite(want) && finite(taken.all[l])) {
+						if x != want[j] && (special.Finite(want) && special.Finite(taken.all[l])) {
 							t.Fatalf("%s: coordinate %d of record %d is %g as a row, %g formed", name, j, q.Batch[l], x, want[j])
 						}
 						if zero := want[j] == 0 || want[j] != want[j]; x != x && !zero {

@@ -19,8 +19,8 @@ type Visit struct {
 	Plan  *dpmech.Plan
 
 	// Run is the state that the steps change, and Options are its options. [Descend] supports only
-	// some options: one draw of θ per step, aligned gradients that only the mechanism clips, the
-	// exponential link, and a [gpu.Adam] as Optimiser (see [Supports]).
+	// some options: one draw of θ per step, aligned gradients that only the mechanism clips, and a
+	// [gpu.Adam] as Optimiser (see [Supports]).
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
@@ -183,8 +183,6 @@ func Supports(o *gpu.MeanFieldOptions) error {
 		return fmt.Errorf("a device takes steps with one draw of θ, not with %d", o.Draws)
 	case o.Joint || o.Inside:
 		return errors.New("a device takes steps with aligned gradients")
-	case o.Link != gpu.ExpLink:
-		return errors.New("a device takes steps in the logarithm of standard deviations")
 	case !math.IsInf(o.Clip, 1):
 		return errors.New("a device takes steps without a clip of the options")
 	}

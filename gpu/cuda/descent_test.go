@@ -431,7 +431,6 @@ func TestVisitsThatDoNotFit(t *testing.T) {
 		"joint gradients": func(v *Visit) { v.Options.Joint = true },
 		"two draws":       func(v *Visit) { v.Options.Draws = 2 },
 		"a clip":          func(v *Visit) { v.Options.Clip = 1 },
-		"another link":    func(v *Visit) { v.Options.Link = gpu.SoftplusLink },
 		"sgd":             func(v *Visit) { v.Options.Optimiser = gpu.SGD{} },
 		"too many steps":  func(v *Visit) { v.Options.Steps-- },
 		"a short cavity":  func(v *Visit) { v.Options.CavityMean = nil },

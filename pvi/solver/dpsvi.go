@@ -76,7 +76,7 @@ type DPSVI struct {
 	cost      accountant.Event // privacy cost of one step
 
 	run       *dpmech.SampledRun
-	optimiser gpu.Lasting
+	optimiser gpu.Optimiser
 	visit     *gpu.MeanField // state of the current visit
 	under     gpu.MeanFieldOptions
 	device    *onDevice // nil if the CPU takes the steps
@@ -144,7 +144,7 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 // coordinate's mean, in units of the coordinate's sd.
 const naturalReach = 1
 
-func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
+func newOptimiser(name study.Optimiser, n int) (gpu.Optimiser, error) {
 	switch name {
 	case study.Adam:
 		return gpu.NewAdam(n, 0.9, 0.999, 1e-8)
@@ -153,7 +153,7 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 	case study.SGD:
 		return gpu.SGD{}, nil
 	case study.Natural:
-		return gpu.NewNatural(gpu.ExpLink, naturalReach)
+		return gpu.NewNatural(naturalReach)
 	}
 	return nil, fmt.Errorf("dp-svi: no optimiser is called %q", name)
 }
