@@ -7,12 +7,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// fewestRobust is the smallest number of answers for which a robust combination is useful. With
-// three answers, the median tolerates one wrong answer.
+// With fewestRobust answers, the median tolerates one wrong answer.
 const fewestRobust = 3
 
-// checkCombine returns an error if the study asks for a robust combination of the releases that is
-// not possible: the releases are not published, or too few clients answer.
+// A robust combination needs published releases of enough clients.
 func (p *Protocol) checkCombine() error {
 	switch {
 	case !p.study.Federation.Combine.Robust():
@@ -25,9 +23,8 @@ func (p *Protocol) checkCombine() error {
 	return nil
 }
 
-// combined returns the change of λ that follows from a round, before damping. This change is the
-// sum of the releases or, if the study asks for it, their robust combination. answers is the number
-// of clients, and releases holds their releases one after the other.
+// combined returns the change of λ after a round, before damping: the sum of the releases or their
+// robust combination. releases holds those of all answers, one after the other.
 func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	how := p.study.Federation.Combine
 	if !how.Robust() || releases == nil {

@@ -31,9 +31,8 @@ func (p *Protocol) Views() []method.View {
 	}
 }
 
-// viewsOfSums returns the observers of a study in which only sums of releases are opened. Each
-// client knows its own noise share and can subtract it from a sum. The list therefore has an
-// observer that is one other participant, even if the study assumes no colluders.
+// viewsOfSums returns the observers of a study in which only sums are opened. A client can subtract
+// its own noise share from a sum, so one other participant is an observer even without colluders.
 func (p *Protocol) viewsOfSums() []method.View {
 	const known = ", who knows its own noise"
 	fewest, t := p.roster.Fewest, p.roster.Colluders
@@ -55,10 +54,9 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the last observers of the list of views. The very last can open every
-// message. If clients aggregate securely, it comes after the largest coalition that cannot open
-// messages, unless this coalition is no larger than t, the number of colluders that the study
-// assumes.
+// whoeverOpens returns the last observers of the list. The very last can open every message. With
+// secure aggregation, the largest coalition that cannot comes before it, unless it is no larger
+// than t, the assumed number of colluders.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
@@ -87,9 +85,8 @@ func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, relea
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with the number of noise shares for which the privacy proof of the method
-// holds. This number is smaller than view.Shares only if the method is unsound (see
-// [method.Unsound]).
+// proved returns the view with the noise shares for which the privacy proof holds. Only an unsound
+// method has fewer than view.Shares.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -97,14 +94,13 @@ func (p *Protocol) proved(view method.View) method.View {
 	return view
 }
 
-// A costing computes the cost for a client that has made the given number of releases in the
-// rounds, for an observer who cannot subtract the given number of noise shares.
-// [method.Method.Event] computes the proved cost, and [method.Claimed] the claimed cost.
+// A costing computes the cost of a number of releases in the rounds for an observer who cannot
+// subtract some number of noise shares: [method.Method.Event] the proved cost, and [method.Claimed]
+// the claimed one.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf returns the cost for a client that has made the given number of releases. It composes the
-// costs of the scale phase, the rounds and the last round, as far as the study has them. The
-// function rounds computes the cost of the rounds.
+// eventOf composes the costs of the scale phase, the rounds and the last round, as far as the study
+// has them, after the given number of releases. rounds computes the cost of the rounds.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)
@@ -140,8 +136,8 @@ func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releas
 	return c, err
 }
 
-// costOf returns the cost for a client that has made the given number of releases, with an upper
-// bound on ε. The second result is a lower bound on the same ε.
+// costOf returns the cost of a number of releases, with an upper bound on ε, and a lower bound on
+// ε.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
@@ -150,8 +146,7 @@ func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant
 	return p.account(p.atHolders(event), view, adjacency)
 }
 
-// account converts an event to a cost, whose ε is an upper bound. The second result is a lower
-// bound on the same ε.
+// account converts an event to a cost, whose ε is an upper bound, and a lower bound on ε.
 func (p *Protocol) account(event accountant.Event, view method.View, adjacency accountant.Adjacency) (method.Cost, float64, error) {
 	profile, err := accountant.Account(event)
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// checkShard returns an error if the shard does not fit the study's model or method. It accepts any
-// number of records, including zero: if it did not, others would see that the client does not
-// start, and would learn something about the number. Mechanisms saturate sums that would not fit
-// into a message.
+// checkShard returns an error if the shard does not fit the model or the method. It accepts any
+// number of records: others would see that a client does not start. Mechanisms saturate sums that
+// do not fit into a message.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if err := p.method.CheckShard(s); err != nil {
 		return err

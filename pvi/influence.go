@@ -39,15 +39,14 @@ const (
 	mostRefits = 1 << 11
 )
 
-// shifts decides whether the server computes [Influence].Shift in a round with the given number of
-// answers. It does not if the computation would take too long.
+// shifts reports whether [Influence].Shift can be computed in good time for a round with the given
+// answers.
 func (s *Server) shifts(answers int) bool {
 	size := s.protocol.family.Size()
 	return size <= mostShifts && (s.protocol.method.Exact() || answers*size <= mostRefits)
 }
 
-// influence computes the influence of the answers of a round that is about to end. It does not
-// change s.q.
+// influence computes the influence of the answers of a round that is about to end.
 func (s *Server) influence(number int, r *round) []Influence {
 	size, n := s.protocol.messages.Size, len(r.Answered)
 	if !s.watching || len(r.Releases) == 0 || n < 2 {
@@ -106,9 +105,8 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift returns the distance between mean and the mean that the last call to try computed. The
-// distance is the largest absolute difference of a coordinate, in units of the coordinate's element
-// of sds.
+// shift returns the largest difference between mean and the mean that the last call to try
+// computed, in units of sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

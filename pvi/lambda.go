@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A posterior is λ, in units of the lattice, together with the values that are computed from λ. The
-// server and every site keep one. If the method computes λ in exact arithmetic, λ is equal on all
-// machines, but floats computed from λ may differ in the last bit.
+// A posterior is λ, in units of the lattice, with values computed from it. The server and every
+// site keep one. Floats may differ between machines in the last bit, and so may λ unless its
+// arithmetic is exact.
 type posterior struct {
 	protocol *Protocol
 	lambda   []Wide // λ − λ_prior, in units of the lattice
@@ -25,9 +25,8 @@ type posterior struct {
 	then  moments     // moments of q after the move in tried
 }
 
-// moments holds the natural parameters and the mean of q as floats, computed from λ. If the
-// coordinates of q are independent, there may be a million of them, and each is quick to compute.
-// They are then computed only when they are needed.
+// moments holds the natural parameters and the mean of q as floats. If coordinates are independent,
+// there may be a million of them, which are computed when they are needed.
 type moments struct {
 	natural, mean []float64
 	known         bool
@@ -54,8 +53,7 @@ func (q *posterior) known() *moments {
 	return &q.now
 }
 
-// moments computes the natural parameters and the mean of q from λ, and reports whether q is a
-// proper distribution.
+// moments computes natural parameters and mean from λ, and reports whether q is proper.
 func (q *posterior) moments(m *moments) (proper bool) {
 	p := q.protocol
 	if m.natural == nil {
@@ -68,9 +66,9 @@ func (q *posterior) moments(m *moments) (proper bool) {
 	return m.known
 }
 
-// try computes the λ that follows from the answers to plan number n, and reports whether q with
-// that λ is a proper distribution. sum is the opened sum of the given number of answers, in
-// coordinates around centre. The λ of the posterior does not change until commit is called.
+// try computes the λ after plan number n, and reports whether q is then proper. sum is the opened
+// sum of the given number of answers, in coordinates around centre. λ does not change until commit
+// is called.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
@@ -83,17 +81,15 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f while q.lambda is the λ that the last call to try computed, and then restores
-// q.lambda.
+// there calls f while q.lambda is the λ of the last call to try.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
 	f()
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take commits the first of the given moves after which q is proper, and returns false if there is
-// none. take also accepts a move if q is so close to improper that rounding decides, because q may
-// be proper on another machine.
+// take commits the first move after which q is proper, or so close to improper that rounding
+// decides, because q may be proper on another machine. It returns false if there is none.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -106,8 +102,8 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets the posterior to a saved λ, and q.walk to the state that was saved with this λ.
-// ended is true if the site or server has applied the final outcome of the study.
+// restore sets the posterior to a saved λ, and q.walk to the state saved with it. ended is true
+// after the last outcome of the study.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -125,10 +121,9 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether the λ in the parameter as equals the λ of the posterior. If λ is computed in
-// floating-point arithmetic, same allows rounding errors. Rounding errors do not affect privacy,
-// because a client releases only a sum of clipped gradients at some θ. One record adds at most the
-// clip to this sum, for any θ that was chosen without the records.
+// same reports whether as equals λ, up to rounding errors if λ is computed in floating point. These
+// do not affect privacy: a client releases only a sum of clipped gradients at some θ, to which one
+// record adds at most the clip for any θ that was chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -187,10 +182,8 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 // blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks calls f for each block of coordinates of q, in the order of the coordinates. The natural
-// parameters of only one block are in memory at a time. first is the index of the block's first
-// coordinate, and nat holds the block's natural parameters. The coordinates of q must be
-// independent.
+// blocks calls f for each block of coordinates of q, with the index of its first coordinate and its
+// natural parameters. Only one block is in memory at a time. The coordinates must be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -209,17 +202,17 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 	return nil
 }
 
-// boundary returns an upper bound on how far an element of the precision matrix may differ between
-// machines, relative to the sum of the magnitudes of its terms. A computed Cholesky factor of a d×d
-// matrix is the exact factor of a matrix whose elements differ by less than d²·2⁻⁵⁰.
+// boundary bounds how far an element of the precision matrix may differ between machines, relative
+// to the magnitudes of its terms. A computed Cholesky factor of a d×d matrix is exact for a matrix
+// whose elements differ by less than d²·2⁻⁵⁰.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50
 }
 
-// borderline considers q with the λ from the last call to try, and reports whether q is so close to
-// improper that rounding errors decide. If so, it also computes the mean of q with the largest
-// possible rounding error added to the diagonal of its precision.
+// borderline reports whether q with the λ of the last call to try is so close to improper that
+// rounding errors decide. If so, it computes the mean of q with the largest such error added to the
+// diagonal of its precision.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
 		return false // If λ is computed in floating-point arithmetic, precisions are positive unless the descent diverged.
@@ -234,9 +227,8 @@ func (q *posterior) borderline() (so bool) {
 	return so
 }
 
-// nudged adds the given multiple of the largest possible rounding error ([Protocol.boundary]) to
-// the diagonal of the precision of q. It reports whether the resulting distribution is proper, and
-// computes its mean.
+// nudged adds a multiple of the largest rounding error ([Protocol.boundary]) to the diagonal of the
+// precision of q, reports whether the result is proper, and computes its mean.
 func (q *posterior) nudged(multiple float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
@@ -257,8 +249,8 @@ func (q *posterior) commit() {
 	q.now, q.then = q.then, q.now
 }
 
-// centre returns the mean of q, in units of 2^-[lambda.CentreBits], as the centre of the
-// coordinates in which changes are clipped. It returns nil if the coordinates have no centre.
+// centre returns the mean of q in units of 2^-[lambda.CentreBits], or nil if the coordinates have
+// no centre.
 func (q *posterior) centre() []int64 {
 	if !q.protocol.coordinates.Centred() {
 		return nil

@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds returns the last round of the study as a slice with one element, or nil if the study
-// does not ask for a one-step posterior. multiplier is the noise multiplier of the private steps,
-// from which the noise of the last round is computed.
+// lastRounds returns the last round, or nothing if the study has none. Its noise is computed from
+// multiplier, the noise multiplier of the private steps.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil

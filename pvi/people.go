@@ -45,8 +45,7 @@ func (p *Protocol) CostAtTwo(view method.View, adjacency accountant.Adjacency) (
 	return cost, true, true, err
 }
 
-// twice returns the event with twice the sensitivity. It returns false if the event contains
-// sampled releases, for which no such bound is known.
+// twice doubles the sensitivity of an event. For sampled releases no such bound is known.
 func twice(e accountant.Event) (doubled accountant.Event, ok bool) {
 	switch e := e.(type) {
 	case accountant.Gaussian:

@@ -2,8 +2,8 @@ package pvi
 
 import "fedpvi/pvi/method"
 
-// A position is the state that the server and the sites have in common: the number of outcomes so
-// far, and the q that follows from these outcomes.
+// A position is common to server and sites: the number of outcomes and the q that follows from
+// them.
 type position struct {
 	protocol *Protocol
 	q        *posterior

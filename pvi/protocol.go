@@ -70,10 +70,9 @@ func (p *Protocol) deriveSetting() (err error) {
 	return nil
 }
 
-// deriveMethod sets p.method and p.after with the study's noise multiplier. If the study gives no
-// multiplier, deriveMethod chooses one with which the scale phase, the rounds and the last round
-// together meet the privacy target. If the privacy claim of the study's method is wrong
-// ([Protocol.Sound]), the claimed cost meets the target, and the proved cost does not.
+// deriveMethod sets p.method and p.after. If the study gives no noise multiplier, scale phase,
+// rounds and last round together meet the privacy target, by their claimed cost if the claim of the
+// method is wrong ([Protocol.Sound]).
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {
@@ -108,8 +107,7 @@ func (p *Protocol) complete(draft method.Draft, multiplier float64) (err error) 
 	return err
 }
 
-// deriveScaling sets p.before if the study has a scale phase. It returns an error if the scale
-// phase has not found the scale yet.
+// deriveScaling sets p.before. The scale phase must have found the scale.
 func (p *Protocol) deriveScaling() error {
 	if p.study.Standardisation == nil {
 		return nil
@@ -168,9 +166,8 @@ func (p *Protocol) damping(n int) int64 {
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// fewest returns the smallest number of answers with which a round is not void. It is one if every
-// plan has one client. Otherwise it is U_min, the smallest number of answers that may be opened in
-// one sum.
+// fewest returns the smallest number of answers with which a round is not void: one if every plan
+// has one client, and otherwise U_min.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

@@ -8,8 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// publishes reports whether an outcome has the releases of its participants. See
-// [phase.Publishes]. The sum of an outcome with one client is the release of that client.
+// publishes reports whether an outcome has releases. The sum of one client is its release.
 func (p *Protocol) publishes() bool {
 	return p.study.Inference.Schedule == study.Synchronous && phase.Publishes(p.study, len(p.roster.Clients), p.messages.Size)
 }
@@ -44,8 +43,7 @@ func (p *Protocol) ReleasesSize() int {
 	return len(p.roster.Clients) * p.messages.Size
 }
 
-// checkReleases returns a refusal if the releases in an outcome have the wrong size, have elements
-// that are too large for a release, or do not add up to the outcome's sum.
+// checkReleases returns a refusal if the releases in an outcome cannot be right or do not add up.
 func (p *Protocol) checkReleases(o *Outcome) error {
 	if o.Sum == nil || !p.publishes() {
 		if o.Releases != nil {
@@ -56,8 +54,8 @@ func (p *Protocol) checkReleases(o *Outcome) error {
 	return phase.CheckReleases(fmt.Sprintf("plan %d", o.Number), o.Releases, o.Sum, len(o.Participants), p.messages.Limit())
 }
 
-// checkOwn returns a refusal if the release of this client in the outcome differs from the release
-// that the client sent. index is the index of the client among the participants.
+// checkOwn returns a refusal if the release at index in the outcome is not the one that this client
+// sent.
 func (s *Site) checkOwn(o *Outcome, index int) error {
 	size := s.protocol.messages.Size
 	if o.Sum == nil || !s.protocol.publishes() {

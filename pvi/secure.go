@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// maxShared is the largest absolute value of an element of a sum that secure aggregation can open.
-// It computes modulo the prime 2^61 − 1, so larger values would wrap around.
+// maxShared is the largest absolute value of an element that secure aggregation can open, modulo
+// 2^61 − 1.
 const maxShared = 1<<60 - 1
 
 // Limit returns an upper bound on the absolute value of an element of any release of the study, in
@@ -23,8 +23,7 @@ func (p *Protocol) Limit() int64 {
 	return limit
 }
 
-// checkSums returns an error if a sum of all clients' releases could be too large for secure
-// aggregation.
+// checkSums returns an error if a sum of all clients could be too large for secure aggregation.
 func (p *Protocol) checkSums() error {
 	if p.study.Federation.Aggregation != study.Secure {
 		return nil

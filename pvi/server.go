@@ -69,8 +69,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// participants returns the clients that plan number n asks. It returns nil in an asynchronous
-// schedule, in which these clients depend on the order in which answers arrive.
+// participants returns the clients of plan number n, or nil in an asynchronous schedule, in which
+// they depend on the order of answers.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -82,9 +82,8 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient chooses the client for the next plan of an asynchronous schedule. Among the clients
-// that have no open plan and have not yet received all of their plans, it returns the index of the
-// one with the fewest plans, or the first of several. It returns false if there is no such client.
+// idleClient returns the client for the next plan of an asynchronous schedule: the first with the
+// fewest plans among those that have no open plan and have not had all of theirs.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {

@@ -108,7 +108,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 }
 
 // weight returns by how much λ moves, in units of a client's change, if all clients of the plan
-// answer with the same change. This is the damping α of the plan times the number of its clients.
+// answer alike.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
@@ -219,8 +219,8 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum checks the sum of an outcome that is not void. It returns [Refused] if the sum is of too
-// few answers, has a wrong length, or has an element that is too large for its number of answers.
+// checkSum refuses a sum of too few answers, of a wrong length, or with an element that is too
+// large for its answers.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
@@ -237,9 +237,8 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	return nil
 }
 
-// follows reports whether the outcome with the number sequence can belong to plan n. Plans end in
-// the order of their numbers, so the two numbers must be equal. In an asynchronous schedule each
-// client may have an open plan, so n can be larger or smaller.
+// follows reports whether the outcome with the number sequence can belong to plan n. The numbers
+// are equal, except in an asynchronous schedule, in which each client may have an open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {

@@ -87,8 +87,7 @@ func (s *Server) Encode() (Encoding, error) {
 // writeSize is the number of bytes that writeNumbers buffers before it writes them.
 const writeSize = 1 << 16
 
-// writeNumbers writes λ, and the centres and sums of the open rounds. After an error it writes
-// nothing more, and a later w.Flush returns the error.
+// writeNumbers writes λ, and the centres and sums of open rounds. w.Flush returns its error.
 func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
 		writeNumber(w, int64(l.Lo))

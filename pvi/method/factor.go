@@ -139,8 +139,7 @@ func (r *Refiner) problem(t *Task) solver.Problem {
 	return solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
 }
 
-// change replaces the factor that the solver proposed in r.target by its difference from the
-// client's present factor, and returns this difference. If err is not nil, change returns err.
+// change turns the proposed factor in r.target into its difference from the client's present one.
 func (r *Refiner) change(err error) ([]float64, error) {
 	if err != nil {
 		return nil, err

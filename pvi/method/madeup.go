@@ -30,9 +30,8 @@ func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	return records
 }
 
-// madeUpValue returns the value of a synthetic record in column c. It converts the standard normal
-// number normal to the Φ(normal)-quantile of the column's distribution, where Φ is the standard
-// normal distribution function.
+// madeUpValue returns the Φ(normal)-quantile of the distribution of column c, where Φ is the
+// standard normal distribution function.
 func madeUpValue(st *study.Study, c *study.Column, normal float64) float64 {
 	evenly := math.Erfc(-normal/math.Sqrt2) / 2
 	if c.Type != study.Numeric {

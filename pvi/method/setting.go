@@ -245,8 +245,8 @@ func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(lattice, dpmech.Range{Signal: limit}, 1<<phase.MessageBits)
 }
 
-// changes returns a description of messages that are changes of λ. total is the largest possible
-// sum of all clients' messages, in lattice steps. changes returns an error if λ could overflow.
+// changes describes messages that are changes of λ, whose sum is at most total lattice steps. λ
+// must not overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Range: within, Exponent: lattice.Exponent() + DampingBits}
 	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))

@@ -40,8 +40,8 @@ func (m Moves) Restore(to []lambda.Wide, saved []byte, _ bool) ([]Move, error) {
 	return []Move{NewMove(to, func() {})}, nil
 }
 
-// A change is a [Move] that adds alpha times a sum to λ. Back subtracts the same numbers. The
-// arithmetic is exact, so a change needs no copy of the old λ.
+// A change adds alpha times a sum to λ. Its arithmetic is exact, so Back needs no copy of the old
+// λ.
 type change struct {
 	in          *lambda.Coordinates
 	sum, centre []int64

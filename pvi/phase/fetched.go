@@ -35,8 +35,7 @@ func AddUp(name string, clients []ClientID, signed []Digest, sum []int64, limit 
 	return checkAdded(name, a.sum, sum, len(clients))
 }
 
-// An adder adds the elements of releases to a sum. The bytes of a release may arrive in pieces of
-// any size.
+// An adder adds releases, whose bytes arrive in pieces of any size, to a sum.
 type adder struct {
 	sum     []int64
 	limit   int64

@@ -50,9 +50,8 @@ func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
 	return r, r.checkDelta(st)
 }
 
-// checkSecure returns an error if secure aggregation among these clients could not hide their
-// messages from a coalition of the coordinator and the given number of colluders. If the number is
-// 0, checkSecure assumes one colluder.
+// checkSecure returns an error if secure aggregation could not hide messages from the coordinator
+// and the given number of colluders, but at least one.
 func (r Roster) checkSecure(colluders int) error {
 	m := len(r.Clients)
 	// least is the smallest number with 2·least − m − 1 ≥ max(1, colluders) and least ≥ colluders +
@@ -68,8 +67,8 @@ func (r Roster) checkSecure(colluders int) error {
 	return nil
 }
 
-// checkDelta returns an error if the study's δ is so large that a mechanism which publishes one
-// record or client, chosen at random, would satisfy it.
+// checkDelta returns an error if publishing one record or client at random would satisfy the
+// study's δ.
 func (r Roster) checkDelta(st *study.Study) error {
 	privacy := st.Privacy
 	count, who := len(r.Clients), "clients"

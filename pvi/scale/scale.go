@@ -43,9 +43,8 @@ const (
 	surest = 0.48
 )
 
-// A scale holds the bounds of the columns that the passes have found so far. The server and every
-// site have equal copies, which they compute from opened sums. Every machine rounds the operations
-// in the same way: additions, products, quotients and roots, each rounded by itself.
+// A scale holds the bounds that the passes have found so far. All machines compute equal copies
+// from opened sums, because they round every addition, product, quotient and root by itself.
 type scale struct {
 	scaling *Scaling
 	passes  int // number of passes that have an outcome
@@ -77,8 +76,8 @@ func (c *scale) scaled() (*study.Study, error) {
 	return c.scaling.study.WithScale(c.bounds())
 }
 
-// follow updates the bounds with the outcome of the next pass. sum is the sum of the releases, or
-// nil if the pass was void, and clients is the number of releases.
+// follow updates the bounds with the sum of the next pass, of the given number of clients, or with
+// nil for a void pass.
 func (c *scale) follow(sum []int64, clients int) {
 	c.passes++
 	if sum == nil {
@@ -109,11 +108,10 @@ func (c *scale) follow(sum []int64, clients int) {
 	}
 }
 
-// search narrows the bounds of c. It finds the shortest range of bins that holds most of the
-// values: the noisy count of the range must be at least the fraction searched of all values, minus
-// two sds of the noise in the range's count. The new bounds are this range, extended on either side
-// by the length of the range. The bounds do not change if the noise is too large, or if the new
-// bounds would not be wider than the parameter least.
+// search narrows the bounds of c to the shortest range of bins that holds most values, extended on
+// either side by its length: its noisy count is at least the fraction searched of all values, minus
+// two sds of its noise. The bounds stay if the noise is too large, or if the new ones would not be
+// wider than least.
 func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
@@ -145,10 +143,9 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 	}
 }
 
-// measure computes the final bounds of column k from the sums of the last pass. The bounds are the
-// column's mean plus and minus the study's number of sds, widened by the possible error due to
-// noise, but not beyond the present bounds. The bounds do not change if noise hides the number of
-// records (Hidden), or if the column hardly varies (Constant).
+// measure computes the final bounds of column k: mean ± the study's number of sds, widened by the
+// possible error due to noise, within the present bounds. The bounds stay if noise hides the number
+// of records (Hidden), or if the column hardly varies (Constant).
 func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column, now := &c.columns[k], c.columns[k].Bounds
 	if !(count > 4*noise) {

@@ -159,8 +159,8 @@ func (s *Scaling) step(n int) *step {
 	return &s.moments
 }
 
-// first returns the index of the first column's elements in a release: 0 if the unit is the client,
-// and otherwise 1, because element 0 is then the number of records.
+// first returns the index of the first column's elements in a release. With records as the unit,
+// element 0 is their number.
 func (s *Scaling) first() int {
 	if s.study.Privacy.Unit == study.Client {
 		return 0
@@ -189,8 +189,7 @@ func (s *Scaling) Fetched(n int) bool {
 	return phase.Fetched(s.study, len(s.roster.Clients), s.Size(n))
 }
 
-// checkReleases returns a refusal if the releases in an outcome do not add up to the sum of the
-// outcome.
+// checkReleases returns a refusal if the releases in an outcome do not add up.
 func (s *Scaling) checkReleases(o *Outcome) error {
 	if o.Sum == nil || s.ReleasesSize(o.Number) == 0 {
 		if o.Releases != nil {

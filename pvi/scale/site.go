@@ -105,9 +105,8 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns the vector that record i adds to the sum. If a value of the record is not
-// finite, or if computing the vector panics, an element of the vector is NaN. The caller must not
-// add such a vector. The slice is valid until the next call.
+// contribution returns what record i adds to the sum. If a value is not finite or the computation
+// panics, it has a NaN and must not be added. The slice is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	if guard.Run(func() { s.contribute(i, step) }) != nil {
 		s.row[0] = math.NaN()
@@ -144,8 +143,7 @@ func mark(counts []float64, z float64) {
 	counts[min(bin, len(counts)-1)] = 1
 }
 
-// total returns the sum of the contributions of all records. A contribution that is not finite
-// counts as zero.
+// total returns the sum of all contributions. One that is not finite counts as zero.
 func (s *Site) total(step *step) []float64 {
 	sum := make([]float64, step.size)
 	for i := range s.records.Len() {
@@ -158,9 +156,8 @@ func (s *Site) total(step *step) []float64 {
 	return sum
 }
 
-// saturated returns the sum of the contributions of all records, with each element clamped to the
-// range that a message allows. An element of one contribution is at most 1, so
-// federation.max_records contributions fit.
+// saturated returns the sum of all contributions, clamped to the range of a message, in which
+// federation.max_records contributions of at most 1 fit.
 func (s *Site) saturated(step *step) []float64 {
 	sum, most := s.total(step), float64(s.scaling.study.Federation.MaxRecords)
 	for j, x := range sum {

@@ -35,8 +35,7 @@ func (s *Site) Quote() (Spent, error) {
 	return s.phaseOf(s.pending).quote()
 }
 
-// phaseOf returns the state machine of the phase to which the entry e belongs. The phase must have
-// begun.
+// phaseOf returns the phase of entry e, which must have begun.
 func (s *Site) phaseOf(e *Entry) sitePhase {
 	place, _ := s.course.at(e.Plan)
 	return s.phases[place]

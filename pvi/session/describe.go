@@ -69,8 +69,7 @@ type Interval struct {
 	Q95   float64 `json:"q95"`
 }
 
-// normal90 is the 95 % quantile of the standard normal distribution, which bounds central 90 %
-// intervals.
+// normal90 bounds central 90 % intervals of the standard normal distribution.
 const normal90 = 1.6448536269514722
 
 func interval(p fit.Parameter, mean, sd float64) Interval {
@@ -143,8 +142,8 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 // if there are none.
 func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
 
-// gaussian returns the posterior of θ, with the privacy noise if a noise-aware posterior exists, as
-// a family and natural parameters. It returns an error if the study has no model.
+// gaussian returns the posterior of θ that readers should use ([Posterior.Moments]), as a family
+// and natural parameters.
 func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	if p.model.Study.Model.Absent() {
 		return nil, nil, errors.New("the study has no model, and so no posterior")

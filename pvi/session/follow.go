@@ -71,16 +71,14 @@ func (s *Site) followOutcome(e Entry) error {
 	return nil
 }
 
-// checkQueued checks an outcome before it is queued, and returns [pvi.Refused] if the outcome
-// cannot come next. It makes only those checks that do not need the state after the outcomes in the
-// queue.
+// checkQueued refuses an outcome that cannot come next, by checks that need no state after the
+// outcomes in the queue.
 func (s *Site) checkQueued(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
 }
 
-// drain applies the outcomes in the queue. It does nothing while the client has a plan to
-// answer.
+// drain applies the outcomes in the queue unless the client has a plan to answer.
 func (s *Site) drain() error {
 	for s.pending == nil && len(s.queue) > 0 {
 		if err := s.settle(s.queue[0]); err != nil {
@@ -91,8 +89,7 @@ func (s *Site) drain() error {
 	return nil
 }
 
-// settle passes an outcome to the state machine of its phase. After the last outcome of a phase it
-// begins the next phase.
+// settle applies an outcome, and begins the next phase after the last outcome of a phase.
 func (s *Site) settle(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {

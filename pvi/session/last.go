@@ -82,8 +82,8 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending is the part of the last phase that servers and sites have in common. It stores the
-// outcome of the last round, from which the one-step posterior of the result is computed.
+// An ending is common to servers and sites: the outcome from which the one-step posterior is
+// computed.
 type ending struct {
 	*lastPhase
 	round   *lastround.Round   // last round on the scale that was found

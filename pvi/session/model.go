@@ -30,8 +30,7 @@ func word(h hash.Hash, n uint64) {
 
 func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
 
-// modelOfScale returns the hash of the state from which a plan of the scale phase was made: the
-// bounds of the columns.
+// modelOfScale identifies the state of the scale phase by the bounds of the columns.
 func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	h := newModelHash(digest)
 	for _, b := range bounds {
@@ -41,7 +40,7 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda returns the hash of the state from which a plan of the rounds was made: λ.
+// modelOfLambda identifies the state of the rounds by λ.
 func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
@@ -58,8 +57,7 @@ func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	return sum(h)
 }
 
-// modelOfPoint returns the hash of the state from which the plan of the last round was made: the
-// point θ at which clients compute gradients and curvatures.
+// modelOfPoint identifies the state of the last round by the point θ of gradients and curvatures.
 func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
 	h := newModelHash(digest)
 	for _, x := range point {

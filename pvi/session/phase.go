@@ -12,10 +12,9 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A phase describes one of the phases of a study (see the package comment). It states the number of
-// its plans and the sizes of its messages, and makes the state machines of the server and the
-// sites. Server and sites derive it from the study and the roster. To add a phase, write its three
-// types and add it to newCourse.
+// A phase states the number of its plans and the sizes of its messages, and makes the state
+// machines of server and sites, which derive it from the study and the roster. To add a phase,
+// write its three types and add it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // number of plans in the phase
@@ -88,8 +87,8 @@ type sitePhase interface {
 	machine
 }
 
-// A saved state has a section for the server or site itself and one for each phase (see sections).
-// kept holds those fields of the phases that are saved in the server's or site's own section.
+// kept holds those fields of the phases that are saved in the server's or site's own section (see
+// sections).
 type kept struct {
 	Verdicts tally
 	InARow   int    `json:",omitempty"` // number of failed rounds since the last accepted round (see [History])
@@ -97,7 +96,6 @@ type kept struct {
 }
 
 // A course holds the phases of a study in their order, and the protocols on which they are based.
-// Server and sites derive it from the study and the roster.
 type course struct {
 	study  *study.Study // study before the scale phase
 	phases []phase      // all phases of the study, first to last
@@ -110,9 +108,8 @@ type course struct {
 	limits   wire.Limits
 }
 
-// newCourse derives the course of a study from the study and the roster. It returns an error if the
-// study follows a published method whose privacy claim is wrong (see [pvi.Protocol.Published]).
-// Such studies are only for simulations.
+// newCourse returns an error for a published method whose privacy claim is wrong (see
+// [pvi.Protocol.Published]), which is only for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}
 	onPublic := st
@@ -140,16 +137,14 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// latest refers to the protocol that protocolOf returned last. The reference is weak, so the
-// protocol stays in memory only as long as a server or a site uses it.
+// latest refers to the protocol that protocolOf returned last, weakly, so that it can be freed.
 var latest struct {
 	sync.Mutex
 	protocol weak.Pointer[pvi.Protocol]
 }
 
-// protocolOf returns the protocol of a study. A simulation makes the server and all sites from one
-// Study. All of them then share one protocol, so that states and queries which its method computes
-// and stores are computed once.
+// protocolOf returns the protocol of a study. In a simulation the server and all sites share one,
+// so that states and queries which its method stores are computed once.
 func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	latest.Lock()
 	p := latest.protocol.Value()
@@ -167,8 +162,8 @@ func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	return p, nil
 }
 
-// present returns the protocol of the rounds or, while the scale phase is not over, the protocol
-// for the columns' public bounds.
+// present returns the protocol of the rounds or, before the scale is found, that for the columns'
+// public bounds.
 func (c *course) present() *pvi.Protocol {
 	if c.protocol == nil {
 		return c.public
@@ -196,8 +191,8 @@ func (c *course) plans() (n int) {
 	return n
 }
 
-// at converts the number of a plan in the whole study to the index of its phase in c.phases, and
-// the number of the plan within that phase. Both numbers count from 1.
+// at converts the number of a plan in the study to the index of its phase, from 0, and its number
+// there, from 1.
 func (c *course) at(plan int) (place, number int) {
 	end := len(c.phases) - 1
 	for i, p := range c.phases[:end] {
@@ -209,8 +204,7 @@ func (c *course) at(plan int) (place, number int) {
 	return end, plan
 }
 
-// numbered is the inverse of the method at: it returns the number in the whole study of the plan
-// with the given number in the phase c.phases[place].
+// numbered is the inverse of at.
 func (c *course) numbered(place, number int) int {
 	for _, p := range c.phases[:place] {
 		number += p.plans()
@@ -222,8 +216,7 @@ func refuse(format string, args ...any) error {
 	return &pvi.Refused{Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkSender returns a refusal if a release names a different client or plan number than the
-// message that contains the release.
+// checkSender refuses a release that names another client or plan than the message around it.
 func checkSender(client, of pvi.ClientID, number, to int) error {
 	switch {
 	case client != of:

@@ -40,8 +40,8 @@ func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehe
 	return r, nil
 }
 
-// rehearsed returns count made-up records. If the model has an outcome, every second record has the
-// highest possible one, so that fits take as long as with real records.
+// rehearsed returns count made-up records. Every second has the highest outcome, so that fits take
+// as long as with real records.
 func rehearsed(st *study.Study, count int) *shard.Records {
 	made, records := method.MadeUp(st, st.Digest, 0, count), new(shard.Records)
 	outcome := st.ColumnIndex(st.Model.Outcome)
@@ -106,8 +106,8 @@ func (r *Rehearsal) follow(e Entry, do func(Work) error) error {
 	return nil
 }
 
-// answer completes a plan. It makes the clients with records answer the plan if it names them,
-// fills in copies for the other clients, and returns the outcome.
+// answer completes a plan with answers of the clients with records, and copies of them for the
+// other clients.
 func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	own := map[pvi.ClientID]Answer{}
 	for i, s := range r.sites {
@@ -149,8 +149,7 @@ func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	return r.server.CollectSum(plan.Plan, sum)
 }
 
-// copied returns a copy of a release in which the client's name is id and the plan's number is that
-// of the given plan.
+// copied returns a copy of a release with another client and the number of the given plan.
 func (c *course) copied(release []byte, plan Entry, id pvi.ClientID) ([]byte, error) {
 	_, number := c.at(plan.Plan)
 	switch plan.Kind {

@@ -46,8 +46,7 @@ type Result struct {
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 }
 
-// remark adds a method's notes for readers, and its finding whether the rounds have converged, to
-// the result. It does nothing if remarks is nil.
+// remark adds the remarks of a method, if there are any.
 func (r *Result) remark(remarks *method.Remarks) {
 	if remarks != nil {
 		r.Notes, r.Arrived = append(r.Notes, remarks.Sentences...), &remarks.Arrived
@@ -147,10 +146,9 @@ func (run *run[P]) result(natural []float64) (*Result, error) {
 	return r, nil
 }
 
-// settle decides which posterior a result reports. In studies of version 1 it changes nothing.
-// Later versions report one posterior: the noise-aware one if the result has it, and otherwise q.
-// The sds and covariances of q are removed if the study reports only point estimates, or asks for a
-// one-step posterior that could not be computed.
+// settle decides which posterior a result reports. From version 2 on there is one: the noise-aware
+// one if there is one, and otherwise q, without sds and covariances if the study reports point
+// estimates or if its one-step posterior could not be computed.
 func (r *Result) settle(st *study.Study) {
 	if st.Version == 1 {
 		return
@@ -162,8 +160,7 @@ func (r *Result) settle(st *study.Study) {
 	}
 }
 
-// frame returns a result with the study's identity and costs and with the fields that the phases
-// report. The caller adds the numbers of the posterior and the first note.
+// frame returns a result without the numbers of the posterior and the first note.
 func (run *run[P]) frame() (*Result, error) {
 	c := run.course
 	p := c.protocol
@@ -203,9 +200,8 @@ func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *Noi
 	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-// note puts a note for readers before all others. It states that nothing was learned if no outcome
-// moved λ, and otherwise whether the sds include the privacy noise or that there are only point
-// estimates. Some results need no such note.
+// note puts a note before all others: that nothing was learned if no outcome moved λ, and otherwise
+// whether the sds include the privacy noise or that there are only point estimates.
 func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:

@@ -59,9 +59,8 @@ func (s *Server) WriteResult(w io.Writer) error {
 
 const noLists = `"names":null,"mean":null`
 
-// A take computes the elements that a block of coordinates adds to one of the lists of numbers in a
-// result, such as the list of means. part is the family of the block's coordinates, and nat holds
-// their natural parameters.
+// A take computes what a block of coordinates adds to a list of a result, such as the means. part
+// is the family of the block, and nat holds its natural parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -95,8 +94,7 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add writes the elements of part at the end of the list that is being written. part must marshal
-// to a JSON list.
+// add appends part, which marshals to a JSON list, to the list that is being written.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {

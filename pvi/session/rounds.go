@@ -18,9 +18,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
-// perNumber is the number of bytes of a number in a message. An element of λ needs twice as many
-// bytes. The sizes of messages with millions of numbers are computed from perNumber, so that no
-// such message need be encoded.
+// perNumber is the number of bytes of a number. An element of λ needs twice as many. The sizes of
+// messages with millions of numbers follow from it without encoding one.
 const perNumber = 8
 
 func (p *roundsPhase) maxRelease(longest pvi.ClientID) int {
@@ -103,8 +102,7 @@ func (s *roundsServer) collectSum(number int, sum Sum) ([]byte, error) {
 	return s.ended(s.server.rounds.Replay(&pvi.Outcome{Number: number, Participants: sum.Participants, Sum: sum.Elements}))
 }
 
-// watch makes the server of the rounds compute the influence of each answer if [Server.Watch] was
-// called.
+// watch makes the server compute influences if [Server.Watch] was called.
 func (s *roundsServer) watch() {
 	if s.server.watching {
 		s.server.rounds.Watch()

@@ -1,7 +1,7 @@
 package session
 
-// A run is the part that a [Server] and a [Site] have in common: the course of the study, and the
-// state machines of the phases that have begun. P is serverPhase or sitePhase.
+// A run is common to [Server] and [Site]: the course and the state machines of the phases that have
+// begun. P is serverPhase or sitePhase.
 type run[P machine] struct {
 	course  *course
 	phases  []P    // phases that have begun, first to last
@@ -37,13 +37,11 @@ func (r *run[P]) outcomes() (n int) {
 	return n
 }
 
-// Plans returns how many plans have been published so far, for any client, and how many the whole
-// study has.
+// Plans returns how many plans have been published, and how many the study has.
 func (r *run[P]) Plans() (soFar, all int) { return r.planned, r.course.plans() }
 
-// Digest returns a hash that identifies the present rules of the study. During the scale phase it
-// identifies the scale phase. Afterwards it is the digest of the protocol for the scale that was
-// found.
+// Digest identifies the present rules: those of the scale phase, and then of the protocol for the
+// scale that was found.
 func (r *run[P]) Digest() [32]byte { return r.course.digest }
 
 // MaxRelease returns the number of bytes of the longest release of any phase and client.
@@ -87,8 +85,8 @@ func (r *run[P]) Fetches() bool {
 	return false
 }
 
-// Counted returns which clients' answers the outcome e counts, and the hashes of their releases if
-// e contains them.
+// Counted returns whose answers the outcome e counts, with the hashes of the releases that it
+// contains.
 func (r *run[P]) Counted(e Entry) (Counted, error) { return r.course.counted(e) }
 
 // verdicts returns the verdicts of the rounds so far. It returns nil before the rounds.
@@ -110,9 +108,8 @@ func (r *run[P]) History() History {
 	return History{v.Accepted, v.Rejected, v.Void, v.inARow}
 }
 
-// Stalled returns the reason why the study cannot continue, or "" if the study can continue. A
-// study cannot continue if the number of failed rounds in a row ([History]) has reached
-// federation.max_rejected.
+// Stalled returns why the study cannot continue, or "". It cannot if federation.max_rejected rounds
+// in a row have failed ([History]).
 func (r *run[P]) Stalled() string {
 	most := r.course.study.Federation.MaxRejected
 	if h := r.History(); most > 0 && h.InARow >= most {
@@ -121,8 +118,7 @@ func (r *run[P]) Stalled() string {
 	return ""
 }
 
-// Resume sets the number of failed rounds in a row to zero, so that a stalled study can continue.
-// It is called after the study has changed.
+// Resume forgets the failed rounds in a row, so that a study that was changed can continue.
 func (r *run[P]) Resume() {
 	if v := r.verdicts(); v != nil {
 		v.inARow = 0

@@ -27,8 +27,8 @@ func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	return c.study.WithScale(c.study.PublicScale())
 }
 
-// found makes the protocol of the rounds after the scale phase. scaled is the study with the bounds
-// that this phase has found. If err is not nil, found returns it.
+// found makes the protocol of the rounds for the study with the bounds that the scale phase has
+// found.
 func (c *course) found(scaled *study.Study, err error) error {
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func (s *scaleServer) collectSum(number int, sum Sum) ([]byte, error) {
 
 func (s *scaleServer) close(int) ([]byte, error) { return s.ended(s.Close()) }
 
-// ended encodes an outcome of the scale phase. It returns nil if o is nil, because the plan is then
-// still open. After the outcome of the last pass it also makes the protocol of the rounds.
+// ended encodes an outcome, or returns nil while the plan is open. The last outcome begins the
+// rounds.
 func (s *scaleServer) ended(o *scale.Outcome, err error) ([]byte, error) {
 	if err != nil || o == nil {
 		return nil, err
@@ -196,8 +196,7 @@ func (s *scaleSite) check(number int, body []byte) (named bool, err error) {
 	return true, s.Check(plan)
 }
 
-// quote returns the cost of the answer to the next pass. All passes are charged when the client
-// answers its first one, so later answers cost nothing.
+// quote returns the cost of the next pass. The first answer of a client is charged for all passes.
 func (s *scaleSite) quote() (Spent, error) {
 	if s.Passes() > 0 {
 		return nil, nil

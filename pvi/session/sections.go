@@ -41,9 +41,8 @@ type saver interface {
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the saved state of a server or site. v becomes the own section of the server or
-// site, as JSON. It must contain k, which encode fills first. The sections of the phases come from
-// their state machines.
+// encode returns the saved state. v becomes the own section. It must contain k, which encode fills
+// first.
 func (r *run[P]) encode(k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
 	for i, p := range r.phases {
@@ -91,9 +90,8 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restorePhases restores the state machines of the phases, from the first phase to the last. After
-// each phase it begins the next one, by a call to begin, if every plan of the earlier phases has an
-// outcome.
+// restorePhases restores the phases in order. If every plan of a phase has an outcome, begin starts
+// the next.
 func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -147,8 +145,7 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error if a phase that has begun has no section, or if a phase that has not
-// begun has one. begun reports whether the phase has begun.
+// checkBegun returns an error unless exactly the phases that have begun have a section.
 func (s *sections) checkBegun(section int, begun bool) error {
 	if (len(s[section]) > 0) == begun {
 		return nil
@@ -160,10 +157,8 @@ func (s *sections) checkBegun(section int, begun bool) error {
 	}[section]
 }
 
-// readOwn decodes the server's or site's own section into a value. Before it decodes, it returns an
-// error if the section has more elements than a study with the given numbers of plans and clients
-// can need. Damaged or malicious input could otherwise use much memory, because decoding takes
-// several times as much memory as the JSON.
+// readOwn decodes the own section. It first refuses one with more elements than the given numbers
+// of plans and clients need, because decoding takes several times as much memory as the JSON.
 func (s *sections) readOwn(into any, plans, clients int) error {
 	const fields, ofEach = 256, 16
 	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(plans+clients) {

@@ -51,8 +51,7 @@ func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// unpadded returns the sum in the outcome e, with as many elements as the plan's vectors have
-// before they are padded to VectorSize.
+// unpadded returns the sum in the outcome e without the padding to VectorSize.
 func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]

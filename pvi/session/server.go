@@ -117,9 +117,8 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome records that a plan has ended and returns the entry with its outcome, whose encoding is
-// body. It begins the next phase after the last plan of a phase. If body is nil, the plan is still
-// open, and outcome returns nil. If err is not nil, outcome returns it.
+// outcome returns the entry with the encoded outcome of a plan, and begins the next phase after the
+// last plan of a phase. It returns nil while the plan is open (body is nil).
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A published method is a Method whose clients store their changes with their own noise. The method
-// claims only the cost of the opened sums. [PublishedMu] computes the true cost.
+// A published method stores changes with their own noise, and claims the cost of the opened sums
+// alone. [PublishedMu] computes the true cost.
 type published struct{ *Method }
 
 // Published implements [method.Unsound].
@@ -22,13 +22,11 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 	return p.Event(shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound]. It returns 1, because only the client's own noise is proved
-// to hide the client's change. The client's factor contains the noise of earlier rounds, and later
-// sums reveal that noise.
+// Proved implements [method.Unsound]. Only the client's own noise is proved to hide its change: the
+// factor contains the noise of earlier rounds, which later sums reveal.
 func (p published) Proved(int) int { return 1 }
 
-// Truth implements [method.Unsound]. Like Claim, Truth assumes that no more clients answer than
-// are needed to open a sum.
+// Truth implements [method.Unsound]. No more clients answer than are needed to open a sum.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth, m := e.Claimed, p.Mechanism()
 	share := m.Lattice().Float(m.ShareSigma())

@@ -16,8 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// exponent determines the lattice of λ: the elements of λ are multiples of 2^-exponent and can be
-// as large as 2^66.
+// Elements of λ are multiples of 2^-exponent and can be as large as 2^66.
 const exponent = 60
 
 // A Method implements [method.Method] for studies in which clients release gradients and curvatures
@@ -65,15 +64,12 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// madeUpRecords is the number of synthetic records from which newUnits computes units. With this
-// number, their average information differs from its expectation by about 2 %.
+// The average information of madeUpRecords records is within about 2 % of its expectation.
 const madeUpRecords = 4000
 
-// newUnits returns units in which the different coefficients have similar amounts of information:
-// the matrix A + P/n becomes the identity. A is the average information of a synthetic record at
-// the prior mean, P is the precision of the prior, and n is the nominal number of records of a
-// client. The term P/n gives a unit to coefficients about which synthetic records have no
-// information.
+// newUnits returns units in which A + P/n is the identity. A is the average information of a
+// synthetic record at the prior mean, P is the prior's precision, which gives a unit to
+// coefficients without information, and n is the nominal number of records.
 func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	prior := m.prior()
 	made, err := m.madeUp(shard.Design(s.Study, method.MadeUp(s.Study, s.Digest, 0, madeUpRecords)), prior.mean, normals(s, "outcomes of made-up records", 0))
@@ -96,8 +92,8 @@ func newUnits(s *method.Setting, m model) (*population.Units, error) {
 	return units, nil
 }
 
-// newState returns the state of the posterior before the first round. The prior of the state is
-// normal, with the mean and the covariance of the study's prior.
+// newState returns the state before the first round. Its prior is normal, with the moments of the
+// study's prior.
 func (m *Method) newState() *population.State {
 	prior := m.model.prior()
 	in := m.Study.Inference
@@ -113,8 +109,8 @@ func (m *Method) newState() *population.State {
 	return state
 }
 
-// area returns the region in which each client votes, in the first round, for the location of the
-// mode of its records. It returns nil if clients do not vote.
+// area returns the region in which clients vote for the modes of their records, or nil if they do
+// not vote.
 func (m *Method) area() *population.Area {
 	if !m.model.begins() {
 		return nil
@@ -132,9 +128,8 @@ func (m *Method) area() *population.Area {
 	return a
 }
 
-// If the signal of a study (see [population.State.Signal]) is below hopeless, the forecast is
-// marked as doubtful: the intervals of the posterior would be hardly narrower than the intervals of
-// the prior.
+// A forecast is doubtful if the signal ([population.State.Signal]) is below hopeless: intervals
+// would hardly be narrower than those of the prior.
 const hopeless = 5
 
 // Signal implements [method.Signalled].
@@ -156,8 +151,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return &client{method: m, records: of, sum: make([]int64, m.Messages().Size), vector: make([]float64, m.Messages().Size)}, nil
 }
 
-// A client is the client's half of the method. Every release is a noisy vector that is computed
-// from the records. The client stores only the number of its releases.
+// A client releases noisy vectors, and stores only the number of its releases.
 type client struct {
 	method.NoFactor
 
@@ -169,8 +163,7 @@ type client struct {
 	vector []float64
 }
 
-// Release implements [method.Client]. The task's Walk must come from the same method. If computing
-// the vector panics, Release uses the zero vector.
+// Release adds noise to the zero vector if computing the vector panics.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	round := c.method.Round(t.Number)
 	mechanism := c.method.Mechanism(round)
@@ -186,8 +179,7 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, mechanism.ReleaseOne(dst, c.sum, &c.noise, c.vector)
 }
 
-// compute writes to c.vector the client's answer to a query. The answer is multiplied by the weight
-// of the given round.
+// compute writes to c.vector the answer to a query, multiplied by the weight of the round.
 func (c *client) compute(q *population.Query, round int) error {
 	m := c.method
 	if err := answer(m, c.vector, c.records, q, 1); err != nil {
@@ -197,9 +189,8 @@ func (c *client) compute(q *population.Query, round int) error {
 	return nil
 }
 
-// answer computes from a client's records the vector with which the client answers query q, and
-// writes it to dst. Each record counts as if the client had it more times, where more is a number
-// that need not be an integer.
+// answer writes to dst the answer to query q. Each record counts as more records, not necessarily
+// an integer.
 func answer(m *Method, dst []float64, of records, q *population.Query, more float64) error {
 	point := m.units.From(q.Point)
 	if q.Area != nil {

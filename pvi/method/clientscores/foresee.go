@@ -12,10 +12,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// foreseenClients is the largest number of synthetic clients in a simulated federation, and
-// foreseenRecords is the largest number of records of one such client. Both limit the time of a
-// simulation. If the roster has more clients, each synthetic client counts as several clients. The
-// limits for formulas are smaller, because a record of a formula takes more time.
+// Limits of simulated federations, because of time. If the roster has more clients, each synthetic
+// client counts as several. A record of a formula takes more time.
 const (
 	foreseenClients = 100
 	foreseenRecords = 400
@@ -24,8 +22,7 @@ const (
 	foreseenRecordsOfFormula = 40
 )
 
-// foreseen returns the limits that apply to the simulation of this study: the largest number of
-// synthetic clients, and the largest number of records of one such client.
+// foreseen returns the limits on clients, and on records of a client.
 func (m *Method) foreseen() (clients, records int) {
 	if m.model.begins() {
 		return foreseenClientsOfFormula, foreseenRecordsOfFormula
@@ -58,9 +55,8 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 	return medians, nil
 }
 
-// playMadeUp simulates all rounds of a study with synthetic clients, and returns the state after
-// the last round. The random draws depend on federation. playMadeUp calls played with the number of
-// each round.
+// playMadeUp simulates all rounds with synthetic clients. Its random numbers depend on federation.
+// It calls played with the number of each round.
 func (m *Method) playMadeUp(federation int, played func(round int) error) (*population.State, error) {
 	truth := m.model.draw(normals(m.Setting, "truth of a made-up federation", federation)(m.Model.Dim()))
 	most, _ := m.foreseen()
@@ -95,8 +91,7 @@ func (m *Method) playMadeUp(federation int, played func(round int) error) (*popu
 	return state, nil
 }
 
-// madeUpClient returns the records of the synthetic client with the given number. Their outcomes
-// are drawn from the model, whose coefficients are given by truth.
+// madeUpClient returns the records of a synthetic client, with outcomes from the model at truth.
 func (m *Method) madeUpClient(number int, truth []float64) (records, error) {
 	_, most := m.foreseen()
 	n := min(m.Study.Federation.NominalRecords, most)

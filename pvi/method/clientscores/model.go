@@ -13,8 +13,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A model is the interface between the rounds and the study's model, which is a regression or a
-// formula. It has only the functions that the rounds need.
+// A model is the study's regression or formula, as the rounds need it.
 type model interface {
 	// prior returns the prior of θ.
 	prior() *prior
@@ -35,8 +34,7 @@ type model interface {
 	madeUp(s *shard.Shard, theta []float64, normals func(n int) []float64) (records, error)
 }
 
-// A prior holds the moments of the study's prior of θ. The posterior is computed from a normal
-// prior with these moments.
+// A prior holds the moments of the prior of θ, which stand for it as a normal one.
 type prior struct {
 	mean, sd  []float64
 	precision *mat.SymDense
@@ -63,8 +61,8 @@ func modelOf(s *method.Setting) (model, error) {
 	return newFormula(s)
 }
 
-// normals returns a function that returns n standard normal numbers. Anyone can compute them from
-// the protocol's digest, purpose and number.
+// normals returns standard normal numbers that follow from the protocol's digest, purpose and
+// number.
 func normals(s *method.Setting, purpose string, number int) func(n int) []float64 {
 	return func(n int) []float64 {
 		z := make([]float64, n)

@@ -53,9 +53,8 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: slope.Mean >= mostlyClipped}
 }
 
-// differing returns a sentence for each parameter that differs between clients, with the name of
-// the parameter and its sd between clients. A parameter differs if the 95 % interval of this sd
-// does not contain 0.
+// differing names each parameter that differs between clients, with its sd between them: its 95 %
+// interval does not contain 0.
 func (w *walk) differing() (all []string) {
 	for i, p := range w.method.Model.Parameters.All() {
 		unit := make([]float64, w.method.Model.Dim())
@@ -68,8 +67,7 @@ func (w *walk) differing() (all []string) {
 	return all
 }
 
-// unlearned returns the names of the parameters about which the records give hardly any
-// information: their posterior sd is more than the constant unlearned times their prior sd.
+// unlearned names the parameters about which the records say hardly anything.
 func (w *walk) unlearned() (names []string) {
 	m := w.method
 	prior := m.model.prior()

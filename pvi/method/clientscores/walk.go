@@ -12,9 +12,8 @@ import (
 	"fedpvi/pvi/population"
 )
 
-// A walk computes the posterior from the opened sums. After each move, λ is the natural parameters
-// of the Gaussian with the posterior's mean and covariance, minus those of the prior, rounded to the
-// lattice.
+// A walk computes the posterior from the opened sums. λ is the natural parameters of the Gaussian
+// with its moments, minus those of the prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *population.State
@@ -95,9 +94,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{w.moveTo(last.state, all, last.lambda)}, nil
 }
 
-// A step is a change of the state by one opened sum. It holds the state before the sum, the sum,
-// the state after the sum, and the λ of the state after the sum. If there is no proper posterior
-// after the sum, lambda is nil.
+// A step is a change of the state by one opened sum. Its lambda is nil if there is no proper
+// posterior after the sum.
 type step struct {
 	from   *population.State
 	opened opened
@@ -106,15 +104,13 @@ type step struct {
 	lambda []lambda.Wide
 }
 
-// memory contains the last steps that this process computed. A simulator runs all clients of a
-// federation in one process, and all of them take the same steps, so that stored steps save time.
+// memory contains the last steps, because all clients of a simulated federation take the same ones.
 type memory struct {
 	mu    sync.Mutex
 	steps []*step
 }
 
-// take returns the step from the state from to the state after the opened sum o. It computes the
-// step only if the memory does not contain it.
+// take returns the step from the state from by the opened sum o.
 func (t *memory) take(m *Method, from *population.State, o opened) *step {
 	t.mu.Lock()
 	defer t.mu.Unlock()

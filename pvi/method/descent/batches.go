@@ -8,9 +8,8 @@ import (
 
 type batches struct{ *steps.Gradients }
 
-// stated returns the number of records of the client for which the study states the privacy cost:
-// the nominal number if batches have a fixed size, and otherwise the largest number that the study
-// allows.
+// stated returns the number of records for which the cost is stated: the nominal number if batches
+// have a fixed size, and otherwise the largest.
 func (b batches) stated() int {
 	if b.Steps.Batch > 0 {
 		return b.Study.Federation.NominalRecords
@@ -41,9 +40,8 @@ func (b batches) size(records int) int {
 	return int(int64(records) * int64(b.Steps.Batch) / int64(b.Study.Federation.NominalRecords))
 }
 
-// rate returns the probability that a record is in a batch, for a client with the given number of
-// records. The probability depends on the number of records only if batches have a fixed size and
-// the number of records is public.
+// rate returns the probability that a record is in a batch. It depends on the number of records
+// only if batches have a fixed size and this number is public.
 func (b batches) rate(records int) float64 {
 	if b.fixed() && !b.privateSize() {
 		if size := b.size(records); size > 0 {
@@ -56,8 +54,8 @@ func (b batches) rate(records int) float64 {
 // fixed reports whether batches have a fixed size and do not contain all records.
 func (b batches) fixed() bool { return b.Steps.Batch > 0 && b.Steps.Rate < 1 }
 
-// privateSize reports whether batches have a fixed size while the number of records is private.
-// Only the published sampling allows this combination.
+// privateSize reports whether batches have a fixed size and the number of records is private, as
+// only the published sampling allows.
 func (b batches) privateSize() bool {
 	return b.fixed() && b.Study.Privacy.Adjacency != accountant.ReplaceOne
 }

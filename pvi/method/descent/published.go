@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A published descent draws batches of a fixed size, but claims the cost of Poisson batches, which
-// include each record independently. The library d3p makes the same claim.
+// A published descent draws batches of a fixed size and claims the cost of Poisson batches, as the
+// library d3p does.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -22,8 +22,7 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// Published implements [method.Unsound]. It returns "" if every record is in every batch, because
-// the claim holds in this case.
+// If every record is in every batch, the claim holds.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling
@@ -39,8 +38,7 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 // Proved implements [method.Unsound].
 func (p published) Proved(shares int) int { return shares }
 
-// Truth implements [method.Unsound]. It returns a lower bound on the cost of the fixed-size
-// batches.
+// Truth returns a lower bound on the cost of the fixed-size batches.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth := e.Proved
 	truth.Epsilon, truth.Method = e.Lower, "from below, for batches without replacement"

@@ -12,8 +12,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// exponent determines the lattice of λ: the elements of λ are multiples of 2^-exponent and can be
-// as large as 2^66.
+// Elements of λ are multiples of 2^-exponent and can be as large as 2^66.
 const exponent = 60
 
 // A Method implements [method.Method] for gradient descent in which each step uses a noisy sum of

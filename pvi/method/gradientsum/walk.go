@@ -12,8 +12,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A walk runs the gradient descent that computes q from the opened sums. λ is the difference
-// between the natural parameters of q and of the prior, rounded to the lattice.
+// A walk runs the gradient descent on the opened sums. λ is the natural parameters of q minus those
+// of the prior, rounded to the lattice.
 type walk struct {
 	setting  *method.Setting
 	messages method.Messages
@@ -37,9 +37,8 @@ func (m *Method) NewWalk() method.Walk {
 	}
 }
 
-// draw returns standard normal numbers ε, one for each coordinate. The gradients of the plan with
-// the given number are computed at a draw of θ from q that is a function of ε. ε follows from the
-// protocol, so anyone can compute it. The slice is valid until the next call.
+// draw returns standard normal numbers ε, from which the θ of a plan follows, at which gradients
+// are computed. Anyone can compute ε from the protocol. The slice is valid until the next call.
 func (w *walk) draw(number int) []float64 {
 	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
 	return w.epsilon
@@ -63,9 +62,8 @@ func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 // Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(w.descent.Start(), false)} }
 
-// End implements [method.Walk]. It returns two moves in order of preference. The first move replaces
-// q by its average over the last steps. If q oscillated, this average may not fit on the lattice.
-// The second move leaves q unchanged.
+// End first replaces q by its average over the last steps. If q oscillated, this average may not
+// fit on the lattice, and q stays.
 func (w *walk) End() []method.Move {
 	return []method.Move{w.moveTo(w.state, true), w.moveTo(w.state, false)}
 }
@@ -98,9 +96,8 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move
 	return moves, nil
 }
 
-// moveTo returns the move to the λ that belongs to the given state of the gradient descent. If
-// averaged is true, this is the λ of the average of q over the last steps, and otherwise the λ of
-// the present q. moveTo returns nil if λ does not fit on the lattice.
+// moveTo returns the move to the λ of a state of the descent or, if averaged is true, of the
+// average of q over the last steps. It returns nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state []float64, averaged bool) method.Move {
 	w.descent.Natural(w.natural, state, averaged)
 	to := w.setting.Lambda(w.natural, w.messages.Exponent)

@@ -65,8 +65,7 @@ func (m *Method) Forecast() method.Forecast {
 
 func (m *Method) count() int { return m.Study.Inference.Partitions.Count }
 
-// virtual reports whether each part of a client's records has a factor of its own, as if the part
-// were a client.
+// virtual reports whether parts have factors of their own, as if they were clients.
 func (m *Method) virtual() bool {
 	in := m.Study.Inference
 	return !in.Partitions.Averaged && in.Factors == study.Exact
@@ -110,8 +109,8 @@ type client struct {
 	kept, exact             []int64
 }
 
-// Release implements [method.Client]. The client stores the noisy sum that it sends. It also stores
-// the changes of the parts if each part has a factor of its own.
+// The client stores the noisy sum that it sends and, if they have factors, the changes of the
+// parts.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	m := c.method
 	c.spent.Changes++
@@ -124,8 +123,8 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, err
 }
 
-// deal assigns each record, or each person, to a part at random if this has not been done. It then
-// makes the solvers of the parts, unless they exist.
+// deal assigns each record, or person, to a part at random, and makes the solvers, unless this has
+// been done.
 func (c *client) deal(src *dpmech.Stream) error {
 	k := c.method.count()
 	if !c.dealt {
@@ -194,10 +193,9 @@ func (c *client) problem(t *method.Task) solver.Problem {
 	}
 }
 
-// replaced computes the factor that part k replaces by a new one, and writes it to c.current. If
-// each part has a factor of its own, this is the factor of part k. If the client stores a factor or
-// the study averages over parts, it is the client's factor. Otherwise it is the part's share of a
-// tied factor.
+// replaced writes to c.current the factor that part k replaces: its own if it has one, that of the
+// client if the client stores one or the study averages over parts, and otherwise the part's share
+// of a tied factor.
 func (c *client) replaced(k int, t *method.Task) {
 	m := c.method
 	from, weight := t.Lambda, 1/float64(m.Clients)
@@ -215,9 +213,8 @@ func (c *client) replaced(k int, t *method.Task) {
 	}
 }
 
-// change returns the contribution of a part to the client's change, in the coordinates in which
-// changes are clipped. When change is called, c.target must hold the factor that the part proposes.
-// change overwrites it with the contribution.
+// change turns the factor in c.target, which a part proposes, into the part's contribution to the
+// client's change, in the coordinates in which changes are clipped.
 func (c *client) change(t *method.Task) []float64 {
 	share := 1.0
 	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {
@@ -237,8 +234,7 @@ func (c *client) keep(k int) []int64 {
 	return c.proposed[k]
 }
 
-// Follow implements [method.Client]. The factor of every part moves by the change that the part
-// proposed.
+// The factor of every part moves by the change that it proposed.
 func (c *client) Follow(alpha int64, centre []int64) {
 	c.own.Follow(alpha, centre)
 	for k, factor := range c.factors {

@@ -11,8 +11,7 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A state is the part of a client's saved state that concerns the division of its records into
-// parts. It must not leave the client.
+// A state is saved for the parts of the records. It must not leave the client.
 type state struct {
 	Of       []byte // part of each record or person, as two bytes, low byte first
 	Factors  [][]lambda.Wide
@@ -42,9 +41,8 @@ func (c *client) Check(m *method.Memory, answered int) error {
 	return errors.Join(c.own.Check(m), method.CheckSpent(m.Spent, most, 0, answered > 0))
 }
 
-// Restore implements [method.Client]. It returns an error if the client has made a release and m
-// does not state the part of each record. Without this check the client would assign records to
-// parts again, and a stored factor would depend on the records of two parts.
+// Restore refuses a state with releases but without parts. Records would be assigned again, and a
+// stored factor would depend on the records of two parts.
 func (c *client) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Changes > 0) {
 		return errors.New("parts were released and are not there, or are there and were not released")

@@ -86,8 +86,7 @@ func (h *holding) rows() []bool {
 	return rows
 }
 
-// coins is the saved result of the coin tosses that decide which records or persons are held out. It
-// must not leave the client.
+// coins is the saved choice of held-out records or persons. It must not leave the client.
 type coins struct {
 	Units   int    // number of records or persons
 	HeldOut []byte // one bit for each record or person, set if it is held out; the first bit is the lowest bit of the first byte
@@ -118,9 +117,8 @@ func (h *holding) Check(m *method.Memory, answered int) error {
 	return h.client.Check(&rest, answered)
 }
 
-// Restore implements [method.Client]. It returns an error if the client has made a release and m
-// does not have the coins. Without this check the client would draw coins again, and a record of
-// the fit could be scored.
+// Restore refuses a state with releases but without coins. Coins would be drawn again, and a record
+// of the fit could be scored.
 func (h *holding) Restore(m *method.Memory) error {
 	if (m.Parts != nil) != (m.Spent.Statistics > 0) {
 		return errors.New("the choice of held-out records is missing, or was made before any release")

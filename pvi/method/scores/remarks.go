@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Remarks reports that the records have almost no information about a parameter if its posterior sd
-// divided by its prior sd is above silent.
+// A parameter is silent if its posterior sd is above this share of its prior sd.
 const silent = 0.9
 
 // Remarks implements [method.Remarking].
@@ -44,8 +43,7 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables(), HeldOut: w.state.Scored()}
 }
 
-// dispersion returns a sentence that compares the variance of the counts with the variance of a
-// Poisson distribution.
+// dispersion compares the variance of the counts with that of a Poisson distribution.
 func dispersion(median, low, high float64) string {
 	const fits, much = "family = \"negative-binomial\" fits such counts.", 1.2
 	switch {
@@ -57,8 +55,7 @@ func dispersion(median, low, high float64) string {
 	return fmt.Sprintf("The counts vary as a Poisson distribution does, or at most %.1f times as much.", high)
 }
 
-// silent returns the names of the parameters about which the records have almost no information:
-// their posterior sd is more than the constant silent times their prior sd.
+// silent names the parameters about which the records have almost no information.
 func (w *walk) silent() (names []string) {
 	_, prior := w.method.begin().Posterior()
 	_, cov := w.state.Posterior()

@@ -87,8 +87,7 @@ func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
 	return c, nil
 }
 
-// client is the client's half of the method. Besides its records, it stores only the number of its
-// releases.
+// A client stores its records and the number of its releases.
 type client struct {
 	method.NoFactor
 
@@ -122,16 +121,15 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	})
 }
 
-// The vectors of several records are added in one call, which is faster. The vectors of one call
-// have at most elementsTogether elements in total, so that they fit in a cache, but a call adds at
-// least leastTogether vectors, however long they are.
+// The vectors of several records are added in one call, which is faster: at most elementsTogether
+// elements, which fit in a cache, but at least leastTogether vectors.
 const (
 	elementsTogether = 1 << 13
 	leastTogether    = 4
 )
 
-// A walk computes the posterior from the opened sums. λ is the difference between the natural
-// parameters of the posterior and of the prior, rounded to the lattice.
+// A walk computes the posterior from the opened sums. λ is its natural parameters minus those of
+// the prior, rounded to the lattice.
 type walk struct {
 	method *Method
 	state  *scoring.State
@@ -158,8 +156,7 @@ func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(next, past)
 }
 
-// moveTo returns the move to the λ of the posterior in the given state. It returns nil if λ does
-// not fit on the lattice.
+// moveTo returns the move to the λ of a state, or nil if λ does not fit on the lattice.
 func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	at := w.method.lambdaOf(state)
 	if at == nil {
@@ -168,9 +165,8 @@ func (w *walk) moveTo(state *scoring.State, past []byte) method.Move {
 	return method.NewMove(slices.Clone(at), func() { w.state, w.past = state, past })
 }
 
-// lambdaOf returns the λ of the posterior in the given state, or nil if λ does not fit on the
-// lattice. It keeps the latest result: in a simulation the server and all clients move to the same
-// state, so λ is computed only once.
+// lambdaOf returns the λ of a state, or nil if it does not fit on the lattice. The latest is kept,
+// because in a simulation the server and all clients need it.
 func (m *Method) lambdaOf(state *scoring.State) []lambda.Wide {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,10 +27,9 @@ const (
 	siteCost      = 10  // time to compute a site, relative to the time to compute a gradient
 )
 
-// reached limits the distance by which noise may move a coefficient about which the records have no
-// information. The unit is the sd of the coefficient's prior. In simulations on Abalone and Adult
-// with seeds 101 and up, the value 1 makes the steps too short on one data set, and the value 5
-// makes the noise too costly on the other.
+// reached limits how far noise may move a coefficient without information, in sds of its prior. On
+// Abalone and Adult with seeds 101 and up, 1 makes the steps too short on one data set, and 5 makes
+// the noise too costly on the other.
 const reached = 2
 
 // A Method is the method whose clients release noisy sums of sites.
@@ -102,11 +101,9 @@ func derive(s *method.Setting) (*method.Steps, error) {
 	return d, deriveClip(s, d)
 }
 
-// deriveClip sets d.Clip to the clip that the study gives or, by default, to a constant times the
-// norm of a typical site. A site consists of a precision and a precision times mean. In coordinates
-// around the mean of q, the precision times mean is about as long as the gradient of the record,
-// and the precision is about the curvature of the record. The precision is included in the norm
-// only if all of its elements are released.
+// deriveClip sets d.Clip, by default to a constant times the norm of a typical site. Around the
+// mean of q, the precision times mean of a site is about as long as a gradient, and its precision
+// is about the curvature of the record, which counts only if all of its elements are released.
 func deriveClip(s *method.Setting, d *method.Steps) error {
 	if d.Clip = s.Study.Privacy.Clip; d.Clip > 0 {
 		if d.Clip < steps.LeastClip || d.Clip > steps.MostClip {
@@ -133,9 +130,8 @@ func isPublished(s *method.Setting) bool {
 	return s.Study.Inference.Descent.Sampling == study.PublishedSampling
 }
 
-// stated returns the number of records of the client for which the study states the privacy cost:
-// the nominal number for the published algorithm, and otherwise the largest number that the study
-// allows.
+// stated returns the number of records for which the cost is stated: the nominal number for the
+// published algorithm, and otherwise the largest.
 func stated(s *method.Setting) int {
 	if isPublished(s) {
 		return s.Study.Federation.NominalRecords
@@ -155,8 +151,7 @@ func sampling(s *method.Setting, d *method.Steps) dpmech.Sampling {
 	return dpmech.Poisson{Rate: d.Rate}
 }
 
-// overlap returns an upper bound on the number of coordinates of θ on which one record depends.
-// See [Method.Overlap].
+// overlap computes [Method.Overlap].
 func overlap(s *method.Setting) float64 {
 	if s.Family.Name() == "full" {
 		return 1
@@ -164,10 +159,9 @@ func overlap(s *method.Setting) float64 {
 	return float64(s.Model.Touched())
 }
 
-// glides reports whether the mean of a client's q moves with momentum and is averaged over steps.
-// Three conditions must hold. Several coordinates move in the same step. The model is a regression,
-// which has one mode. The study has one round, so that no other client's factor changes between the
-// steps.
+// glides reports whether the mean of q moves with momentum and is averaged over steps: several
+// coordinates move in the same step, the model is a regression, which has one mode, and there is
+// one round, so that no other client's factor changes in between.
 func glides(s *method.Setting) bool {
 	family := s.Study.Model.Family
 	return overlap(s) > 1 && s.Study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
@@ -185,8 +179,7 @@ func (m *Method) Glides() bool { return m.options.Glide }
 // Options returns the options of the clients' solver.
 func (m *Method) Options() ep.SEPOptions { return m.options }
 
-// startMean returns the mean of q at which the first sites are computed, or nil for the mean of
-// the prior.
+// startMean returns the mean of q for the first sites, or nil for that of the prior.
 func startMean(s *method.Setting) ([]float64, error) {
 	how := s.Study.Inference.Propagation
 	switch {
@@ -198,8 +191,7 @@ func startMean(s *method.Setting) ([]float64, error) {
 	return nil, nil
 }
 
-// drawnStart returns a draw from the prior. The random numbers are computed from the digest of
-// the protocol, so the draw is public.
+// drawnStart returns a draw from the prior, which follows from the protocol's digest.
 func drawnStart(s *method.Setting) []float64 {
 	at := make([]float64, s.Model.Dim())
 	dpmech.FillPublicNormal(at, "start of expectation propagation", s.Digest, 0)
@@ -229,10 +221,9 @@ func (m *Method) newOptions(start []float64) ep.SEPOptions {
 	return o
 }
 
-// leastPrecisions returns lower bounds on the precisions by which the steps divide gradients.
-// Suppose that the lengths of the steps add up to a, and that the gradient has noise of sd τ. The
-// noise then moves a coordinate by τa divided by its precision. The bounds limit this distance to
-// the constant reached times the sd of the prior.
+// leastPrecisions returns bounds on the precisions by which the steps divide gradients. If the
+// lengths of the steps add up to a, noise of sd τ in the gradient moves a coordinate by τa over its
+// precision, which must be at most reached prior sds.
 func (m *Method) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
@@ -282,9 +273,8 @@ func (m *Method) NewSolverClient(s solver.Solver) method.Client {
 	return steps.NewClient(m, m.Base, s)
 }
 
-// A published method visits the records in the order of a random permutation. It claims the cost
-// of steps that draw one record each, independently of earlier steps. The claim is wrong, and
-// the true cost is larger.
+// A published method visits the records in random order and claims the cost of steps that draw one
+// record each, which is too small.
 type published struct {
 	*Method
 	claimed *dpmech.SampledSum
@@ -298,8 +288,7 @@ func newPublished(m *Method) (method.Method, error) {
 	return published{m, claimed}, nil
 }
 
-// Published implements [method.Unsound]. It returns "" if the client has a single record, because
-// the claim holds in this case.
+// With a single record the claim holds.
 func (p published) Published() string {
 	if p.Steps().Rate < 1 {
 		return method.PublishedSampling
@@ -322,8 +311,7 @@ func (p published) Truth(e method.Estimates) method.Cost {
 	return truth
 }
 
-// Adjacencies implements [method.Method]. It returns only the study's adjacency, because the
-// number of steps of a pass reveals the number of records.
+// The number of steps of a pass reveals the number of records.
 func (p published) Adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{p.Study.Privacy.Adjacency}
 }

@@ -50,9 +50,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns the clip of a record's statistics. If the study gives no clip, clip returns half of
-// the public bound on the norm of the statistics. If the study protects persons with up to k rows,
-// the given clip C is for the sum over the rows of a person, and each row is clipped to C/k.
+// clip returns the clip of a record's statistics: the given one, of which each of up to k rows of a
+// person gets C/k, or half of the public bound on their norm.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c / float64(s.Study.Privacy.Rows())
@@ -91,8 +90,7 @@ type client struct {
 	method *Method
 }
 
-// Release implements [method.Client]. After an error the client may answer the plan again,
-// because it keeps the released statistics.
+// After an error the client may answer again, because it keeps the released statistics.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	change, err := c.Propose(t, src, &c.Charged)
 	if err != nil {
@@ -101,8 +99,6 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return false, c.SendFactor(dst, change, c.method.Messages())
 }
 
-// Reuses implements [method.Client]. It returns true unless the client releases new statistics in
-// every round.
 func (c *client) Reuses() bool { return !c.method.anew }
 
 // Check implements [method.Client].

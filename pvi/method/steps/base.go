@@ -64,9 +64,9 @@ func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
 	return b, err
 }
 
-// by returns the mechanism of a client whose batches are drawn by the given sampling from the given
-// number of records. If the study protects persons, records is the number of persons, and rows
-// holds the first row of each person, followed by the number of rows.
+// by returns the mechanism for batches that are drawn from the given number of records. If the
+// study protects persons, records is their number, and rows holds the first row of each, followed
+// by the number of rows.
 func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplier float64) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Rows: rows, Steps: b.config.Steps.Total,
@@ -76,11 +76,10 @@ func (b *Base) by(sampling dpmech.Sampling, records int, rows []int32, multiplie
 	})
 }
 
-// terms returns the number of vectors for which a release must have room. If the releases of
-// several clients are added up, this is the size of the largest batch of b.sampled. The range of a
-// release is then public. Otherwise the sums of single steps do not leave the client, so terms
-// returns 0, which stands for the largest possible batch of the client. It also returns 0 while
-// b.sampled itself is being made.
+// terms returns the number of vectors for which a release must have room: the size of the largest
+// batch of b.sampled if the releases of several clients are added up, whose range is then public.
+// Otherwise, and while b.sampled is being made, it is 0, which stands for the largest batch of the
+// client.
 func (b *Base) terms() int {
 	if b.config.Releases == 1 || b.sampled == nil {
 		return 0

@@ -12,9 +12,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// These constants are the defaults for settings that a study does not give. They were chosen in
-// simulations on the Adult, Abalone and breast cancer data with ε from 0.3 to 4, where
-// neighbouring values gave equally good results.
+// Defaults for settings that a study does not give, from simulations on Adult, Abalone and breast
+// cancer data with ε from 0.3 to 4. Neighbouring values were equally good.
 const (
 	// fullTotal is a client's number of steps in the whole study, and fullLeast is the smallest
 	// number of steps of a round, if batches contain all records. sampledTotal and sampledLeast are
@@ -46,12 +45,10 @@ const (
 	clearSignal, leastPace = 25, 0.5
 )
 
-// A pace holds two settings of a study that depend on its number of records: the travel, which
-// limits how far the steps can move q, and the clip. With few records most of the error is due to
-// noise, and a smaller clip with longer steps is best. If the noise is so large that long steps
-// consist mostly of noise, shorter steps are better. With many records most of the error is due to
-// the bias of the clip and the noise of the last steps, and a larger clip with shorter steps is
-// best.
+// A pace holds the travel, which limits how far steps can move q, and the clip. With few records
+// most of the error is noise, and a smaller clip with longer steps is best, unless long steps
+// consist mostly of noise. With many records most of it is bias of the clip and noise of the last
+// steps, and a larger clip with shorter steps is best.
 type pace struct {
 	// travel is the largest allowed product of the step size and a client's number of steps. With a
 	// step size that falls linearly to zero, Adam moves a coordinate by half of the first step size
@@ -183,10 +180,9 @@ func (g *Gradients) signal() float64 {
 	return n * mu / math.Sqrt(float64(g.Model.Dim())*noises)
 }
 
-// travel returns the product of a client's step size and number of steps. If opened sums over all
-// clients move q, this product is the travel of the study's [pace]. Otherwise each client moves q,
-// and the sum of the products of all clients is bounded too. In a synchronous round, q moves only
-// by the damping α times a client's change, so the bound is divided by α.
+// travel returns the product of a client's step size and number of steps: that of the [pace] if
+// opened sums move q. Otherwise each client moves q, in a synchronous round by the damping α times
+// its change, and the sum over all clients is bounded too.
 func (g *Gradients) travel() float64 {
 	in, m := g.Study.Inference, float64(g.Clients)
 	if g.Summed {
@@ -198,10 +194,8 @@ func (g *Gradients) travel() float64 {
 	return min(g.pace().travel, sequentialTravel/m)
 }
 
-// initialSD returns the sd of q at the first step, which is roughly the sd of the posterior. The
-// sd is smaller for studies with many records, and for studies that open sums over all clients. If
-// sums are opened, there are few steps with one draw of θ each, and a wide q would make them
-// noisy.
+// initialSD returns roughly the sd of the posterior. It is smaller with many records. If sums are
+// opened, there are few steps with one draw of θ each, and a wide q would make them noisy.
 func (g *Gradients) initialSD() float64 {
 	if g.Summed || g.pace() == paces.many {
 		return 0.03
@@ -233,10 +227,9 @@ func (g *Gradients) deriveClip() error {
 	return nil
 }
 
-// contribution returns the norm of the vector that a record adds to a step, relative to the norm of
-// one gradient. The squared norms of the gradients at independent draws add up. If gradients are
-// preconditioned, the vector has two halves of equal norm: one for the mean of q, and one for the
-// sds of q.
+// contribution returns the norm of what a record adds to a step, relative to one gradient. Squared
+// norms of independent draws add up. A preconditioned vector has two halves of equal norm, for the
+// mean and for the sds of q.
 func contribution(d study.Descent) float64 {
 	squares := float64(d.Draws)
 	if d.Gradients == study.Preconditioned {
