@@ -6,9 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// These constants belong to [Region.climbed], which works in coordinates x: a point of the region
-// from which the search starts is the mean plus the Cholesky root times x. The steps of the finite
-// differences and the eigenvalues of the Hessian are in these coordinates.
+// [Region.climbed] works in coordinates x: a point is the mean of the region from which the search
+// starts, plus its Cholesky root times x.
 const (
 	mostClimbs   = 40
 	climbStep    = 1e-3 // step of the finite differences
@@ -17,11 +16,9 @@ const (
 	mostHalvings = 40
 )
 
-// climbed returns a region around the mode of a log density. It finds the mode by Newton's method,
-// which starts at the mean of r and computes derivatives by finite differences. The covariance of
-// the region is the inverse of the negative Hessian at the mode, times the square of the ratio
-// that [wider] returns. Eigenvalues of the negative Hessian below leastBend are replaced by
-// leastBend.
+// climbed returns a region around the mode of a log density, which Newton's method with finite
+// differences finds from the mean of r. Its covariance is the inverse of the negative Hessian, with
+// eigenvalues of at least leastBend, times the square of the ratio of [wider].
 func (r Region) climbed(log func(z []float64) (float64, error)) Region {
 	n := len(r.mean)
 	at := func(x []float64) float64 {
@@ -86,8 +83,7 @@ func (r Region) climbed(log func(z []float64) (float64, error)) Region {
 	return next
 }
 
-// differences computes the gradient and the Hessian of f at x by finite differences. value must be
-// f(x).
+// differences computes gradient and Hessian of f at x, where f is value, by finite differences.
 func differences(f func(x []float64) float64, x []float64, value float64) (gradient []float64, hessian *mat.SymDense) {
 	n := len(x)
 	gradient, hessian = make([]float64, n), mat.NewSymDense(n, nil)

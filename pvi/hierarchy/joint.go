@@ -196,10 +196,8 @@ func (p *Joint) condition(l *Likelihood, sites []site, u []float64) (*normal, er
 	return out, nil
 }
 
-// information returns the matrix WᵀKW of [Joint.condition], where W is the parameter w, and K is
-// the precision of the likelihood. observed holds the rows of W that belong to observed
-// coordinates. The running time is quadratic in the size of W if W is diagonal, and cubic
-// otherwise.
+// information returns WᵀKW of [Joint.condition], where observed holds the rows of W of observed
+// coordinates. Its time is quadratic in the size of W if W is diagonal, and cubic otherwise.
 func (p *Joint) information(l *Likelihood, w, observed *mat.Dense) *mat.SymDense {
 	n := len(p.rest)
 	a := mat.NewSymDense(n, nil)
@@ -238,8 +236,8 @@ func diagonal(m *mat.Dense) bool {
 	return true
 }
 
-// spread returns WL⁻ᵀ, a root of the posterior covariance WA⁻¹Wᵀ with A = LLᵀ (see
-// [Joint.condition]). condition does not compute this root, because the evidence does not need it.
+// spread returns WL⁻ᵀ, a root of the posterior covariance with A = LLᵀ (see [Joint.condition]). The
+// evidence does not need it.
 func (n *normal) spread() (*mat.Dense, error) {
 	rows, columns := n.root.Dims()
 	out := mat.NewDense(rows, columns, nil)
@@ -255,17 +253,15 @@ func (n *normal) spread() (*mat.Dense, error) {
 	return out, nil
 }
 
-// mostPasses is the largest number of passes of expectation propagation over the [Single]
-// coordinates. In each pass a normal factor moves by the fraction passDamping of the change that
-// expectation propagation proposes.
+// mostPasses limits the passes of expectation propagation over the [Single] coordinates, in each of
+// which a normal factor moves by the fraction passDamping of its change.
 const (
 	mostPasses  = 25
 	passDamping = 0.8
 )
 
-// propagate returns the normal factors that replace the densities in p.single, given a likelihood
-// and one value u of the hyperparameters. It finds these factors by expectation propagation
-// ([Joint]).
+// propagate returns the normal factors in place of p.single for a likelihood and hyperparameters u,
+// by expectation propagation ([Joint]).
 func (p *Joint) propagate(l *Likelihood, sites []site, u []float64) ([]site, error) {
 	sites = append([]site(nil), sites...)
 	for range mostPasses {

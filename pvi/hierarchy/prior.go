@@ -22,7 +22,7 @@ type Effect struct {
 	Scale         float64 // scale of the half-normal prior of the spread
 }
 
-// spread returns the Φ(z)-quantile of the prior of the effect's spread. Φ is the standard normal
+// spread returns the Φ(z)-quantile of the spread's prior, where Φ is the standard normal
 // distribution function.
 func (e *Effect) spread(z float64) float64 {
 	above := math.Erfc(z/math.Sqrt2) / 2 // probability that the spread is larger than the quantile
@@ -82,8 +82,7 @@ type conditional struct {
 	evidence float64   // log p(h | τ) of the package documentation, the log evidence of the spreads
 }
 
-// given returns the posterior of θ for standardised spreads z. The spread of an effect is the
-// Φ(z)-quantile of its prior.
+// given returns the posterior of θ for standardised spreads z (see [Effect.spread]).
 func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
 	d := len(p.Mean)
 	c := &conditional{spreads: make([]float64, len(z)), sd: append([]float64(nil), p.SD...)}
@@ -120,10 +119,8 @@ func (p *Prior) given(l *Likelihood, z []float64) (*conditional, error) {
 	return c, nil
 }
 
-// factorize sets root to the Cholesky factorisation of I + A, where A is the parameter a. If
-// rounding errors make this matrix indefinite, factorize adds small multiples of I until the
-// factorisation succeeds. It returns ErrNotFinite if A is not finite, or if no such multiple is
-// large enough. factorize changes a.
+// factorize sets root to the Cholesky factorisation of I + a, or of a slightly larger matrix if
+// rounding made this one indefinite. It changes a, and returns ErrNotFinite if nothing helps.
 func factorize(root *mat.Cholesky, a *mat.SymDense) error {
 	d := a.SymmetricDim()
 	scale := mat.Trace(a) / float64(d)
@@ -162,8 +159,8 @@ func (c *conditional) mean(p *Prior) []float64 {
 	return append(out, c.spreads...)
 }
 
-// addCov adds weight times the covariance of θ to the part of sum that belongs to θ. The covariance
-// is SA⁻¹S in the notation of the package comment.
+// addCov adds weight times the covariance of θ, SA⁻¹S in the notation of the package comment, to
+// sum.
 func (c *conditional) addCov(sum *mat.SymDense, weight float64) error {
 	var inverse mat.SymDense
 	if err := c.root.InverseTo(&inverse); err != nil && infinite(err) {

@@ -18,11 +18,10 @@ type Region struct {
 	sites []site // normal factors of the coordinates of a Joint that are not among the hyperparameters u
 }
 
-// wider returns the ratio of the sds of a region to the sds of the posterior that the region
-// covers, where n is the number of spreads. A ratio above 1 is needed because the weights of points
-// in the tails would otherwise vary too much. The ratio falls with n, because a wide region has few
-// points inside a posterior of many spreads. With these ratios, a normal posterior of 3 or more
-// spreads has an effective number of points of at least half of the points.
+// wider returns the ratio of the sds of a region to those of the posterior of n spreads that it
+// covers. At 1, weights in the tails would vary too much. It falls with n, because a wide region
+// has few points inside a posterior of many spreads. For 3 or more spreads of a normal posterior,
+// the effective number of points is at least half of the points.
 func wider(n int) float64 { return math.Sqrt(1 + 1.25*math.Pow(min(1, 3/float64(n)), 2.0/3)) }
 
 // before returns a region that covers the prior of the standardised spreads.
@@ -64,9 +63,8 @@ func (p *Prior) Region(l *Likelihood) (Region, error) {
 	}, func(*Region) error { return nil })
 }
 
-// These constants belong to [Region.towards]. mostTurns is the largest number of turns. If the
-// power β of the first turn is below leastPower, the posterior is far from the region or much
-// narrower than the region, and the turns start again at the mode of the posterior.
+// Limits of [Region.towards]. If the power β of the first turn is below leastPower, the posterior
+// is far from the region or much narrower, and the turns start again at its mode.
 const (
 	mostTurns  = 12
 	leastPower = 0.1
@@ -118,9 +116,8 @@ func (r Region) towards(n int, log func(r *Region, z []float64) (float64, error)
 	return r, nil
 }
 
-// power returns the largest β among 1, .7, .7², ... for which weights proportional to exp(β·logs)
-// have an effective number of points that is not below the parameter least. It returns 1e-12 if
-// there is no such β above 1e-12.
+// power returns the largest β among 1, .7, .7², ... above 1e-12 for which weights proportional to
+// exp(β·logs) have an effective number of at least least points, or else 1e-12.
 func power(logs []float64, least float64) float64 {
 	for beta := 1.0; beta > 1e-12; beta *= .7 {
 		if w, err := normalised(logs, beta); err == nil && 1/squares(w) >= least {
@@ -130,8 +127,8 @@ func power(logs []float64, least float64) float64 {
 	return 1e-12
 }
 
-// normalised returns weights that are proportional to exp(beta·logs) and add up to 1. It returns
-// ErrNotFinite if the largest of logs is infinite or NaN, because no such weights exist.
+// normalised returns weights proportional to exp(beta·logs) that add up to 1, or ErrNotFinite if
+// the largest of logs is not finite.
 func normalised(logs []float64, beta float64) ([]float64, error) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, 0) || math.IsNaN(largest) {
@@ -149,24 +146,20 @@ func normalised(logs []float64, beta float64) ([]float64, error) {
 	return weights, nil
 }
 
-// honest returns weights for the points of a region. The mean and the covariance of a posterior of
-// k spreads are computed from the weighted points. The weights are proportional to exp(logs) if
-// this gives an effective number of at least 2(k + 1) points, or of a third of the points if that
-// is less. Otherwise so few points are inside the posterior that their covariance would be too
-// small. In that case the weights represent a distribution between the region and the posterior,
-// which is wider than the posterior.
+// honest returns weights proportional to exp(logs) if these give an effective number of at least
+// 2(k + 1) points for k spreads, or of a third of the points if that is less. Otherwise the
+// covariance of so few points would be too small, and the weights represent a wider distribution
+// between the region and the posterior.
 func honest(logs []float64, k int) ([]float64, error) {
 	return normalised(logs, power(logs, min(float64(len(logs))/3, 2*float64(k+1))))
 }
 
-// leastShrink is the smallest factor by which one turn may multiply the variance of a coordinate.
-// Without this limit, the region would have no width in a direction in which the points do not
-// vary.
+// leastShrink limits by how much a turn may shrink the variance of a coordinate. A region would
+// have no width in a direction in which the points do not vary.
 const leastShrink = 1e-4
 
-// around returns a region whose mean is the mean of the weighted points of r, and whose sds are the
-// sds of these points times stretch. If the covariance of the points is not positive definite,
-// around returns r.
+// around returns a region with the mean of the weighted points and stretch times their sds, or r if
+// their covariance is not positive definite.
 func (r Region) around(points []point, weights []float64, stretch float64) Region {
 	n := len(r.mean)
 	mean, cov := make([]float64, n), mat.NewSymDense(n, nil)
@@ -192,8 +185,7 @@ func (r Region) around(points []point, weights []float64, stretch float64) Regio
 	return next
 }
 
-// setRoot makes cov the covariance of r, by storing the Cholesky root of cov. It returns false, and
-// changes nothing, if cov is not positive definite.
+// setRoot stores the root of the covariance cov, and returns false if cov is not positive definite.
 func (r *Region) setRoot(cov *mat.SymDense) bool {
 	var c mat.Cholesky
 	if !c.Factorize(cov) {
@@ -211,8 +203,7 @@ func (r *Region) setRoot(cov *mat.SymDense) bool {
 	return true
 }
 
-// at returns the point of r that belongs to the standard normal numbers x: the mean plus the root
-// times x.
+// at returns the mean plus the root times x.
 func (r *Region) at(x []float64) []float64 {
 	z := slices.Clone(r.mean)
 	for a, row := range r.root {
@@ -223,20 +214,17 @@ func (r *Region) at(x []float64) []float64 {
 	return z
 }
 
-// A point is a value z of the spreads or hyperparameters, with the log density of its region at z,
-// up to a constant.
+// A point is a value z, with the log density of its region at z, up to a constant.
 type point struct {
 	z   []float64
 	log float64
 }
 
-// primes are the bases of the Halton sequence, one for each coordinate of a region. If there are
-// more coordinates than primes, a prime is used for several coordinates, with a different shift for
-// each.
+// primes are the bases of the Halton sequence. Further coordinates use them again, with other
+// shifts.
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131}
 
-// points returns n quasi-random points of the region. Different values of shift give different
-// points.
+// points returns n quasi-random points of the region, others for each shift.
 func (r Region) points(n, shift int) []point {
 	k := len(r.mean)
 	out := make([]point, n)
@@ -258,8 +246,7 @@ func (r Region) points(n, shift int) []point {
 
 func fraction(x float64) float64 { return x - math.Floor(x) }
 
-// halton returns the number between 0 and 1 whose digits after the point, in the given base, are
-// the digits of i in reverse order.
+// halton returns the number whose digits after the point are the digits of i in reverse order.
 func halton(i, base int) (u float64) {
 	f := 1.0
 	for ; i > 0; i /= base {

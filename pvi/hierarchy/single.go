@@ -44,8 +44,7 @@ func NewSingle(log func(x float64) float64) *Single {
 	return s
 }
 
-// mode returns the point at which a function is largest. It searches several grids. Each grid lies
-// between the two neighbours of the best point of the previous grid.
+// mode searches several grids, each between the neighbours of the best point of the one before.
 func mode(log func(x float64) float64) float64 {
 	const points, turns = 61, 12
 	at := func(t float64) float64 { return math.Sinh(t) }
@@ -69,8 +68,7 @@ func (s *Single) at(i int) float64 {
 	return s.centre + s.scale*math.Sinh(singleStep*float64(i)-singleRange)
 }
 
-// log returns the log density at x, interpolated between the points of the grid. Beyond the grid it
-// returns the log density at the last point.
+// log interpolates the log density. Beyond the grid it is that of the last point.
 func (s *Single) log(x float64) float64 {
 	t := (math.Asinh((x-s.centre)/s.scale) + singleRange) / singleStep
 	i := int(min(max(t, 0), singlePoints-2))
@@ -81,8 +79,7 @@ func (s *Single) log(x float64) float64 {
 	return s.logs[i+int(math.Round(share))]
 }
 
-// moments returns the mean and the variance of the distribution that is proportional to the density
-// times the normal factor f.
+// moments returns mean and variance of the density times the normal factor f.
 func (s *Single) moments(f site) (mean, variance float64) {
 	x, w := s.weighted(f)
 	var total float64
@@ -100,11 +97,10 @@ func (s *Single) moments(f site) (mean, variance float64) {
 	return mean, variance
 }
 
-// weighted returns points and weights that represent the density times the normal factor f. The
-// points are usually the points of the grid. If f is so narrow that it contains few of them, the
-// points lie around the mean of f instead. Let d be the distance between the mean of f and the
-// centre. The factor is narrow if its sd is less than half of √(scale² + d²), which is 12.5 times
-// the spacing of the grid there.
+// weighted returns points and weights for the density times the normal factor f: the points of the
+// grid or, if f is so narrow that it contains few of them, points around its mean. With d, the
+// distance from the mean of f to the centre, f is narrow if its sd is less than half of √(scale² +
+// d²), which is 12.5 times the spacing of the grid there.
 func (s *Single) weighted(f site) (x, w []float64) {
 	const narrow, sds = 0.5, 8.0
 	n := singlePoints

@@ -26,9 +26,9 @@ type Evidence struct {
 
 const draws = 100
 
-// leastCurvature is the smallest eigenvalue of the curvature that a step uses, in units of the sd
-// of the curvature's noise. Smaller eigenvalues are raised to this size. In the same units, the
-// noise of a d×d matrix has a norm of about √(2d), so an eigenvalue below √2 may be noise alone.
+// leastCurvature is the smallest eigenvalue of a curvature in a step, in sds of the curvature's
+// noise. In these units the noise of a d×d matrix has a norm of about √(2d), so a smaller
+// eigenvalue may be noise alone.
 const leastCurvature = math.Sqrt2
 
 // Posterior returns the mean and covariance of the one-step estimate. It draws fresh noise with
@@ -55,8 +55,8 @@ func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, e
 	return mean, cov, e.average(cov, n, curvature, newNormals(key))
 }
 
-// average adds to cov the covariance of the estimate, averaged over draws of the true curvature.
-// Each draw is the released curvature plus fresh noise. n holds the Newton step.
+// average adds to cov the covariance of the estimate over draws of the true curvature, which are
+// the released one plus fresh noise.
 func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
 	d := len(e.Point)
 	noise := make([]float64, Size(d))

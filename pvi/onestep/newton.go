@@ -35,9 +35,8 @@ func newNewton(e *Evidence) *newton {
 	return n
 }
 
-// at computes the Newton step n.step for a curvature. It first raises eigenvalues of the curvature
-// below n.least to n.least. It also sets n.full to the raised curvature plus the prior's precision,
-// and n.inverse to the inverse of n.full.
+// at computes the Newton step n.step for a curvature whose eigenvalues are raised to n.least,
+// n.full, which is that curvature plus the prior's precision, and n.inverse, its inverse.
 func (n *newton) at(curvature *mat.SymDense) error {
 	if !n.eigen.Factorize(curvature, true) {
 		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
@@ -65,8 +64,7 @@ func (n *newton) at(curvature *mat.SymDense) error {
 	return n.chol.SolveVecTo(n.step, n.gradient)
 }
 
-// addSpread adds weight·(H⁻¹ + τ²H⁻²) to cov, where H is the curvature plus the prior's
-// precision.
+// addSpread adds weight·(H⁻¹ + τ²H⁻²) to cov, where H is the curvature plus the prior's precision.
 func (n *newton) addSpread(cov *mat.SymDense, weight float64) {
 	noise := n.of.GradientSD * n.of.GradientSD
 	n.square.Mul(n.inverse, n.inverse)

@@ -103,9 +103,8 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	return centre, root, (prior - c.LogDet() + mat.Dot(right, centre)) / 2, true
 }
 
-// curvatureLikelihood returns the likelihood of all rounds as a function of vec W, the vector of
-// the elements of the mean curvature W. It is a Gaussian, given by its precision and by the
-// precision times its mean.
+// curvatureLikelihood returns the Gaussian likelihood of all rounds as a function of vec W: its
+// precision, and the precision times its mean.
 func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymDense, *mat.VecDense) {
 	d, size := r.dim, packedSize(r.dim)
 	precision, linear := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)

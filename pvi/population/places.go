@@ -74,9 +74,8 @@ func (q *Query) VoteWithMode(dst, mode []float64, information *mat.SymDense) {
 	}
 }
 
-// A beginning describes the mode of a typical client's records, as far as the votes show it: mean
-// and sd hold the posterior mean and sd of each coordinate, in the units of the state. The point
-// and the clip of the second round follow from it.
+// A beginning holds the posterior means and sds of the mode of a typical client's records, in the
+// units of the state. The point and the clip of the second round follow from it.
 type beginning struct{ mean, sd []float64 }
 
 // begin returns the beginning given the opened sum of votes.
@@ -126,9 +125,8 @@ func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) 
 	return mean, variance
 }
 
-// expectedVotes writes to dst the average votes of clients for one coordinate, if the modes of the
-// clients are normal with the given mean and sd. The unit of both is the distance between
-// neighbouring places.
+// expectedVotes writes to dst the average votes for one coordinate if modes are normal with the
+// given mean and sd, in units of the distance between places.
 func expectedVotes(dst []float64, mean, sd float64) {
 	clear(dst)
 	const n = 16

@@ -39,8 +39,7 @@ type Query struct {
 	Area *Area
 }
 
-// blocks has the five blocks of a client's vector in a round after the first. The blocks are parts
-// of one slice.
+// blocks has the five blocks of a client's vector, which are parts of one slice.
 type blocks struct{ gradient, curvature, outer, size, slope []float64 }
 
 func split(v []float64, d int) blocks {

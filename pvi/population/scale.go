@@ -7,8 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// divided returns v with each element divided by the factor of its coordinate. If factors is nil,
-// divided returns v itself.
+// divided returns v divided by factors, which may be nil.
 func divided(v, factors []float64) []float64 {
 	if factors == nil {
 		return v
@@ -18,8 +17,7 @@ func divided(v, factors []float64) []float64 {
 	return v
 }
 
-// dividedTwice returns s with element (i, j) divided by factors[i]·factors[j]. If factors is nil,
-// dividedTwice returns s itself.
+// dividedTwice returns s with element (i, j) divided by factors[i]·factors[j]. factors may be nil.
 func dividedTwice(s *mat.SymDense, factors []float64) *mat.SymDense {
 	if factors == nil {
 		return s

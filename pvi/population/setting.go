@@ -54,8 +54,8 @@ func weights(rounds int, voting float64) []float64 {
 	return weights
 }
 
-// These constants were chosen in simulations of federations with linear, logistic and Poisson
-// models. The tests use other seeds.
+// These constants were chosen in simulations of linear, logistic and Poisson models with other
+// seeds than those of the tests.
 const (
 	draws     = 100 // number of draws of curvature, spread and slope in a round that is not the last
 	lastDraws = 250 // number of draws in the last round, whose q is reported
@@ -128,9 +128,8 @@ func newRules(s *Setting) (*rules, bool) {
 // clip makes intervals wide.
 const leastSignal, fairSignal = 5, 15
 
-// chooseClips chooses the clips from the ratio of signal to noise. A lower clip has less noise,
-// because the noise is proportional to the clip. But if the clip is below the root mean square
-// norm, it shortens the gradients of most clients.
+// chooseClips chooses the clips from the ratio of signal to noise. Noise is proportional to the
+// clip, but a clip below the root mean square norm shortens most gradients.
 func (r *rules) chooseClips() {
 	clients, d := float64(r.Clients), float64(r.dim)
 	// mu is the Gaussian-DP parameter of all vectors that one client sends after the first round,
@@ -158,8 +157,7 @@ func (r *rules) clip(late bool) float64 {
 	return r.early
 }
 
-// first returns the query of the first round that releases gradients. Its point and its clips
-// follow from the prior and the votes, because no gradient has been released yet.
+// first returns the query of the first gradients, which follows from the prior and the votes.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
 	if b := r.beginning; b != nil {
@@ -175,8 +173,8 @@ func (r *rules) first() *Query {
 	}
 }
 
-// normals returns a source of n standard normal numbers for the draws of a round. Anyone can
-// compute the numbers from the protocol's digest and the number of the round.
+// normals returns n standard normal numbers that follow from the protocol's digest and the number
+// of the round.
 func (r *rules) normals(round, n int) *source {
 	s := &source{make([]float64, n)}
 	dpmech.FillPublicNormal(s.rest, "draws of curvature and spread", r.Digest, round)
@@ -226,18 +224,16 @@ func guessedSlope(c float64, d int) float64 {
 	return slope
 }
 
-// slopeSD returns the prior sd of the slope of a clip. The clip is c times the root mean square
-// norm of the gradients. The norms are estimated under noise and at earlier points, and are known
-// up to a factor of about two. The sd is therefore half of the difference between the slopes for
-// clips of 2c and c/2.
+// slopeSD returns the prior sd of the slope of a clip of c root mean square norms. The norms are
+// known up to a factor of about two, so it is half of the difference between the slopes at 2c and
+// c/2.
 func slopeSD(c float64, d int) float64 {
 	return math.Max(leastSlopeSD, (guessedSlope(2*c, d)-guessedSlope(c/2, d))/2)
 }
 
 func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, high)) }
 
-// proportions returns weights that add up to 1 and are proportional to exp(logs). It overwrites
-// logs.
+// proportions turns logs into weights that add up to 1 and are proportional to exp(logs).
 func proportions(logs []float64) []float64 {
 	most := math.Inf(-1)
 	for _, x := range logs {

@@ -87,8 +87,8 @@ func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
 }
 
-// quantile calls variance for each draw in s.between, takes the square roots of the results, and
-// returns the p-quantile of these roots. A negative result counts as 0.
+// quantile returns the p-quantile of the roots of the variances of s.between. Negative ones count
+// as 0.
 func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float64 {
 	if len(s.between) == 0 {
 		return 0
@@ -142,8 +142,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, special.Finite(next.query.Point)
 }
 
-// count returns the state after the first round. It computes the units of this state from sum, the
-// opened sum of votes.
+// count returns the state after the votes, whose opened sum determines its units.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
 	scales, factors := s.rules.drawScales(answers, sum)
@@ -168,8 +167,7 @@ func (s *State) count(answers int, sum []float64) (*State, bool) {
 	return next, ok
 }
 
-// A round has the numbers that are computed from an opened sum: estimates of means over clients,
-// and the sds of the noise in these estimates.
+// A round holds estimates of means over clients from an opened sum, with the sds of their noise.
 type round struct {
 	query    *Query
 	late     bool
@@ -184,8 +182,7 @@ type round struct {
 	gradientSD, curvatureSD, outerSD, sizeSD float64
 }
 
-// open computes the estimates of a round, and the sds of their noise, from the opened sum. number
-// is the number of the round, and answers is the number of clients that answered.
+// open computes the estimates of round number from the sum of the given number of answers.
 func (s *State) open(number, answers int, sum []float64) *round {
 	r, q := s.rules, s.query
 	clients := r.Weights[number-1] * float64(answers)
@@ -207,9 +204,8 @@ func (s *State) open(number, answers int, sum []float64) *round {
 	return o
 }
 
-// like returns the rounds with similar clips: those whose clip is at most likeClip times the clip
-// of the last round and, if r.two is true, at least the clip of the last round divided by likeClip.
-// The last round is one of them.
+// like returns the rounds, the last among them, whose clip is at most likeClip times that of the
+// last and, if r.two is true, at least that divided by likeClip.
 func (s *State) like() []*round {
 	last := s.rounds[len(s.rounds)-1].query.Clip
 	return slices.DeleteFunc(slices.Clone(s.rounds), func(o *round) bool {
@@ -226,8 +222,7 @@ func fewest(rounds []*round) int {
 	return n
 }
 
-// slopes returns the estimated slope of the clip in the given rounds, whose clips are similar. It
-// also returns n draws of this slope from its posterior.
+// slopes returns the estimated slope of the clip in rounds with similar clips, and n draws of it.
 func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float64) {
 	clip := r.clip(similar[len(similar)-1].late)
 	guess, sd := guessedSlope(clip, r.dim), slopeSD(clip, r.dim)
@@ -247,18 +242,16 @@ func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float
 	return e, all
 }
 
-// effective is the contribution of a round to the posterior: the mean gradient of clients at the
-// round's point, and the sd of its error. If the round's clip is close to the clip of the last
-// round (like is true), the gradient has been divided by the slope of the clip.
+// An effective is the mean gradient of clients at the point of a round, and the sd of its error. It
+// has been divided by the slope of the clip if the clip is close to that of the last round (like).
 type effective struct {
 	gradient, point []float64
 	sd              float64
 	like            bool
 }
 
-// effective returns the mean gradients of all rounds. It divides the gradients of the rounds in
-// similar by slope, the slope of their clip. It does not correct the gradients of the other rounds,
-// whose clips have different slopes. The sd of each error includes [rules.nonlinear].
+// effective returns the mean gradients of all rounds, those in similar divided by slope. Others
+// have different slopes and are not corrected. The errors include [rules.nonlinear].
 func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	all := make([]effective, len(rounds))
 	for t, o := range rounds {
@@ -287,8 +280,8 @@ func (r *rules) nonlinear(size float64) float64 {
 	return math.Min(size/r.nominal, 1)
 }
 
-// average returns the mean gradient ḡ and the mean point θ̄ of the rounds, weighted by the
-// precision 1/sd² of their gradients. It also returns the sd of ḡ.
+// average returns the mean gradient ḡ, its sd, and the mean point θ̄ of the rounds, weighted by
+// 1/sd².
 func average(obs []effective) (gradient, point []float64, sd float64) {
 	gradient, point = make([]float64, len(obs[0].point)), make([]float64, len(obs[0].point))
 	var precision float64
@@ -360,9 +353,9 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	return j, true
 }
 
-// meanSquare returns a draw of the mean square of n independent standard normal numbers, by the
-// approximation of Wilson and Hilferty ("The distribution of chi-square", 1931). z is a standard
-// normal number.
+// meanSquare returns a draw, at the standard normal number z, of the mean square of n standard
+// normal numbers, by the approximation of Wilson and Hilferty ("The distribution of chi-square",
+// 1931).
 func meanSquare(n, z float64) float64 {
 	variance := 2 / (9 * n)
 	root := math.Max(1-variance+z*math.Sqrt(variance), leastRoot)
@@ -452,9 +445,8 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 	return mean.RawVector().Data, covariance, true
 }
 
-// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹. W is a draw of the mean
-// curvature from curvatures, and X is the draw with the same index in excess (see [spread]).
-// between returns false if a W is not positive definite.
+// between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹, for W from curvatures and
+// X from excess (see [spread]), or false if a W is not positive definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {
@@ -468,10 +460,9 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of round number + 1. The point of the query is the mean of q, moved
-// so that no element is too far from the mean of the [beginning] or, without votes for modes, from
-// the prior mean. The constants nearest and farthest limit the distances. The clips follow from the
-// estimated sizes of gradients and curvatures.
+// ask sets s.query to the query of round number + 1. Its point is the mean of q, at most a
+// distance, which the constants nearest and farthest limit, from the mean of the [beginning] or of
+// the prior. The clips follow from the estimated sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2
@@ -504,8 +495,8 @@ func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	}
 }
 
-// distance computes the expected ‖W(θ − point)‖² in each component of the mixture, and returns the
-// median. In component k the mean curvature W is curvatures[k].
+// distance returns the median over components of the expected ‖W(θ − point)‖², where W is in
+// curvatures.
 func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 {
 	all := make([]float64, len(m.means))
 	for k, x := range m.means {

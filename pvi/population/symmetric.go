@@ -6,8 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// packedSize returns the length of vec S for a symmetric d×d matrix S. The vector vec S lists the
-// lower triangle of S.
+// packedSize returns the length of vec S for a symmetric d×d matrix S.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
 // pack writes vec S to dst: the lower triangle row by row, with elements off the diagonal
@@ -74,8 +73,7 @@ func plus(a mat.Symmetric, x float64, b mat.Symmetric) *mat.SymDense {
 	return s
 }
 
-// raised returns S with eigenvalues below least replaced by least. It returns false if the
-// eigenvalues cannot be computed.
+// raised returns S with eigenvalues of at least least, or false if they cannot be computed.
 func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 	var e mat.EigenSym
 	if !e.Factorize(s, true) {

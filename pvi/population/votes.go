@@ -38,8 +38,7 @@ func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	}
 }
 
-// divide writes a vote of the given size for a position between two places. It divides the vote
-// linearly between these places. If the position is NaN, divide writes a NaN.
+// divide divides a vote of the given size linearly between two places. For NaN it writes a NaN.
 func divide(dst []float64, position, size float64) {
 	if math.IsNaN(position) {
 		dst[0] = position
@@ -49,8 +48,7 @@ func divide(dst []float64, position, size float64) {
 	dst[low], dst[low+1] = size*(1-(position-float64(low))), size*(position-float64(low))
 }
 
-// A scale has, for each coordinate, the information of a typical client divided by the information
-// of a client with synthetic records.
+// A scale is a typical client's information, relative to synthetic records, in each coordinate.
 type scale []float64
 
 // drawScales returns the posterior of the [scale] given sum, the opened sum of votes. mean holds
@@ -122,8 +120,8 @@ func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scal
 	return draws, mean
 }
 
-// scaleDraws returns the number of draws of the scale, from 1 to 60. This number falls with the
-// dimension, because the time for each draw is proportional to the sixth power of the dimension.
+// scaleDraws returns the number of draws of the scale, from 1 to 60. The time of each is
+// proportional to the sixth power of the dimension.
 func (r *rules) scaleDraws() int {
 	size := float64(packedSize(r.dim))
 	return int(within(2e7/(size*size*size), 1, 60))

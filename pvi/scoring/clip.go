@@ -7,19 +7,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// clipQuantiles lists the candidates for the clip of scores. Each candidate is a quantile of the
-// norms of the scores of made-up records, and clipQuantiles holds the probability of this quantile.
+// clipQuantiles holds probabilities. Candidates for the clip are the quantiles of the norms of
+// made-up scores.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare limits the covariance of θ from which outcomes of made-up records are drawn in a
-// nonlinear model: the trace of this covariance times the information of a record is at most
-// unsureShare. With a larger covariance, the quadratic approximation of the log likelihood would
-// not hold.
+// unsureShare limits, for outcomes of made-up records in a nonlinear model, the trace of the
+// covariance of θ times the information of a record. Above it, the quadratic approximation of the
+// log likelihood would not hold.
 const unsureShare = 0.5
 
-// chooseClip returns the clip of scores that minimises the sum of the squared bias of clipping and
-// the variance of the noise, for records with the same distribution as made-up records. It also
-// returns the sorted norms of the scores of made-up records. cov is the current covariance of θ.
+// chooseClip returns the clip that minimises the squared bias of clipping plus the variance of the
+// noise for made-up records, and the sorted norms of their scores. cov is the covariance of θ.
 func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	shrunk, unsure := p.unsure(m, theta, cov)
 	s := p.sampleAt(m, theta, ridge, shrunk)
@@ -44,8 +42,7 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 }
 
 // unsure returns the covariance of θ from which outcomes are drawn, and the trace of the
-// information of a record at θ times cov. If this trace is at most unsureShare, the covariance is
-// cov. Otherwise it is cov, scaled down.
+// information of a record at θ times cov. It is cov, scaled down if the trace is above unsureShare.
 func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
 	unsure = trace(m.curvature(theta), cov)
 	if p.linear || unsure <= unsureShare {
@@ -67,16 +64,14 @@ func trace(a, b *mat.SymDense) (sum float64) {
 	return sum
 }
 
-// lengthEdges divides the norms of scores into intervals, in which records are counted. The edges
-// are in units of the clip.
+// lengthEdges divides norms of scores, in units of the clip, into intervals in which records are
+// counted.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 
-// lengths is the number of intervals that lengthEdges defines. One interval lies below the first
-// bound and one above the last.
+// lengths is the number of intervals: one is below the first edge and one above the last.
 const lengths = len(lengthEdges) + 1
 
-// lengthOf returns the index of the interval of lengthEdges that contains x, the norm of a score
-// divided by the clip.
+// lengthOf returns the interval of x, the norm of a score divided by the clip.
 func lengthOf(x float64) int {
 	n := 0
 	for n < len(lengthEdges) && x >= lengthEdges[n] {
@@ -85,9 +80,8 @@ func lengthOf(x float64) int {
 	return n
 }
 
-// The scores of real records are longer than the scores of made-up records by an unknown factor. A
-// stretch is the likelihood of this factor given the released counts. logs holds the log
-// likelihood on a grid of the factor's logarithm.
+// A stretch is the likelihood of the unknown factor by which real scores are longer than made-up
+// ones, given released counts. logs is on a grid of its logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -126,9 +120,9 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor returns the factor that converts clips for made-up records to clips for real records. It
-// is the exponential of the posterior mean of the factor's logarithm, but at least leastStretch.
-// The prior of the logarithm is normal with mean 0 and sd stretchSD.
+// factor converts clips for made-up records to clips for real ones: the exponential of the
+// posterior mean of the logarithm, whose prior has mean 0 and sd stretchSD, but at least
+// leastStretch.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

@@ -56,9 +56,8 @@ func (s *State) predictive() predictive {
 // scoredTogether is the number of held-out records that are scored together.
 const scoredTogether = 256
 
-// logDensities returns the log predictive density of each held-out record, keyed by the index of
-// the record. If computing the density of a record panics or returns an error, the record is left
-// out of the map.
+// logDensities returns log predictive densities by the index of a held-out record, without those
+// that panic or fail.
 func (q *Query) logDensities(of described) map[int]float64 {
 	all := map[int]float64{}
 	var rows []int

@@ -34,14 +34,12 @@ const (
 	leastVariance = 0.01
 )
 
-// between returns the variance of the relative error G that is assumed for the curvature along the
-// step between two points: the estimated variance, but at least leastVariance.
+// between returns the variance of G that is assumed along the step between two points: at least
+// leastVariance.
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
-// guess returns a function that computes A(θ), the lower Cholesky root in the definition of
-// [curvature]. In a regression, the margins of the columns are known only up to noise. If random is
-// not nil, it holds the random numbers from which the function draws them (see [margins.moments]).
-// A program ignores random.
+// guess returns a function for A(θ) of [curvature]. The margins of a regression are known up to
+// noise, and random, if it is not nil, has the numbers for a draw of them ([margins.moments]).
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -270,8 +268,7 @@ func (u *update) weigh(surprise *mat.SymDense) {
 	u.weights = all
 }
 
-// spread returns the q-quantile of the posterior distribution of v, the variance of the relative
-// error G (see [curvature]). Each class of elements has its own v.
+// spread returns the q-quantile of the posterior of v for each class of elements.
 func (u *update) spread(class int, q float64) float64 {
 	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {
@@ -314,9 +311,8 @@ func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	}
 }
 
-// left returns the variance of the relative error G (see [curvature]) that remains after the
-// release. It is the average over the elements for which both coordinates are coefficients, which
-// are those of class 0.
+// left returns the variance of G that remains after the release, averaged over elements for two
+// coefficients.
 func (u *update) left() (mean float64) {
 	v, n := u.spread(0, 0.5), 0.0
 	for i, li := range u.values {
@@ -352,8 +348,7 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the largest factor between two values that [positive] can draw for the same
-// eigenvalue.
+// hiddenRange is the largest ratio of two values that [positive] draws for one eigenvalue.
 const hiddenRange = 10
 
 // positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below bend
@@ -403,8 +398,8 @@ func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64, 
 	return congruent(half, nil)
 }
 
-// learnCurvature returns the estimate of the curvature of all records after r, a noisy sum of the
-// records' information matrices, was released.
+// learnCurvature returns the estimate of the curvature after r, a noisy sum of information
+// matrices.
 func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))

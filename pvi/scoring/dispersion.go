@@ -28,8 +28,7 @@ const (
 	dispersionSlack = 0.03
 )
 
-// frailtyAt returns point i of the grid of overdispersions, which are values of the variance a (see
-// [dispersion]). Point 0 is a = 0.
+// frailtyAt returns point i of the grid of a (see [dispersion]). Point 0 is a = 0.
 func frailtyAt(i int) float64 {
 	if i == 0 {
 		return 0
@@ -37,8 +36,7 @@ func frailtyAt(i int) float64 {
 	return leastFrailty * math.Pow(mostFrailty/leastFrailty, float64(i-1)/(dispersionPoints-2))
 }
 
-// residual returns the squared residual of a count, divided by the variance of the count under the
-// model.
+// residual returns the squared residual of a count, divided by its variance under the model.
 func (s *workspace) residual(y float64) float64 {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.response.Information(s.eta, s.w)
@@ -48,8 +46,8 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned returns b updated with a released sum of squared residuals. The sum is over all records
-// at θ, and sd is the sd of its noise. cov is the covariance of θ.
+// learned returns b after a sum of squared residuals at θ, with noise of the given sd. cov is the
+// covariance of θ.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
@@ -71,9 +69,8 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 	return b
 }
 
-// clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip). Y is a negative binomial
-// count with the given mean. frailty is the variance of the random factor by which the mean is
-// multiplied.
+// clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip) for a negative binomial Y
+// with the given mean, which a random factor of variance frailty multiplies.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
 	if mean > many { // a normal number with the same mean and variance approximates a large count
@@ -100,8 +97,7 @@ func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	return expected + max(left, 0)*dispersionClip
 }
 
-// clippedSquare returns the mean of min(X², dispersionClip) for a normal X with the given mean and
-// variance.
+// clippedSquare returns the mean of min(X², dispersionClip) for a normal X.
 func clippedSquare(mean, variance float64) float64 {
 	sd, bound := math.Sqrt(variance), math.Sqrt(dispersionClip)
 	low, high := (-bound-mean)/sd, (bound-mean)/sd
@@ -128,13 +124,11 @@ func (b *dispersion) quantile(q float64) float64 {
 	return frailtyAt(pick(weights[:], q*total))
 }
 
-// inflation implements [population]. The result exceeds 1 if counts vary more than under the
-// Poisson model.
+// The result exceeds 1 if counts vary more than under the Poisson model.
 func (m *madeUp) inflation(theta []float64) float64 { return m.inflated(theta, m.frailty) }
 
-// inflated returns the variance of the scores of all records at θ, divided by the variance of these
-// scores under the Poisson model. The result is for counts whose means are multiplied by random
-// factors with mean 1 and variance frailty.
+// inflated returns the variance of the scores at θ, relative to the Poisson model, if means are
+// multiplied by random factors of variance frailty.
 func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	if frailty == 0 {
 		return 1

@@ -10,17 +10,15 @@ import (
 	"fedpvi/internal/special"
 )
 
-// curvatureDraws is the number of draws of the curvature. The posterior is a mixture over these
-// draws.
+// The posterior is a mixture over curvatureDraws draws of the curvature.
 const curvatureDraws = 150
 
-// sharedMargins is the number of successive draws of the curvature that share one draw of the
-// margins. See [mixture.widen].
+// sharedMargins successive draws of the curvature share a draw of the margins (see
+// [mixture.widen]).
 const sharedMargins = 5
 
-// A curvatureDrawer draws curvatures at the point of a released curvature K. As in [update], the
-// matrix L defines the units of the release, and the columns of U are the eigenvectors of the guess
-// in these units.
+// A curvatureDrawer draws curvatures at the point of a released one. L defines its units, and U has
+// the eigenvectors of the guess in them, as in [update].
 type curvatureDrawer struct {
 	*State
 	*update
@@ -32,8 +30,8 @@ type curvatureDrawer struct {
 	bend   float64
 }
 
-// drawCurvatures draws the curvature of all records at the point of r, the last released curvature,
-// from its posterior. It returns curvatureDraws draws.
+// drawCurvatures returns curvatureDraws posterior draws of the curvature at the point of r, the
+// last released one.
 func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	u := s.newUpdate(r)
 	across := full(u.basis.T())
@@ -92,8 +90,8 @@ func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *m
 	return positive(y, root, c.bend, c.normals(d, "hidden", n), c.block)
 }
 
-// inOrder calls use(i, compute(i)) for i = 0, …, n−1, in this order. It computes several results at
-// once, on all CPU cores. If compute panics, inOrder panics with the same value.
+// inOrder calls use(i, compute(i)) in order, and compute on all CPU cores. It panics as compute
+// does.
 func inOrder[T any](n int, compute func(i int) T, use func(i int, result T)) {
 	workers := runtime.GOMAXPROCS(0)
 	results, panics := make([]T, workers), make([]any, workers)

@@ -31,13 +31,11 @@ func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]f
 	return medians, nil
 }
 
-// foreseenStep is the lattice step to which the sums of made-up federations are rounded. It is far
-// smaller than the noise.
+// foreseenStep is far smaller than the noise.
 const foreseenStep = 0x1p-20
 
-// playMadeUp simulates all rounds with made-up records, and multiplies their vectors by the number
-// of real records divided by the number of made-up records. Different values of number give
-// different random numbers. playMadeUp calls played after each round, with the number of the round.
+// playMadeUp simulates all rounds with made-up records, whose vectors stand for those of all real
+// records. Its random numbers depend on number. It calls played with the number of each round.
 func (p *Problem) playMadeUp(number int, played func(round int) error) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))

@@ -6,9 +6,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A likelihood is the model of a study as this package needs it. It has two implementations,
-// [regression] and [program]. It opens the real records of a client, and it makes up synthetic
-// records.
+// A likelihood is the study's model, a [regression] or a [program]. It opens the real records of a
+// client, and makes up synthetic ones.
 type likelihood interface {
 	// open returns the records of a shard.
 	open(s *shard.Shard) (Records, error)
@@ -28,9 +27,8 @@ type Records interface {
 	at(theta []float64) evaluator
 }
 
-// An evaluator computes with one record at a time, at one point θ. A result depends on that record
-// and on public numbers alone. The methods can panic, and their results can be infinite or not a
-// number.
+// An evaluator computes with one record at a time at one point θ, from that record and public
+// numbers alone. Its methods can panic, and results can be infinite or not a number.
 type evaluator interface {
 	// record selects record i. The methods below compute with the selected record.
 	record(i int)
@@ -54,8 +52,8 @@ type evaluator interface {
 	packed(dst []float64, scale float64)
 }
 
-// A population is a set of made-up records, from which clips, units and expected sums are computed.
-// Their columns are independent and have the released [margins].
+// A population is a set of made-up records for clips, units and expected sums. Their columns are
+// independent and have the released [margins].
 type population interface {
 	// row returns the values of record i in the columns that [margins] describes.
 	row(i int) []float64
@@ -111,9 +109,8 @@ func (p *Problem) Open(s *shard.Shard) (Records, error) {
 	return described{records, s, nil}, nil
 }
 
-// A described holds records, the shard from which their tables and predictive densities are
-// computed, and the choice of records that are held out from the fit. It is used if the study asks
-// for tables or scores held-out records.
+// A described holds records with the shard for their tables and predictive densities, and the
+// held-out ones.
 type described struct {
 	Records
 	shard   *shard.Shard

@@ -9,8 +9,7 @@ import (
 
 const madeUpRecords = 2000
 
-// A sample has the scores of made-up records at one point, from which the effect of a clip is
-// predicted. sampleAt describes the units of the scores.
+// A sample has the scores of made-up records at one point, in the units of sampleAt.
 type sample struct {
 	units   *mat.TriDense
 	scores  *mat.Dense // a row for each record
@@ -53,9 +52,8 @@ func (s *sample) weight(i int) float64 {
 	return s.weights[i]
 }
 
-// lost predicts by how much a clip changes the sum of the scores of all real records. It returns
-// the sum of the parts that the clip removes, in the units of the scores. It assumes that real
-// records have the distribution of made-up records. records is the number of real records.
+// lost predicts the sum of the parts that a clip removes from the scores of real records, as many
+// as records, if they are distributed like made-up ones.
 func (s *sample) lost(clip, records float64) []float64 {
 	_, d := s.scores.Dims()
 	sum := make([]float64, d)
@@ -109,8 +107,7 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
 }
 
-// curvatureNorms returns the sorted Frobenius norms of the curvatures of made-up records at θ, in
-// the given units.
+// curvatureNorms returns the sorted Frobenius norms of made-up curvatures at θ, in the given units.
 func curvatureNorms(m population, theta []float64, units *mat.TriDense) []float64 {
 	white, records := newWhitening(units), m.drawn(theta, 0)
 	norms, at := make([]float64, records.Len()), records.at(theta)

@@ -21,8 +21,8 @@ type margins struct {
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
-// A belief states what is known about a number x from noisy releases: the normal likelihood exp(−½
-// precision·x² + linear·x).
+// A belief is the normal likelihood exp(−½ precision·x² + linear·x) of a number from noisy
+// releases.
 type belief struct{ precision, linear float64 }
 
 func (b *belief) learn(x, variance float64) {
@@ -64,8 +64,7 @@ func (p *Problem) newMargins() *margins {
 	return m
 }
 
-// marginSize returns the number of elements in the part of a record's vector from which margins are
-// learned.
+// marginSize returns the number of elements of a vector from which margins are learned.
 func (p *Problem) marginSize() (n int) {
 	for j := range p.columns {
 		n += p.columns[j].elements(j)
@@ -73,8 +72,7 @@ func (p *Problem) marginSize() (n int) {
 	return n
 }
 
-// elements returns the number of elements for column j in the part of a record's vector from which
-// margins are learned.
+// elements returns the number of these elements for column j.
 func (c *column) elements(j int) int {
 	switch {
 	case c.indicator == j:
@@ -85,9 +83,8 @@ func (c *column) elements(j int) int {
 	return 0
 }
 
-// record writes the part of a record's vector from which margins are learned. x holds the record's
-// regressors. A level adds its indicator, and a number adds its value and the square of its value.
-// The indicator of a slope is 1 if the slope is not zero.
+// record writes what a record adds to the sums for margins: its indicator for a level, and value
+// and square for a number. The indicator of a slope is 1 if the slope is not zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
 	for j := range m.columns {
@@ -106,9 +103,8 @@ func (m *margins) record(dst, x []float64) {
 	}
 }
 
-// learned returns the margins after a release. sums holds the sums over all records of the elements
-// that the method record writes, with noise of the given sd. If the sums show that the values of a
-// numeric column are small compared to the column's unit, learned makes this unit smaller.
+// learned returns the margins after sums of what record writes, with noise of the given sd. It
+// makes units smaller where values are small.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m
 	out.unit, out.share = slices.Clone(m.unit), slices.Clone(m.share)
@@ -131,9 +127,8 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale makes the unit of column j of the margins smaller if the released sums show that the
-// values of the column are small. The new unit is twice an upper limit of the root mean square of
-// the column, but at least 1 % of the old unit.
+// rescale makes the unit of column j smaller: twice an upper limit of its root mean square, but at
+// least 1 % of the old unit.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -151,8 +146,8 @@ func (m *margins) rescale(j int) {
 // gridSize is the number of points of the grid of shares and mean squares.
 const gridSize = 120
 
-// onGrid estimates the share x of a level from its likelihood b, with the prior density 1/x. It
-// returns the posterior mean or, if u > 0, the quantile u of the posterior.
+// onGrid returns the posterior mean of the share of a level with likelihood b and prior density 1/x
+// or, if u > 0, its quantile u.
 func (m *margins) onGrid(b belief, u float64) float64 {
 	var logs, points [gridSize]float64
 	least := math.Log(0.3 / m.Records)
@@ -243,8 +238,7 @@ func (b *joint) expected() (mean, variance float64) {
 	return mean, variance
 }
 
-// drawn converts two independent uniform numbers u and v in [0, 1] to a draw of the mean and the
-// variance from the joint density.
+// drawn converts uniform numbers u and v to a draw of the mean and the variance.
 func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	var sums [jointSize]float64
 	for i := range b.weight {
@@ -256,8 +250,7 @@ func (b *joint) drawn(u, v float64) (mean, variance float64) {
 	return b.mean[pick(b.weight[i][:], v*sums[i])], b.variance[i]
 }
 
-// pick draws an index with probabilities proportional to the weights. It returns the first index at
-// which the cumulative sum of the weights exceeds u, or the last index if there is none.
+// pick returns the first index at which the cumulative sum of the weights exceeds u, or the last.
 func pick(weights []float64, u float64) int {
 	for i, w := range weights {
 		if u -= w; u < 0 {
@@ -324,8 +317,8 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	return share, mean, square
 }
 
-// madeUp returns made-up records whose columns are independent and have the margins m. The value of
-// a slope is nonzero only in the record's own group.
+// madeUp returns made-up records with independent columns of margins m. A slope is nonzero only in
+// the record's group.
 func (m *margins) madeUp() population {
 	share, mean, square := m.moments(nil)
 	n := len(m.columns)
@@ -359,8 +352,8 @@ func (m *margins) madeUp() population {
 	return m.model.madeUp(m.Problem, x)
 }
 
-// makeSlopes replaces the slopes of made-up records by values times indicators. The column of an
-// indicator comes before the columns that refer to it, so makeSlopes begins with the last column.
+// makeSlopes turns values into slopes. Indicators come before the columns that refer to them, so it
+// begins with the last.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
 	own := map[int][]float64{} // made-up values of each number that has slopes but no margins of its own, by the index of the number's first slope
@@ -386,9 +379,8 @@ func (m *margins) makeSlopes(x, mean, square []float64) {
 	}
 }
 
-// sd states how uncertain the margins are, as a number of records. For each column, the sd of its
-// share or mean square is multiplied by the number of records. The result is the median of these
-// products.
+// sd returns the median over columns of the sd of a share or mean square, times the number of
+// records.
 func (m *margins) sd() float64 {
 	var sds []float64
 	for j, c := range m.columns {
@@ -406,8 +398,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence states how much is known about the mean of column j, as a number of records: the mean of
-// this many records, without noise, would be as precise as the released mean.
+// evidence returns the number of records whose mean, without noise, would be as precise as the
+// released mean of column j.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

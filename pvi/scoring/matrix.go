@@ -14,10 +14,9 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// cholesky returns the lower Cholesky root of a positive definite matrix. If rounding made the
-// matrix indefinite, cholesky returns the root of the matrix with a slightly larger diagonal.
-// Unlike [mat.Cholesky], it does not estimate the condition number of the matrix, which would take
-// three times as long.
+// cholesky returns the lower root of a positive definite matrix, with a slightly larger diagonal if
+// rounding made it indefinite. [mat.Cholesky] also estimates a condition number, which takes three
+// times as long.
 func cholesky(a *mat.SymDense) *mat.TriDense {
 	d, trace := a.SymmetricDim(), mat.Trace(a)
 	root := mat.NewSymDense(d, nil)
@@ -58,13 +57,11 @@ func solved(l *mat.TriDense) *mat.TriDense {
 	return inv
 }
 
-// A computation whose numbers overflow panics with a notFinite. The function total turns this panic
-// into an error.
+// A notFinite is the panic of numbers that overflow, which total turns into an error.
 type notFinite struct{}
 
-// A whitening multiplies vectors by a lower triangular matrix L⁻¹. It has the columns of L⁻¹, each
-// from the diagonal down. Often most regressors of a record are zero. Multiplying columns of L⁻¹ by
-// the nonzero regressors is then faster than solving a system of equations with L.
+// A whitening has the columns of L⁻¹ for a lower triangular L, each from the diagonal down. Most
+// regressors are often zero, and multiplying columns by the others is faster than solving.
 type whitening [][]float64
 
 func newWhitening(l *mat.TriDense) whitening {
@@ -79,8 +76,7 @@ func newWhitening(l *mat.TriDense) whitening {
 	return w
 }
 
-// apply replaces v by L⁻¹v, where L is the matrix that the whitening inverts. scratch must be as
-// long as v.
+// apply replaces v by L⁻¹v. scratch must be as long as v.
 func (w whitening) apply(v, scratch []float64) {
 	clear(scratch)
 	for j, x := range v {
@@ -103,8 +99,7 @@ func solve(l *mat.TriDense, v []float64) []float64 {
 // inverse returns A⁻¹.
 func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
 
-// full returns m as a dense matrix whose rows are stored without gaps. The result may share memory
-// with m.
+// full returns m with rows without gaps, which may share memory with m.
 func full(m mat.Matrix) *mat.Dense {
 	rows, columns := m.Dims()
 	if dense, ok := m.(*mat.Dense); ok && dense.RawMatrix().Stride == columns {
@@ -237,8 +232,7 @@ func plus(terms ...term) *mat.SymDense {
 	return sum
 }
 
-// A term is a weighted matrix, as an argument of the function plus. The matrix is dense or
-// diagonal.
+// A term is a weighted matrix, dense or diagonal, for plus.
 type term struct {
 	weight float64
 	of     mat.Symmetric
@@ -298,8 +292,7 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare writes scale times AᵀA to dst, in the form that pack writes. It does not compute the
-// whole matrix.
+// packSquare is pack of AᵀA, without computing the whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	rows, _ := a.Dims()
 	for k := range rows {

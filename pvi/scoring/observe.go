@@ -18,12 +18,12 @@ type observation struct {
 	clip  float64
 }
 
-// mostPoints is the largest number of points at which the hyperparameters are integrated for one
-// draw of the curvature. Draws have different points, so a few points for each are enough.
+// Hyperparameters are integrated at no more than mostPoints points for one draw of the curvature.
+// Draws have different points, so a few are enough.
 const mostPoints = 256
 
-// A mixture is a posterior that averages over several normal distributions, such as those for
-// different draws of the curvature. Only its mean and covariance are kept.
+// A mixture holds mean and covariance of an average over normal posteriors, such as those for draws
+// of the curvature.
 type mixture struct {
 	mean []float64
 	cov  *mat.SymDense
@@ -152,8 +152,8 @@ func (s *State) widenSpreads(m *mixture, path []observation, made *sample, prior
 	}
 }
 
-// [mixture.widen] widens intervals until they hold, with their stated probability or more, for the
-// fraction heldMargins of the draws of the margins.
+// Widened intervals hold for the fraction heldMargins of the draws of the margins
+// ([mixture.widen]).
 const heldMargins = 0.8
 
 // widen widens intervals so that they hold for most draws of the margins, and not only on average.

@@ -39,8 +39,7 @@ type Problem struct {
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 
-// A prior is the prior of θ. The coordinates on which records depend come first, followed by the
-// coordinates on which no record depends. [hierarchy.Prior] documents the methods.
+// A prior is that of θ: coordinates on which records depend, then others. See [hierarchy.Prior].
 type prior interface {
 	Region(l *hierarchy.Likelihood) (hierarchy.Region, error)
 	Posterior(l *hierarchy.Likelihood, r hierarchy.Region, n, shift int) (mean []float64, cov *mat.SymDense, err error)
@@ -49,9 +48,8 @@ type prior interface {
 	Draw(z []float64) []float64
 }
 
-// A column is the public description of a regressor. A regressor is the product of an indicator and
-// a value, of which it may lack one or both. The constant lacks both, a level the value, and a
-// number the indicator.
+// A column is a regressor: the product of an indicator and a value, of which the constant lacks
+// both, a level the value, and a number the indicator.
 type column struct {
 	kind      kind
 	factor    int // for a level: number that identifies the categorical column or group
@@ -109,8 +107,8 @@ func (p *Problem) TablesSD() float64 {
 	return p.tables.Norm() * p.NoiseSD / math.Sqrt(p.tablesShare)
 }
 
-// normals returns n standard normal numbers. They are a function of the protocol, the purpose and
-// the number, so that every machine computes the same numbers.
+// normals returns n standard normal numbers that follow from the protocol, the purpose and the
+// number.
 func (p *Problem) normals(n int, purpose string, number int) []float64 {
 	z := make([]float64, n)
 	dpmech.FillPublicNormal(z, "scoring: "+purpose, p.Digest, number)

@@ -10,9 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A program is the model of records whose log density is a record program. The curvature of a
-// record is an expectation over the outcomes that the model draws ([programEvaluator.expected]).
-// The curvature may be indefinite, but its Frobenius norm can still be clipped.
+// A program is a model of records by a record program. The curvature of a record is an expectation
+// over drawn outcomes ([programEvaluator.expected]). It may be indefinite, but its Frobenius norm
+// can be clipped.
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
@@ -38,8 +38,7 @@ type datum struct {
 	zero, unit float64
 }
 
-// takeProgram sets the model, the prior and the columns of p for a study whose model is a program.
-// It returns an error if the density has no usable curvature.
+// takeProgram sets model, prior and columns of p, or refuses a density without a usable curvature.
 func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	r := &program{fit: m, model: m.Program(), dim: m.Dim()}
 	joint, order, observed, grouped, err := m.Joint()
@@ -61,9 +60,9 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// takeNumbers sets r.numbers, which describes the numbers that the program reads from a record, and
-// r.columns, the columns for their margins. It also finds the outcomes, which are the numbers that
-// are variates of a density. Made-up outcomes are drawn from the model.
+// takeNumbers sets r.numbers, the numbers that the program reads from a record, and r.columns for
+// their margins. It also finds the outcomes, which are variates of a density and are drawn from the
+// model.
 func (r *program) takeNumbers(st *study.Study) {
 	r.variates = newVariates(r.model)
 	factors := map[string]int{} // indicators that already have a column of the margins
@@ -130,8 +129,7 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 	}
 }
 
-// values converts the numbers of a record to its values in the columns that [margins] describes,
-// and writes them to dst.
+// values writes to dst the values of a record in the columns of the [margins], from its numbers.
 func (r *program) values(dst, record []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -148,9 +146,7 @@ func (r *program) values(dst, record []float64) {
 	}
 }
 
-// numbersOf is the inverse of values: it converts a record's values x in the columns that [margins]
-// describes to the numbers of the record, and writes them to dst. It moves numbers to the nearest
-// possible value.
+// numbersOf is the inverse of values, with numbers moved to the nearest possible value.
 func (r *program) numbersOf(dst, x []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -178,14 +174,12 @@ func (n *datum) inside(x float64) float64 {
 	return min(max(x, n.low), n.high)
 }
 
-// load makes a table that the program can evaluate from the numbers of records. x holds these
-// numbers, one record after another.
+// load makes a table of the numbers x of records, one record after another.
 func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }
 
-// theta returns the program's parameter vector θ. point holds the values of the coordinates in
-// r.coordinates, on which records depend. The other coordinates are 0.
+// theta returns θ, with point in r.coordinates, on which records depend, and 0 elsewhere.
 func (r *program) theta(point []float64) []float64 {
 	theta := make([]float64, r.dim)
 	for i, at := range r.coordinates {

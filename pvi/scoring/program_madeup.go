@@ -12,8 +12,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A programMadeUp is a set of made-up records of a program. Outcomes are drawn from the program's
-// density, and all other numbers follow the margins.
+// A programMadeUp draws outcomes from the density and all other numbers from the margins.
 type programMadeUp struct {
 	*program
 	*Problem
@@ -51,8 +50,8 @@ func (m *programMadeUp) row(i int) []float64 {
 // inflation implements [population].
 func (m *programMadeUp) inflation([]float64) float64 { return 1 }
 
-// guess implements [population]. The returned function always returns the mean curvature of the
-// records of m at θ, times the number of real records. It ignores its argument.
+// The returned function ignores its argument, and returns the mean curvature at θ times the number
+// of real records.
 func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	curvature := plus(term{of.Records, m.curvature(theta)})
 	return func([]float64) *mat.SymDense { return curvature }
@@ -94,8 +93,7 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	return sum
 }
 
-// unsurePoints is the number of points that are drawn in place of θ if θ is uncertain
-// ([programMadeUp.scores]).
+// unsurePoints points are drawn in place of an uncertain θ ([programMadeUp.scores]).
 const unsurePoints = 40
 
 // scores implements [population]. If cov is not nil, outcomes are drawn at unsurePoints points from
@@ -144,8 +142,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls each once for every record, with the index of the record and the score of the
-// record at θ. If a score cannot be computed or is not finite, it passes zeros.
+// eachScore calls each with the index and the score at θ of every record, or zeros if the score
+// cannot be computed or is not finite.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, each func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
@@ -162,9 +160,8 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 	return m.draw([][]float64{theta}, "foreseen outcomes", number)
 }
 
-// draw returns the made-up records with outcomes that are drawn from the program's density. It
-// divides the records into consecutive groups of equal size, one group for each point. The outcomes
-// follow from public random numbers with the given purpose and number.
+// draw returns the records with drawn outcomes, an equal group for each point, from public random
+// numbers with the given purpose and number.
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)
 	m.drawerAt(points)(x, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
@@ -175,9 +172,8 @@ func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *pr
 	return &programRecords{m.program, x, table}
 }
 
-// drawerAt returns the function that [program.drawer] makes for these records. If there is only one
-// point, drawerAt stores the function, so that the next call for the same point does not compute it
-// again.
+// drawerAt returns the function of [program.drawer], and keeps it for the next call if there is one
+// point.
 func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	if len(points) > 1 {
 		return m.drawer(m.base, points)
@@ -190,13 +186,11 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.drawnAt
 }
 
-// leastHessian is the smallest eigenvalue of the matrix that [programMadeUp.hessian] returns, in
-// the units that its caller passes.
+// leastHessian is the smallest eigenvalue of [programMadeUp.hessian] in given units.
 const leastHessian = 0.1
 
-// hessian returns the mean of the negative Hessians of records at θ. This mean need not be positive
-// definite. In the given units, every eigenvalue that is smaller than leastHessian is therefore
-// replaced by leastHessian.
+// hessian returns the mean of the negative Hessians at θ, with eigenvalues of at least leastHessian
+// in the given units.
 func (m *programMadeUp) hessian(theta []float64, records *programRecords, units *mat.TriDense) *mat.SymDense {
 	d := len(theta)
 	at, white, weights := records.at(theta).(*programEvaluator), newWhitening(units), m.balances(theta)
@@ -223,8 +217,7 @@ func (m *programMadeUp) hessian(theta []float64, records *programRecords, units 
 	return congruent(&root, diagonal(d, func(i int) float64 { return max(values[i], leastHessian) }))
 }
 
-// released implements [population]. The scores at both points are computed for the same outcomes,
-// so that chance has little effect on their difference.
+// Both points have the same outcomes, so that chance has little effect on the difference.
 func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
 	sum, white, scratch := make([]float64, len(theta)), newWhitening(o.units), make([]float64, len(theta))
 	records, weights := m.draw([][]float64{theta}, "outcomes", 0), m.balances(theta)

@@ -9,9 +9,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// sweeps returns how many times each outcome of a record is drawn by the function from
-// [program.drawer]. If a record has several outcomes, each is drawn given the others, as in Gibbs
-// sampling, and all are drawn twice.
+// sweeps returns how often [program.drawer] draws each outcome: twice if there are several, given
+// the others as in Gibbs sampling.
 func (r *program) sweeps() int {
 	if len(r.outcomes) > 1 {
 		return 2
@@ -52,8 +51,7 @@ const (
 	mostGrids  = 7
 )
 
-// A conditional has, for each record, the density of number k of the record given its other
-// numbers. The present value of number k does not matter.
+// A conditional has, for each record, the density of number k given its other numbers.
 type conditional struct {
 	*program
 	k     int       // index of the number
@@ -64,8 +62,8 @@ type conditional struct {
 	drawn []bool    // see [program.drawn]
 }
 
-// draw replaces number k of each record in x by a random draw. z holds a standard normal number for
-// each record. Records for which c.drawn is false do not change.
+// draw replaces number k of each record in x for which c.drawn is true, by the standard normal
+// numbers z.
 func (c *conditional) draw(x, z []float64) {
 	n, d, atoms := len(c.numbers), &c.numbers[c.k], len(c.numbers[c.k].atoms)
 	for i := range z {
@@ -76,8 +74,7 @@ func (c *conditional) draw(x, z []float64) {
 	}
 }
 
-// conditional returns, for each record, the density of number k given the other numbers of the
-// record.
+// conditional returns the density of number k given the other numbers, for each record.
 func (r *program) conditional(x []float64, k int, points [][]float64) *conditional {
 	d, records := &r.numbers[k], len(x)/len(r.numbers)
 	count := gridPoints
@@ -129,9 +126,8 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 	return &conditional{r, k, count, grid, logs, atoms, r.drawn(x, k, points)}
 }
 
-// drawn reports, for each record, whether number k can be drawn from the model. This is the case if
-// the log likelihood of the record depends on the number only as the variate of densities. drawn
-// tests this at three values of the number. It returns nil if all records satisfy the condition.
+// drawn reports, for each record, whether the log likelihood depends on number k only as the
+// variate of densities, which it tests at three values. It returns nil if all records satisfy this.
 func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	if r.variates.rest == nil {
 		return nil
@@ -150,9 +146,8 @@ func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	return out
 }
 
-// grid writes increasing points of the interval [low, high] to dst. If d is a whole number and dst
-// has room for all whole numbers in this range, the points are these numbers. Otherwise they are
-// evenly spaced.
+// grid writes increasing points of [low, high] to dst: all whole numbers if d is one and dst has
+// room for them, and otherwise evenly spaced points.
 func (d *datum) grid(dst []float64, low, high float64) {
 	for c := range dst {
 		if d.whole && high-low < float64(len(dst)) {
@@ -166,8 +161,8 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the index of the first element of v that is at least threshold, and the index of
-// the last such element. If there is none, it returns the whole range of indices.
+// above returns the indices of the first and the last element of v that is at least threshold, or
+// of the whole range.
 func above(v []float64, threshold float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -178,8 +173,8 @@ func above(v []float64, threshold float64) (first, last int) {
 	return min(first, last), max(first, last)
 }
 
-// quantiles writes to dst quantiles, at evenly spaced probabilities, of the density whose
-// logarithms at the points of grid are logs.
+// quantiles writes quantiles at evenly spaced probabilities of the density with logarithms logs on
+// grid to dst.
 func quantiles(dst, grid, logs []float64) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, -1) {
@@ -206,9 +201,7 @@ func quantiles(dst, grid, logs []float64) {
 	}
 }
 
-// merged merges the two grids of every record into one grid with increasing points. It returns the
-// points and the logarithms of the densities at the points. Each of the two grids has count points
-// per record.
+// merged merges two grids of every record, each of count points, with their log densities.
 func merged(grid, logs, more, heights []float64, count int) (points, values []float64) {
 	points, values = make([]float64, 0, 2*len(grid)), make([]float64, 0, 2*len(grid))
 	for from := 0; from < len(grid); from += count {
@@ -312,8 +305,8 @@ func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records 
 	}
 }
 
-// density writes the log densities of records at θ to dst. It returns false if the computation
-// panics. It replaces a density that is not a number, or is infinite, by −Inf.
+// density writes log densities at θ to dst, with −Inf for one that is not finite. It returns false
+// if computing panics.
 func (r *program) density(of *model.Model, dst, x, theta []float64) bool {
 	err := guard.Run(func() {
 		table, err := of.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))

@@ -45,8 +45,7 @@ func (r *programRecords) at(point []float64) evaluator {
 	}
 }
 
-// A programEvaluator is the [evaluator] of a program's records at one point. To save time, it
-// computes the gradients and curvatures of a whole block of records at once and keeps them.
+// A programEvaluator computes a block of records at once, which saves time.
 type programEvaluator struct {
 	*programRecords
 	engine gpu.Evaluator
@@ -61,16 +60,14 @@ type programEvaluator struct {
 	moved  []float64     // scratch
 }
 
-// A blockOf holds a vector for each record of a block: its gradient, or the rows of its curvature
-// before the curvature is made symmetric. The vector is nil if the computation of the record
-// panicked.
+// A blockOf holds the gradient of each record of a block, or the rows of its curvature before that
+// is made symmetric. It is nil for a record that panicked.
 type blockOf struct {
 	first int
 	of    [][]float64
 }
 
-// blockOfScores is the number of records whose gradients are computed together. blockOfCurvatures
-// is the largest number of elements of the curvatures that are computed together.
+// blockOfScores is in records, and blockOfCurvatures in elements of curvatures.
 const (
 	blockOfScores     = 256
 	blockOfCurvatures = 1 << 20
@@ -152,12 +149,11 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 	return nil
 }
 
-// differenceStep is the step of the central differences in [programEvaluator.curvatures], in units
-// of the columns of L⁻ᵀ along which they are taken.
+// differenceStep is the step of central differences, in columns of L⁻ᵀ
+// ([programEvaluator.curvatures]).
 const differenceStep = 1e-4
 
-// curvature implements [evaluator]. All calls on one evaluator must have the same units, because
-// the evaluator keeps the curvatures of a block of records.
+// All calls must have the same units, because the curvatures of a block are kept.
 func (e *programEvaluator) curvature(units whitening) float64 {
 	d := len(e.coordinates)
 	size := max(1, min(blockOfScores, blockOfCurvatures/(d*d)))
@@ -183,12 +179,12 @@ func (e *programEvaluator) curvature(units whitening) float64 {
 
 func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.square, scale) }
 
-// expectedOver is the number of outcomes over which the curvature of a record is averaged. These
-// outcomes are quantiles of the density of the outcome, at evenly spaced probabilities.
+// The curvature of a record is averaged over expectedOver outcomes, which are evenly spaced
+// quantiles.
 const expectedOver = 8
 
-// kinkedOver replaces expectedOver for a density whose slope jumps (see [variates]). The curvature
-// is then a covariance of scores, and the covariance of few scores would be too small.
+// If the slope of the density jumps, the curvature is a covariance of scores, which would be too
+// small for few scores.
 const kinkedOver = 64
 
 // expected returns, in the given units, the curvatures of the records with indices in [from, to).
@@ -215,9 +211,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes makes several copies of the records with indices in [from, to), as many as number
-// states, whose outcomes are quantiles at evenly spaced probabilities. It calls f with an evaluator
-// of each copy.
+// overOutcomes calls f with an evaluator of each of number copies of the records in [from, to),
+// whose outcomes are evenly spaced quantiles.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})
@@ -233,8 +228,8 @@ func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *prog
 	}
 }
 
-// added adds weight times v to sum and returns sum. It returns nil if sum or v is nil, which means
-// that the computation of the record has panicked.
+// added adds weight times v to sum, or returns nil if one of them is nil, because its record
+// panicked.
 func added(sum, v []float64, weight float64) []float64 {
 	if sum == nil || v == nil {
 		return nil

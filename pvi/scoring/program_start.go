@@ -76,9 +76,8 @@ func (m *programMadeUp) start(of *margins) []float64 {
 	return theta
 }
 
-// along lengthens a step that may be too short. It tries the points θ + move, θ + 2·move, θ +
-// 4·move and so on, until a point is worse than the one before. It returns the best point and its
-// [programMadeUp.value].
+// along lengthens a step: it tries θ + move, θ + 2·move, θ + 4·move and so on until
+// [programMadeUp.value] falls, and returns the best point and its value.
 func (m *programMadeUp) along(records *programRecords, theta, move []float64, weight float64) (best []float64, value float64) {
 	value = math.Inf(-1)
 	for length := 1.0; length < 1e4; length *= 2 {
@@ -95,9 +94,8 @@ func (m *programMadeUp) along(records *programRecords, theta, move []float64, we
 	return best, value
 }
 
-// value is the function that [programMadeUp.start] maximises: the log density of the records at θ,
-// multiplied by weight, plus the log density of the prior at θ, up to a constant. If the density of
-// a record is not finite, value returns −Inf.
+// value is what [programMadeUp.start] maximises: weight times the log density of the records, plus
+// that of the prior, up to a constant, or −Inf if one is not finite.
 func (m *programMadeUp) value(records *programRecords, theta []float64, weight float64) (sum float64) {
 	logs := make([]float64, records.Len())
 	if guard.Run(func() { m.program.model.LogDensities(logs, m.theta(theta), records.table) }) != nil || !special.Finite(logs) {

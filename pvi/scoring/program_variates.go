@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A variates states which numbers of a program's records are outcomes, and how made-up outcomes are
-// drawn. An outcome is a number that is the variate of a density, such as y in y ~ normal(m, s).
+// A variates holds the outcomes of records, which are variates of densities, such as y in y ~
+// normal(m, s).
 type variates struct {
 	column []bool // whether each column of the program contains outcomes
 
@@ -34,8 +34,7 @@ type variates struct {
 	kinked bool
 }
 
-// mostOutcomes is the largest number of outcomes of a record that are drawn from the model. If a
-// record has more outcomes, all of them are drawn from the margins.
+// If a record has more than mostOutcomes outcomes, all are drawn from the margins.
 const mostOutcomes = 16
 
 // kinks reports whether the slope of the log likelihood may jump at some value of an outcome. This
@@ -154,8 +153,8 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 	return term, variate, weights, ok
 }
 
-// reads reports whether the log likelihood depends on an outcome in another way than as the variate
-// of one of the given densities.
+// reads reports whether the log likelihood depends on an outcome other than as the variate of a
+// given density.
 func (v *variates) reads(p *ir.Program, densities map[int]bool) bool {
 	seen := make([]bool, len(p.Nodes))
 	seen[p.Likelihood] = true
@@ -193,8 +192,7 @@ func (v *variates) findAtoms(p *ir.Program) {
 	}
 }
 
-// replaced returns the program in which node replacement[i] replaces node i, for each key i of the
-// map replacement. The constant 0 replaces each node in the set zeros.
+// replaced returns the program with node replacement[i] for node i, and 0 for the nodes in zeros.
 func replaced(m *model.Model, replacement map[int]int, zeros map[int]bool) (*model.Model, error) {
 	out := *m.Verified().Program()
 	out.Nodes = slices.Clone(out.Nodes)

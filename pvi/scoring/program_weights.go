@@ -81,8 +81,7 @@ func balanced(scores *mat.Dense, ridge mat.Symmetric) []float64 {
 	return weights
 }
 
-// tilted returns the value at λ of the function that [balanced] minimises, and the weights of the
-// rows at λ.
+// tilted returns the value at λ of the function of [balanced], and the weights there.
 func tilted(rows *mat.Dense, lambda []float64) (value float64, weights []float64) {
 	weights = apply(rows, lambda)
 	largest := slices.Max(weights)

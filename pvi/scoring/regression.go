@@ -65,9 +65,8 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// addEffect adds the columns of an effect, one for each group. indicator is the index of the first
-// column of the group term. numbers has, for each column of the study's data that is itself a
-// regressor, the index of that regressor.
+// addEffect adds a column for each group of an effect. indicator is the first column of the group
+// term, and numbers maps the study's columns to regressors.
 func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, numbers map[int]int) {
 	one := column{kind: level, factor: len(st.Columns) + e.Term, levels: e.Levels, high: 1, value: -1}
 	if e.Slope >= 0 {
@@ -84,9 +83,8 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 	}
 }
 
-// newColumn returns the description of a coefficient's regressor. index is the index that the
-// column will have. A product of columns is a number, and the bounds of the product follow from the
-// bounds of the columns.
+// newColumn describes the regressor of a coefficient, at the given index. A product of columns is a
+// number with bounds from theirs.
 func newColumn(st *study.Study, of study.Coefficient, index int) column {
 	c := column{kind: number, low: 1, high: 1, indicator: -1, value: index}
 	for _, part := range of.Parts {
@@ -233,22 +231,19 @@ func (s *workspace) spread(dst, x, weights []float64) {
 	}
 }
 
-// score writes to dst the gradient in θ of the log likelihood of a record. s.eta must hold the
-// predictors of the record.
+// score writes the gradient in θ for the predictors in s.eta to dst.
 func (s *workspace) score(dst, x []float64, y float64) {
 	s.response.Eval(y, s.eta, s.g, s.h)
 	s.spread(dst, x, s.g)
 }
 
-// information computes the information matrix of a record with respect to its predictors. It writes
-// this matrix to s.w and its Cholesky root to s.root. s.eta must hold the predictors.
+// information computes s.w, the information for the predictors in s.eta, and its root s.root.
 func (s *workspace) information() {
 	s.response.Information(s.eta, s.w)
 	rootOf(s.root, s.w, len(s.eta))
 }
 
-// rootOf writes the lower Cholesky root of the k×k matrix w to root. A pivot that is not positive
-// counts as zero.
+// rootOf writes the lower root of w to root. A pivot that is not positive counts as zero.
 func rootOf(root, w []float64, k int) {
 	for a := range k {
 		for b := range a + 1 {
@@ -268,8 +263,7 @@ func rootOf(root, w []float64, k int) {
 	}
 }
 
-// factor computes a square root of the record's information with respect to θ, one column at a
-// time: it writes to dst column c of a matrix A for which A Aᵀ is the information.
+// factor writes column c of a matrix A to dst, where A Aᵀ is the information in θ.
 func (s *workspace) factor(dst, x []float64, c int) {
 	k := len(s.eta)
 	for a := range k {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A madeUp is a set of made-up records of a regression. The regressors follow the margins, and
-// their columns are independent. The regressors are always computed from the same random numbers.
+// A madeUp has made-up records of a regression, whose independent regressors follow the margins,
+// always by the same random numbers.
 type madeUp struct {
 	*regression
 	*Problem
@@ -23,8 +23,7 @@ type madeUp struct {
 	frailty     float64                // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
 }
 
-// with returns a copy of the made-up records in which the mean of each count is multiplied by a
-// random factor with mean 1 and variance frailty.
+// with multiplies the mean of each count by a random factor of mean 1 and variance frailty.
 func (m *madeUp) with(frailty float64) *madeUp {
 	out := *m
 	out.frailty = frailty
@@ -100,8 +99,7 @@ func (m *madeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, sco
 	}
 }
 
-// predictorCovariance writes to dst the covariance of the predictors of a record if θ has the
-// covariance cov.
+// predictorCovariance writes the covariance of the predictors, for cov of θ, to dst.
 func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
 	s.filled = s.filled[:0]
 	for j, v := range x {
@@ -133,8 +131,8 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
 	}
 }
 
-// gradient returns the gradient of predictor a in θ. values holds the elements of the gradient,
-// beginning with coordinate first. filled holds the indices of the values that are not 0.
+// gradient returns the gradient of predictor a from coordinate first on, and the indices of values
+// that are not 0.
 func (s *workspace) gradient(a int, x []float64) (first int, values []float64, filled []int) {
 	if a == s.locations {
 		return s.dim - 1, []float64{1}, []int{0}
@@ -151,8 +149,7 @@ func (m *madeUp) undrawn([]float64) []bool { return nil }
 // balances implements [population].
 func (m *madeUp) balances([]float64) []float64 { return nil }
 
-// start implements [population]. The margins of a regression contain no information about its
-// outcome.
+// The margins of a regression say nothing about its outcome.
 func (m *madeUp) start(*margins) []float64 { return nil }
 
 // drawn implements [population].
@@ -167,14 +164,12 @@ func (m *madeUp) drawn(theta []float64, number int) Records {
 	return &rows{m.regression, func(_ []float64, i int) []float64 { return m.row(i) }, func(i int) float64 { return outcomes[i] }, madeUpRecords}
 }
 
-// A curved has the information matrix F of one record, in the units with which the method norm was
-// called. It stores the smaller matrix A, for which A Aᵀ = F.
+// A curved holds a factor A of the information matrix A Aᵀ of a record, in the units of norm.
 type curved struct{ factors *mat.Dense } // Aᵀ, by rows
 
 func (r *regression) newCurved() *curved { return &curved{mat.NewDense(r.predictors(), r.dim, nil)} }
 
-// norm computes the information matrix of the record whose predictors are in w, stores its factor A
-// in c, and returns the Frobenius norm ‖A Aᵀ‖.
+// norm stores the factor A of the record in w, and returns ‖A Aᵀ‖.
 func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	w.information()
 	k := w.predictors()
@@ -194,23 +189,20 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	return math.Sqrt(squares)
 }
 
-// weights has the Fisher information of a typical record with respect to its predictors at one
-// point, which is an average over made-up records.
+// weights has the Fisher information of the predictors at one point, averaged over made-up records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
 	levels [][]float64 // for each level of each factor, the baseline last: mean over the first someRecords records, as if all of them had this level; nil if only the field all is set
 }
 
-// A latest is a cache for a function of θ that is slow to compute. It keeps the value at the last
-// point.
+// A latest keeps the value of a slow function of θ at the last point.
 type latest[T any] struct {
 	mu    sync.Mutex
 	theta []float64 // nil before the first point
 	value T
 }
 
-// at returns the value of compute at θ. It calls compute unless the value is known. Callers must
-// not change the value.
+// at returns the value at θ, which callers must not change.
 func (l *latest[T]) at(theta []float64, compute func() T) T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,8 +260,7 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	return out
 }
 
-// guess implements [population]. It computes the information of each made-up record with respect to
-// its predictors at θ, and uses the mean of these matrices for the curvature.
+// The mean information of the predictors at θ determines the curvature.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.known.at(theta, func() *weights { return m.weights(theta, of.factors) })
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }

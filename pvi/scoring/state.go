@@ -66,8 +66,7 @@ func (s *State) Posterior() (mean []float64, cov *mat.SymDense) {
 	return mean, cov
 }
 
-// located returns the posterior mean and covariance of those coordinates of θ on which records
-// depend.
+// located returns the posterior moments of the coordinates on which records depend.
 func (s *State) located() ([]float64, *mat.SymDense) {
 	d := s.Dim()
 	return s.posterior.mean[:d], s.posterior.cov.SliceSym(0, d).(*mat.SymDense)
@@ -119,8 +118,7 @@ func (s *State) queryOf(round int) (*Query, error) {
 	return q, nil
 }
 
-// total calls f and returns its result. It turns a panic of f with notFinite, which means that
-// numbers overflow, into an error.
+// total turns a panic of f with notFinite into an error.
 func total[T any](f func() T) (result T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -133,13 +131,11 @@ func total[T any](f func() T) (result T, err error) {
 	return f(), nil
 }
 
-// The clips of the scores in the first two rounds are multiplied by firstClips, because little is
-// known about the norms of scores in these rounds.
+// firstClips multiplies the clips of the first two rounds, when little is known about norms.
 const firstClips = 1.5
 
-// leastClip is the smallest clip. With a smaller clip, the squared norm of a block could underflow,
-// and the clipped block would be longer than its clip. A computed clip is below leastClip only if
-// the posterior is about to overflow.
+// Below leastClip the squared norm of a block could underflow, and the clipped block would be too
+// long. Only a posterior that is about to overflow leads to such a clip.
 const leastClip = 1e-60
 
 func (s *State) newQuery(round int) *Query {
@@ -186,8 +182,7 @@ func (s *State) newQuery(round int) *Query {
 	return q
 }
 
-// marginClip returns the clip for the part of a record's vector from which margins are learned. It
-// is the 98 % quantile of the norms of these parts over made-up records.
+// marginClip is the 98 % quantile of the norms of what made-up records add to the sums for margins.
 func (s *State) marginClip() float64 {
 	norms, elements := make([]float64, madeUpRecords), make([]float64, s.marginSize())
 	for i := range norms {
@@ -227,9 +222,7 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened holds the blocks of an opened sum, in the units in which the package computes. The
-// blocks are multiplied by the number of clients divided by the number of answers, so that they
-// estimate the sum over all clients.
+// An opened holds the blocks of an opened sum, scaled up from the answers to all clients.
 type opened struct {
 	*Query
 	values [blocks][]float64
@@ -319,13 +312,11 @@ func (s *State) step(o *opened) *State {
 	return next
 }
 
-// recordsSD states how uncertain the number of records is before a release: its sd, divided by the
-// nominal number.
+// recordsSD is the sd of the number of records before a release, relative to the nominal number.
 const recordsSD = 0.5
 
-// count updates the estimate of the number of records from released counts. counts has, for each of
-// several intervals, the noisy number of records whose score has a norm in the interval. The true
-// counts add up to the number of records.
+// count updates the number of records by noisy counts in intervals of the norms of scores, which
+// add up to it.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64
@@ -345,8 +336,7 @@ func (s *State) count(counts []float64, sd float64) {
 // overdispersed counts the first sum of scores would move the log dispersion by fifteen sds.
 const farthest = 1
 
-// takeScores learns from the opened sum of scores o of a round. It adds the sum to s.path, and
-// computes the posterior and the point of the next round.
+// takeScores adds the sum o to s.path, and computes the posterior and the next point.
 func (s *State) takeScores(o *opened) {
 	lambda := s.lambda(s.theta)
 	sd := o.sd[scoreBlock]
@@ -389,8 +379,8 @@ func (s *State) takeScores(o *opened) {
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)
 }
 
-// finish computes the final posterior after the last round. It uses the released curvature r and
-// the last three quarters of the sums of scores.
+// finish computes the final posterior from the released curvature r and the last three quarters of
+// the sums.
 func (s *State) finish(r *releasedCurvature) {
 	if len(s.path) > 0 {
 		draws := s.drawCurvatures(r)

@@ -100,8 +100,7 @@ type Total struct {
 // Len returns the number of records.
 func (t *Total) Len() int { return t.records.Len() }
 
-// eachScore calls the function each for every record, with the index of the record and its score at
-// θ. It leaves out records whose score cannot be computed or is not finite.
+// eachScore calls each with the index and the score at θ of every record with a finite score.
 func (t *Total) eachScore(theta []float64, each func(i int, score []float64)) {
 	at, score := t.records.at(theta), make([]float64, len(theta))
 	for i := range t.Len() {
@@ -158,16 +157,14 @@ func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	return theta
 }
 
-// A value measures how good a point is in the search for the mode. sum is the log density of
-// records at the point plus the log density of a normal prior, up to a constant. It leaves out
-// records without a finite log density, and out is the number of these records.
+// A value compares points in the search for the mode. sum is the log density of records and of a
+// normal prior, up to a constant, without the out records that have no finite density.
 type value struct {
 	out int
 	sum float64
 }
 
-// above reports whether v is better than w. Of two values with different out, the one with the
-// smaller out is better, whatever their sums are.
+// above reports whether v is better than w: has a smaller out or, if these are equal, a larger sum.
 func (v value) above(w value) bool { return v.out < w.out || v.out == w.out && v.sum > w.sum }
 
 func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (v value) {
@@ -205,8 +202,8 @@ func (t *Total) Score(theta []float64) (gradient []float64, information *mat.Sym
 	return gradient, notNegative(sum, units)
 }
 
-// notNegative returns L S Lᵀ, where L is units, and S is (A + Aᵀ)/2 with its negative eigenvalues
-// replaced by 0.
+// notNegative returns L S Lᵀ, where L is units and S the symmetric part of A without negative
+// eigenvalues.
 func notNegative(a *mat.Dense, units *mat.TriDense) *mat.SymDense {
 	d, _ := a.Dims()
 	var eigen mat.EigenSym

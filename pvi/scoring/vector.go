@@ -76,8 +76,7 @@ func (c *Contributor) write(dst []float64, i int) {
 	}
 }
 
-// writeTables writes the part of record i's vector from which the tables are added up. It does
-// nothing if tables is nil, because the round then releases no tables.
+// writeTables writes the part for the tables, unless the round releases none (tables is nil).
 func (c *Contributor) writeTables(tables []float64, i int) {
 	if tables == nil {
 		return
@@ -89,8 +88,7 @@ func (c *Contributor) writeTables(tables []float64, i int) {
 	}
 }
 
-// writePredictive writes the vector of record i in the round that scores held-out records. The
-// vector is zero if the record was not held out or if its density is not a number.
+// writePredictive writes the score of a held-out record, or zeros without one.
 func (c *Contributor) writePredictive(predictive []float64, i int) {
 	clear(predictive)
 	log, ok := c.scored[i]
@@ -100,8 +98,7 @@ func (c *Contributor) writePredictive(predictive []float64, i int) {
 	}
 }
 
-// split divides a record's vector dst into its blocks, such as the score and the margins. It
-// returns nil for blocks that the round does not have.
+// split divides a vector into its blocks, with nil for those that the round lacks.
 func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
 	n := 0
 	for b, size := range c.sizes {
@@ -113,8 +110,7 @@ func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
 	return parts
 }
 
-// shrink multiplies the part v of a record's vector by scale/max(‖v‖, clip), so that the norm of
-// this part is at most the scale of the block b.
+// shrink multiplies v by scale/max(‖v‖, clip) of block b, so that its norm is at most the scale.
 func (c *Contributor) shrink(b block, v []float64) {
 	by := c.scales[b] / math.Max(norm(v), c.clips[b])
 	for i := range v {

@@ -122,8 +122,8 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// addEmpty adds a record whose regressors are NaN. Its gradient is therefore not finite, and a
-// record with such a gradient adds zero to every sum.
+// addEmpty adds a record with regressors NaN. It adds zero to every sum, because its gradient is
+// not finite.
 func (s *Shard) addEmpty() {
 	s.x = append(s.x, slices.Repeat([]float64{math.NaN()}, s.dim)...)
 	s.y = append(s.y, 0)
@@ -174,8 +174,7 @@ func (d *designer) add(s *Shard, row []float64) {
 	}
 }
 
-// shorten scales down the regressors of a record if their norm exceeds the largest norm that the
-// study permits.
+// shorten scales down regressors whose norm exceeds the largest that the study permits.
 func (d *designer) shorten(x []float64) {
 	most := d.study.Model.MaxNorm
 	if most == 0 {

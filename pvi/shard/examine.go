@@ -127,8 +127,7 @@ type kind struct {
 	problem Problem
 }
 
-// row adds a row to the number of rows and, if the row names a person, to the number of this
-// person's rows. cells is nil for a malformed row.
+// row counts a row and, unless it is malformed (cells is nil), a row of its person.
 func (e *examiner) row(cells []table.Cell) {
 	e.number++
 	if e.person < 0 || cells == nil {
@@ -162,8 +161,7 @@ func (e *examiner) findings(st *study.Study) []Finding {
 	return all
 }
 
-// note adds a value, or a malformed line, that does not fit to the findings of [Examine]. It does
-// nothing if another function reads the table.
+// note adds a value or a malformed line to the findings of [Examine], if Examine reads the table.
 func (d *decoder) note(row int, column string, problem Problem, rule study.Policy, cell table.Cell) {
 	if d.seen == nil {
 		return
@@ -193,10 +191,8 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom examines the rest of a record that is left out. It adds to the findings of [Examine]
-// those values that do not fit, in the given column and all later columns. It does nothing if
-// another function reads the table. It leaves the counts of clamped and imputed values in the
-// report unchanged.
+// noteFrom adds to the findings of [Examine] those values of a record that do not fit, from the
+// given column on. It leaves the counts in the report unchanged.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

@@ -46,9 +46,8 @@ func (r *Records) Keep(st *study.Study) *Records {
 	return r.Select(rows)
 }
 
-// drawn chooses at most limit of a person's rows by the ranks that [Records.Keep] describes, and
-// returns them in the order of rows. If the person has no more rows than limit, drawn returns all
-// of them.
+// drawn returns at most limit of a person's rows, by the ranks of [Records.Keep], in the order of
+// rows.
 func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	if len(rows) <= limit {
 		return rows
@@ -69,8 +68,8 @@ func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	return kept
 }
 
-// starts returns the index of each person's first record, followed by the number of records. The
-// records of each person must be next to each other, as after [Records.Keep].
+// starts returns the index of each person's first record, and the number of records. Records of a
+// person must be next to each other, as after [Records.Keep].
 func (r *Records) starts() []int32 {
 	starts := make([]int32, 0, r.Len()+1)
 	for i := range r.Len() {
@@ -111,8 +110,7 @@ func single(n int) [][]int {
 	return people
 }
 
-// person returns the name of the person of a row. If the records do not name persons, it returns
-// the number of the row, counted from 1.
+// person returns the name of the person of a row or, without names, the number of the row from 1.
 func (r *Records) person(i int) string {
 	if r.people == nil {
 		return strconv.Itoa(i + 1)

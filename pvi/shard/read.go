@@ -174,8 +174,7 @@ func newDecoder(file string, rows table.Reader, st *study.Study) *decoder {
 	return d
 }
 
-// read reads all rows of the table into d.records and d.report. It calls kept after each row that
-// becomes a record.
+// read reads all rows, and calls kept after each that becomes a record.
 func (d *decoder) read(kept func()) error {
 	for read := 0; ; read++ {
 		before := d.records.Len()
@@ -208,8 +207,7 @@ func (d *decoder) read(kept func()) error {
 	}
 }
 
-// located adds the name of the file to an error from a table's reader. If the error is about one
-// malformed row, the result is an [Error] with the row's number.
+// located adds the file to a reader's error. For a malformed row it returns an [Error].
 func located(file string, err error) error {
 	var malformed *table.Malformed
 	if errors.As(err, &malformed) {
@@ -258,8 +256,8 @@ func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.rows.Row(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// findColumns finds the cells of the declared columns. If the table does not name its columns, the
-// cells are in the order of the study's columns.
+// findColumns finds the cells of the columns, which are in the study's order if the table does not
+// name them.
 func (d *decoder) findColumns() (err error) {
 	d.cellOf, d.person = make([]int, len(d.study.Columns)), -1
 	names := d.rows.Columns()
@@ -302,14 +300,13 @@ func (d *decoder) find(header []string, name string) (int, error) {
 	return at, nil
 }
 
-// distinct is the smallest length of a column's name for which a similar field of the first line is
-// taken to be a misspelt name. For shorter names, a similar field could be a value of a record.
+// distinct is the smallest length of a column's name at which a similar field of the first line is
+// a misspelt name rather than a value of a record.
 const distinct = 5
 
-// nearest returns the ending of the error message for a column that the header does not name: the
-// likely mistake and the remedy. In a file without a header the first line is a record, and its
-// values must not appear in a message. So nearest quotes a field of the first line only if the field
-// is almost the name of the column.
+// nearest returns the likely mistake and the remedy for a column that the header does not name.
+// Without a header the first line is a record, whose values must not appear in a message. So it
+// quotes a field only if the field is almost the name of the column.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {
 		for _, separator := range []string{";", "\t", "|", ","} {

@@ -22,8 +22,7 @@ type Records struct {
 	empty   int      // number of records that were left out but still count, see leaveOut
 }
 
-// perPart is the number of rows in each slice of Records.values, except the last slice, which may
-// have fewer.
+// perPart is the number of rows in each slice of Records.values but the last.
 const perPart = 1 << 12
 
 // leaveOut is called for a record that is left out. If the study's batches have a fixed size,
@@ -79,8 +78,7 @@ func (r *Records) Append(row []float64) {
 	r.len++
 }
 
-// markMissing stores that the values of record i in the given columns were missing in the file and
-// have been replaced.
+// markMissing stores which values of record i were missing and have been replaced.
 func (r *Records) markMissing(i int, columns []int) {
 	if len(columns) > 0 && r.missing == nil {
 		none := make([]bool, r.columns)

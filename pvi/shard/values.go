@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// textOf returns the text of a cell, which is empty if the value is missing. A number is written
-// with the fewest digits that distinguish it from other numbers.
+// textOf returns the text of a cell: "" if missing, and a number with the fewest digits that
+// distinguish it.
 func textOf(cell table.Cell) string {
 	switch cell.Kind {
 	case table.Number:
@@ -25,8 +25,8 @@ func textOf(cell table.Cell) string {
 	return cell.Text
 }
 
-// value decodes the cell of a column, and applies the study's policy if the cell is missing or does
-// not fit. If the record must be left out, value returns the policy Drop or an error.
+// value decodes a cell by the policies of the study. If the record must be left out, it returns
+// Drop or an error.
 func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, error) {
 	x, problem := d.judge(column, cell)
 	if problem == fits {
@@ -35,8 +35,7 @@ func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, err
 	return d.settle(column, x, problem, cell)
 }
 
-// settle applies the study's rule for problem to a value. It returns the value to use instead, the
-// policy Drop, or an error.
+// settle applies the study's rule for problem. It returns another value, Drop, or an error.
 func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell) (float64, study.Policy, error) {
 	c := &d.study.Columns[column]
 	rule := ruleFor(c, problem)
@@ -61,8 +60,7 @@ func (d *decoder) settle(column int, x float64, problem Problem, cell table.Cell
 	return 0, study.Refuse, d.errorf(c.Name, "%s", d.describe(c, problem))
 }
 
-// ruleFor returns the rule by which the study treats values of a column that have the given
-// problem.
+// ruleFor returns the study's rule for a problem with values of a column.
 func ruleFor(c *study.Column, problem Problem) study.Policy {
 	rule := study.Refuse
 	switch problem {
@@ -94,8 +92,7 @@ func (d *decoder) describe(c *study.Column, problem Problem) string {
 	return fmt.Sprintf("the value is outside the bounds [%s, %s] that the study declares", c.Text(c.Low), c.Text(c.High))
 }
 
-// judge decodes the cell of a column without applying a policy. It returns the value, and the
-// reason that the value does not fit, or fits. The value is valid if the reason is fits or Outside.
+// judge decodes a cell without policies. The value is valid if the reason is fits or Outside.
 func (d *decoder) judge(column int, cell table.Cell) (float64, Problem) {
 	c := &d.study.Columns[column]
 	if cell.Kind == table.Number && c.Type == study.Numeric && !c.Dated && !math.IsNaN(cell.Number) {
@@ -127,8 +124,7 @@ func (d *decoder) spelled(column int, field string, comma bool) (float64, Proble
 	return 0, NoLevel
 }
 
-// parse returns the number that text spells, or NaN if text is not a number. If comma is true, text
-// has a decimal comma in place of the decimal point.
+// parse returns the number that text spells, with a decimal comma if comma is true, or NaN.
 func parse(text string, comma bool) float64 {
 	if comma {
 		if strings.Contains(text, ".") {
@@ -143,8 +139,7 @@ func parse(text string, comma bool) float64 {
 	return x
 }
 
-// bounded checks a number of a numeric column. It returns x, and NoNumber, NotWhole or Outside if
-// the column cannot have the value x, or fits otherwise.
+// bounded checks a number. It returns x with NoNumber, NotWhole, Outside or fits.
 func (d *decoder) bounded(column int, x float64) (float64, Problem) {
 	c := &d.study.Columns[column]
 	switch {

@@ -107,8 +107,7 @@ func appendNames(b []byte, v []pvi.ClientID) []byte {
 	return b
 }
 
-// namesSize returns the encoded size of a list of names in bytes, without the length of the
-// list.
+// namesSize returns the encoded size of names without their number.
 func namesSize(v []pvi.ClientID) int {
 	size := 0
 	for _, id := range v {
@@ -117,8 +116,7 @@ func namesSize(v []pvi.ClientID) int {
 	return size
 }
 
-// appendVerdict appends to b the byte that encodes v. For an unknown verdict this is 0, which
-// readers refuse.
+// appendVerdict appends the byte of v, or 0, which readers refuse.
 func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	for n, known := range verdicts {
 		if n > 0 && known == v {
@@ -149,8 +147,8 @@ func open(b []byte, k Kind, l Limits) *reader {
 	return r
 }
 
-// done is called after the last field of a message of kind k. It returns [pvi.Refused], with the
-// reason, if a read has failed or bytes are left, and nil otherwise.
+// done ends the reading of a message of kind k. It returns [pvi.Refused] after a failed read, or if
+// bytes are left.
 func (r *reader) done(k Kind) error {
 	if r.why == "" && len(r.rest) > 0 {
 		r.fail("something follows it")
@@ -167,8 +165,7 @@ func (r *reader) fail(why string) {
 	}
 }
 
-// take returns the next n bytes. It returns nil if fewer bytes are left or an earlier read
-// failed.
+// take returns the next n bytes, or nil after a failed read.
 func (r *reader) take(n int) []byte {
 	if r.why != "" || n > len(r.rest) {
 		r.fail("it ends too early")
@@ -179,8 +176,7 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// list reads a list whose elements have size bytes each. It returns the number of elements and
-// their bytes, or 0 and nil if the read fails.
+// list returns the number of elements of a list, each of size bytes, and their bytes.
 func (r *reader) list(size int) (int, []byte) {
 	n := r.length(r.limits.Elements)
 	if n > len(r.rest)/size {
@@ -190,8 +186,7 @@ func (r *reader) list(size int) (int, []byte) {
 	return n, r.take(n * size)
 }
 
-// length reads the length of a list. If it is larger than most, the read fails and length returns
-// 0.
+// length reads the length of a list. If it is larger than most, the read fails.
 func (r *reader) length(most int) int {
 	b := r.take(lengthSize)
 	if b == nil {
@@ -279,8 +274,7 @@ func (r *reader) bounds() []study.Bounds {
 	return v
 }
 
-// appendReleases appends the clients' releases to the encoding of an outcome, as its last part. It
-// appends nothing if the outcome has none (v is nil).
+// appendReleases ends the encoding of an outcome with the releases, if it has any.
 func appendReleases(b []byte, v []int64) []byte {
 	if v == nil {
 		return b
@@ -288,8 +282,7 @@ func appendReleases(b []byte, v []int64) []byte {
 	return appendInts(b, v)
 }
 
-// releases returns the releases at the end of a message. If the message has no more bytes, it has
-// no releases.
+// releases returns the releases at the end of a message, or nil if no bytes are left.
 func (r *reader) releases() []int64 {
 	if len(r.rest) == 0 {
 		return nil

@@ -136,8 +136,7 @@ func ReadOneStepOutcome(b []byte, l Limits) (*lastround.Outcome, error) {
 	return checked(m, r, OneStepOutcome)
 }
 
-// checked returns m, the message of kind k that r has decoded, or an error if a read of r failed or
-// bytes are left.
+// checked returns m, which r has decoded, or an error if r failed or bytes are left.
 func checked[M any](m *M, r *reader, k Kind) (*M, error) {
 	if err := r.done(k); err != nil {
 		return nil, err
