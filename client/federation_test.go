@@ -160,7 +160,7 @@ func newNetworkAt(t *testing.T, st *study.Study, records string, o coordinator.O
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	n.hub, n.address = hub, l.Addr().String()
-	n.study, err = hub.Found(coordinator.Founding{File: "study.toml", Document: st.Source, Addresses: []string{n.address}})
+	n.study, _, err = hub.Found(coordinator.Founding{File: "study.toml", Document: st.Source, Addresses: []string{n.address}}, nil, 0)
 	check(t, err)
 	n.serve(l, front(n))
 	for m := range st.Simulation.Clients {

@@ -21,7 +21,7 @@ func TestFoundingTwiceAtOnce(t *testing.T) {
 	errs := make([]error, 8)
 	for i := range errs {
 		wg.Go(func() {
-			_, errs[i] = h.hub.Found(Founding{File: "plane.toml", Document: document, Addresses: []string{"hub.example.org:7443"}})
+			_, _, errs[i] = h.hub.Found(Founding{File: "plane.toml", Document: document, Addresses: []string{"hub.example.org:7443"}}, nil, 0)
 		})
 	}
 	wg.Wait()

@@ -61,10 +61,10 @@ func newCrowd(t testing.TB, clients int, document []byte) *crowd {
 		t.Fatalf("the study is %s, waiting for %s %s", status.Phase, status.Waits, status.Reason)
 	}
 	st := c.parties[0].document
-	protocol, err := pvi.NewProtocol(st, clientIDs(names))
+	protocol, err := pvi.NewProtocol(st, as[pvi.ClientID](names))
 	check(t, err)
 	c.size = protocol.MessageSize()
-	c.padded, err = session.MaxRelease(st, clientIDs(names))
+	c.padded, err = session.MaxRelease(st, as[pvi.ClientID](names))
 	check(t, err)
 	return c
 }

@@ -24,9 +24,6 @@ type Founding struct {
 	Name identity.Name
 	// Addresses are the coordinator's addresses (host:port) for clients, in order of preference.
 	Addresses []string
-	// Valid is the validity period of the study's certificate authority. The default is one
-	// year.
-	Valid time.Duration
 }
 
 const (
@@ -35,16 +32,10 @@ const (
 )
 
 // Found adds a study to the hub and begins to run the study. It makes the study's certificate
-// authority, and the key that decrypts answers.
-func (h *Hub) Found(f Founding) (*Study, error) {
-	s, _, err := h.FoundFor(f, nil, 0)
-	return s, err
-}
-
-// FoundFor adds a study as Found does, and makes an invitation for each of the given clients. The
+// authority, the key that decrypts answers, and an invitation for each of the given clients. The
 // study and the invitations are written in one transaction, so that neither exists without the
 // other.
-func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration) (*Study, []Invited, error) {
+func (h *Hub) Found(f Founding, clients []identity.Name, valid time.Duration) (*Study, []Invited, error) {
 	document, err := study.Parse(f.File, f.Document)
 	if err != nil {
 		return nil, nil, err
@@ -54,9 +45,6 @@ func (h *Hub) FoundFor(f Founding, clients []identity.Name, valid time.Duration)
 	}
 	if f.Name == "" {
 		f.Name = defaultName
-	}
-	if f.Valid <= 0 {
-		f.Valid = defaultValid
 	}
 	if n := len(f.Addresses); n == 0 || n > invitation.MaxAddresses {
 		return nil, nil, fmt.Errorf("%d addresses: give 1 to %d host:port addresses at which clients reach this coordinator", n, invitation.MaxAddresses)
@@ -92,7 +80,7 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 		return nil, err
 	}
 	now := h.options.Now()
-	authority, err := channel.CreateAuthority(h.files.lock, h.files.authority(hash), hash, now, now.Add(f.Valid))
+	authority, err := channel.CreateAuthority(h.files.lock, h.files.authority(hash), hash, now, now.Add(defaultValid))
 	if err != nil {
 		return nil, err
 	}

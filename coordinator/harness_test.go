@@ -90,7 +90,7 @@ func (h *house) open() {
 
 func (h *house) found(document []byte) {
 	h.t.Helper()
-	s, err := h.hub.Found(Founding{File: "plane.toml", Document: document, Addresses: []string{"hub.example.org:7443"}})
+	s, _, err := h.hub.Found(Founding{File: "plane.toml", Document: document, Addresses: []string{"hub.example.org:7443"}}, nil, 0)
 	check(h.t, err)
 	h.study = s
 }
@@ -263,7 +263,7 @@ func (p *party) take(i transport.Item) error {
 				names = append(names, e.Name)
 			}
 		}
-		p.site, err = session.NewSite(p.document, clientIDs(names), pvi.ClientID(p.peer.Name), p.records)
+		p.site, err = session.NewSite(p.document, as[pvi.ClientID](names), pvi.ClientID(p.peer.Name), p.records)
 		if err == nil && p.site.Digest() != chain.Protocol() {
 			err = errors.New("another protocol")
 		}

@@ -18,7 +18,7 @@ func TestNewKeysStayProtected(t *testing.T) {
 	check(t, keyfile.Protect(dir, nil, with))
 	h, err := Open(dir, Options{Unlock: with})
 	check(t, err)
-	s, err := h.Found(Founding{File: "plane.toml", Document: []byte(planeText(noPrivacy, "rounds = 1", "")), Addresses: []string{"hub:1"}})
+	s, _, err := h.Found(Founding{File: "plane.toml", Document: []byte(planeText(noPrivacy, "rounds = 1", "")), Addresses: []string{"hub:1"}}, nil, 0)
 	check(t, err)
 	check(t, s.Rotate(t.Context()))
 	fingerprint := h.Fingerprint()

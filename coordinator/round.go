@@ -57,7 +57,7 @@ func (b *batch) begin() error {
 	if slices.Equal(names, st.blocked.clients) {
 		return nil
 	}
-	server, err := session.NewServer(s.document, clientIDs(names))
+	server, err := session.NewServer(s.document, as[pvi.ClientID](names))
 	if err != nil {
 		b.block(names, err)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
@@ -183,7 +184,7 @@ func (b *batch) openSum(ask uint64, body []byte) error {
 		return err
 	}
 	names, elements, _ := st.secure.machine.Sum()
-	outcome, err := st.server.CollectSum(int(ask), session.Sum{Participants: clientIDs(names), Elements: elements})
+	outcome, err := st.server.CollectSum(int(ask), session.Sum{Participants: as[pvi.ClientID](names), Elements: elements})
 	if why, refused := refusedBy(err); refused {
 		b.then(func() { b.study.log.Warn("a sum is impossible, and the round is void", "ask", ask, "reason", why) })
 		return b.void(ask)
@@ -341,7 +342,7 @@ func (x *secure) waits(other string) string {
 // waiting returns the names of the clients for which an open plan waits.
 func (b *batch) waiting(ask uint64) []string {
 	if b.state.secure == nil {
-		return texts(b.state.server.Waiting(int(ask)))
+		return as[string](b.state.server.Waiting(int(ask)))
 	}
-	return texts(b.awaited())
+	return as[string](b.awaited())
 }

@@ -16,6 +16,7 @@ import (
 	"fedpvi/crypto/sums"
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
 	"fedpvi/transport"
 )
 
@@ -57,7 +58,7 @@ func (p *party) shares(e transcript.Entry, chain transcript.Chain, body []byte) 
 			return err
 		}
 		names, elements, opened := p.secure.Sum()
-		if sum.Elements != nil && (!opened || !slices.Equal(sum.Elements, elements) || !slices.Equal(sum.Participants, clientIDs(names))) {
+		if sum.Elements != nil && (!opened || !slices.Equal(sum.Elements, elements) || !slices.Equal(sum.Participants, as[pvi.ClientID](names))) {
 			return fmt.Errorf("the outcome of plan %d has another sum than its opening", e.Ask)
 		}
 	}

@@ -142,14 +142,6 @@ func (st *state) staying() []identity.Name {
 	return slices.DeleteFunc(st.members(), func(n identity.Name) bool { return st.clients[n].left })
 }
 
-func clientIDs(names []identity.Name) []pvi.ClientID {
-	ids := make([]pvi.ClientID, len(names))
-	for i, n := range names {
-		ids[i] = pvi.ClientID(n)
-	}
-	return ids
-}
-
 // read reads a study's state from the store.
 func (s *Study) read(tx *store.Tx) (*state, error) {
 	kept, err := tx.Study(s.hash)
@@ -316,7 +308,7 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 		return err
 	}
 	if b != nil {
-		st.server, err = session.RestoreServer(s.document, clientIDs(st.members()), b)
+		st.server, err = session.RestoreServer(s.document, as[pvi.ClientID](st.members()), b)
 	} else if n := st.chain.Position().Number; n > 0 {
 		err = fmt.Errorf("the transcript has %d entries, but the state of the phases is missing", n)
 	}

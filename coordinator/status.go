@@ -160,9 +160,9 @@ func (b *batch) waits(out *Status) {
 // that are not connected.
 func (b *batch) unready() []string {
 	if x := b.state.secure; x != nil && !x.keyed() {
-		return texts(b.awaited())
+		return as[string](b.awaited())
 	}
-	return texts(slices.DeleteFunc(b.state.staying(), b.study.presence.present))
+	return as[string](slices.DeleteFunc(b.state.staying(), b.study.presence.present))
 }
 
 // These are the states of a client, as operators read them.
@@ -240,10 +240,11 @@ func (st *state) stateOf(name identity.Name) string {
 	return stateJoined
 }
 
-func texts[S ~string](names []S) []string {
-	out := make([]string, len(names))
+// as converts names to another type of names.
+func as[T, S ~string](names []S) []T {
+	out := make([]T, len(names))
 	for i, name := range names {
-		out[i] = string(name)
+		out[i] = T(name)
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
 // admit decides, from the method and the caller, whether a call is allowed. An error refuses the
 // call. The returned context is that of an allowed call. It ends when the call has made no progress
-// for too long, or when the study is removed. Reads and writes of the call then fail.
+// for too long, or when the server shuts down. Reads and writes of the call then fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -68,17 +68,17 @@ func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, er
 	if !ok {
 		return ctx, errors.New("the connection of the call has no handshake")
 	}
-	study := s.find(who.study)
-	if refusal := s.permit(who, study, info); refusal != nil {
+	if refusal := s.permit(who, info); refusal != nil {
 		err := refusal.status()
 		s.observer.Called(knownMethod(info.FullMethodName), outcome(err))
 		s.audit(ctx, who.peer, knownMethod(info.FullMethodName), outcome(err))
 		return ctx, err
 	}
-	return s.newCall(ctx, who, study, info.FullMethodName), nil
+	return s.newCall(ctx, who, info.FullMethodName), nil
 }
 
-func (s *Server) newCall(ctx context.Context, who caller, study *served, method string) context.Context {
+func (s *Server) newCall(ctx context.Context, who caller, method string) context.Context {
+	study := s.find(who.study) // not nil, because the TLS handshake has selected this study
 	ctx, cancel := context.WithCancelCause(ctx)
 	limit := s.timing.call
 	if permissions[method].long {
@@ -90,12 +90,10 @@ func (s *Server) newCall(ctx context.Context, who caller, study *served, method 
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
+func (s *Server) permit(who caller, info *tap.Info) *Refusal {
 	rule, ok := permissions[info.FullMethodName]
 	guest := who.peer == (channel.Party{})
 	switch {
-	case study == nil:
-		return refuse(Unknown, "the study is no longer served here")
 	case !ok:
 		return refuse(Denied, "there is no such method")
 	case guest && !rule.guests:

@@ -128,7 +128,7 @@ func newClient(config Config, speaks versions) (*Client, error) {
 
 func (c *Client) options() []grpc.DialOption {
 	all := []grpc.DialOption{
-		grpc.WithTransportCredentials(clientSide{withHTTP2(c.config.TLS), c.line}),
+		grpc.WithTransportCredentials(clientSide{config: withHTTP2(c.config.TLS), line: c.line}),
 		grpc.WithAuthority(c.config.TLS.ServerName),
 		grpc.WithContextDialer(c.connect),
 		grpc.WithConnectParams(grpc.ConnectParams{

@@ -3,6 +3,7 @@ package transport
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"fedpvi/crypto/channel"
@@ -122,7 +123,7 @@ func (d *door) forget(host string) {
 // drop closes all connections of a party.
 func (d *door) drop(party channel.Party) {
 	d.mu.Lock()
-	all := append([]*guarded(nil), d.parties[party]...)
+	all := slices.Clone(d.parties[party])
 	d.mu.Unlock()
 	for _, g := range all {
 		g.Close()
@@ -149,12 +150,7 @@ func (d *door) leave(g *guarded) {
 }
 
 func (d *door) forgetParty(g *guarded) {
-	var rest []*guarded
-	for _, other := range d.parties[g.party] {
-		if other != g {
-			rest = append(rest, other)
-		}
-	}
+	rest := slices.DeleteFunc(d.parties[g.party], func(other *guarded) bool { return other == g })
 	if len(rest) == 0 {
 		delete(d.parties, g.party)
 		return

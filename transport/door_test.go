@@ -231,7 +231,7 @@ func TestObserverCounts(t *testing.T) {
 func TestPartyIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.server.Remove(w.document)
+		delete(w.server.studies, channel.ServerName(w.document))
 		study := w.study(w.desk)
 		var mu sync.Mutex
 		seen := map[channel.Party]time.Time{}

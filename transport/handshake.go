@@ -13,7 +13,7 @@ import (
 )
 
 // A caller is the peer of a connection to a server, with the study that the TLS server name
-// selects.
+// selects. At the side of the client, study and peer are empty.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
@@ -34,8 +34,28 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 
+// oneSide has the methods of [credentials.TransportCredentials] that are the same at both sides. gRPC
+// does not call the handshake of the other side.
+type oneSide struct{}
+
+func (oneSide) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
+}
+func (oneSide) OverrideServerName(string) error { return errors.ErrUnsupported }
+
+func (oneSide) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+func (oneSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
 // serverSide does the TLS handshakes of a server. gRPC sets the time limit of a handshake.
-type serverSide struct{ server *Server }
+type serverSide struct {
+	oneSide
+	server *Server
+}
 
 func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	unwrapped, err := s.server.door.unwrap(raw)
@@ -91,15 +111,7 @@ func (s *Server) see(who caller) {
 	}
 }
 
-func (serverSide) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("a server does not make connections")
-}
-
-func (serverSide) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
-}
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
-func (serverSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
 // attended is a connection that calls the function seen when bytes arrive, including answers to
 // pings.
@@ -136,6 +148,7 @@ func (v *visited) Read(b []byte) (int, error) {
 
 // clientSide does the TLS handshakes of a client, and records failures in the client's [line].
 type clientSide struct {
+	oneSide
 	config *tls.Config
 	line   *line
 }
@@ -153,24 +166,10 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 		return nil, nil, err
 	}
 	s.line.report(nil)
-	return &observed{Conn: c, line: s.line}, callee{secure}, nil
+	return &observed{Conn: c, line: s.line}, caller{CommonAuthInfo: secure}, nil
 }
 
-// A callee is the coordinator at the other end of a client's connection.
-type callee struct{ credentials.CommonAuthInfo }
-
-// AuthType returns the name of the authentication, which gRPC requires.
-func (callee) AuthType() string { return "fedpvi" }
-
-func (clientSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("a client does not accept connections")
-}
-
-func (clientSide) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
-}
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
-func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
 // observed is a connection of a client. It tells the client's [line] whether bytes arrive or
 // reading fails. Reading matters even after a successful handshake: if the coordinator refuses the

@@ -99,19 +99,6 @@ func TestShutdownEndsWaitingCallsOnly(t *testing.T) {
 	})
 }
 
-func TestRemovedStudy(t *testing.T) {
-	w := newWorld(t)
-	north := w.dial(w.config("north"))
-	w.desk.say([]byte("roster"))
-	_, err := north.Entry(t.Context(), 1)
-	check(t, err)
-	w.server.Remove(w.document)
-	_, err = north.Entry(t.Context(), 2)
-	wantRefusal(t, err, Unknown)
-	_, err = north.Standing(t.Context())
-	wantRefusal(t, err, Unknown)
-}
-
 // The test ends the context of a waiting call. It checks that the call ends and that the
 // connection stays open.
 func TestWaitingEndsWithItsContext(t *testing.T) {

@@ -129,7 +129,7 @@ func BenchmarkFollowers(b *testing.B) {
 func BenchmarkRelease(b *testing.B) {
 	o := newCounter()
 	w, clients := loopback(b, o, 1)
-	w.server.Remove(w.document)
+	delete(w.server.studies, channel.ServerName(w.document))
 	check(b, w.server.Add(w.study(&sink{})))
 	body := make([]byte, 8_000_000)
 	b.SetBytes(int64(len(body)))

@@ -19,7 +19,7 @@ import (
 func (w *world) raw(c Config) *grpc.ClientConn {
 	w.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///hub",
-		grpc.WithTransportCredentials(clientSide{withHTTP2(c.TLS), newLine("hub", w.server.log)}),
+		grpc.WithTransportCredentials(clientSide{config: withHTTP2(c.TLS), line: newLine("hub", w.server.log)}),
 		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) { return c.DialContext(ctx, "tcp", a) }))
 	check(w.t, err)
 	w.t.Cleanup(func() { conn.Close() })

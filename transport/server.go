@@ -57,8 +57,8 @@ type Study struct {
 	Seen func(channel.Party)
 }
 
-// served is a study that a server serves. When the study is removed, its context ends, which ends
-// all calls.
+// served is a study that a server serves. When the server shuts down, the context of the study ends,
+// which ends all calls.
 type served struct {
 	Study
 	ctx     context.Context
@@ -121,7 +121,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 
 func (s *Server) options(limits Limits) []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(serverSide{s}),
+		grpc.Creds(serverSide{server: s}),
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.InTapHandle(s.admit),
 		grpc.UnaryInterceptor(s.unary),
@@ -165,39 +165,12 @@ func (s *Server) Add(study Study) error {
 	return nil
 }
 
-// Remove stops serving a study, and ends the calls of the study.
-func (s *Server) Remove(document channel.Hash) {
-	s.mu.Lock()
-	study := s.studies[channel.ServerName(document)]
-	delete(s.studies, channel.ServerName(document))
-	s.mu.Unlock()
-	if study != nil {
-		study.stop(refuse(Unknown, "the study is no longer served here"))
-	}
-}
-
-func (s *served) stop(why error) {
-	s.health.Shutdown()
-	s.end(why)
-}
-
 // Drop closes the connections of a party whose TLS key is no longer valid. A handshake that runs at
 // the same time checks the key again before it ends.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
 // Connected reports whether a connection of a party is open. Strangers and guests do not count.
 func (s *Server) Connected() bool { return s.door.connected() }
-
-// SetHealth sets the health of a study. The parties of the study can request it.
-func (s *Server) SetHealth(document channel.Hash, works bool) {
-	status := healthpb.HealthCheckResponse_NOT_SERVING
-	if works {
-		status = healthpb.HealthCheckResponse_SERVING
-	}
-	if study := s.find(channel.ServerName(document)); study != nil {
-		study.health.SetServingStatus("", status)
-	}
-}
 
 func (s *Server) find(name string) *served {
 	s.mu.RLock()
@@ -219,7 +192,8 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true
 	for _, study := range s.studies {
-		study.stop(refuse(Unavailable, "the coordinator is shutting down"))
+		study.health.Shutdown()
+		study.end(refuse(Unavailable, "the coordinator is shutting down"))
 	}
 	s.mu.Unlock()
 	defer context.AfterFunc(ctx, s.grpc.Stop)()

@@ -69,7 +69,7 @@ func coordinate(t *testing.T) (*coordinator.Study, []invitation.Invitation) {
 	check(t, err)
 	document := linestudy.Document(linestudy.Parts{Version: 2, Privacy: "unit = \"record\"\nepsilon = 0.5\ndelta = 1e-5", Federation: "nominal_records = 100"})
 	document = bytes.Replace(document, []byte(`"A plane"`), []byte(`"A <b>plane</b>"`), 1)
-	study, err := hub.Found(coordinator.Founding{File: "plane.toml", Document: document, Addresses: []string{l.Addr().String()}})
+	study, _, err := hub.Found(coordinator.Founding{File: "plane.toml", Document: document, Addresses: []string{l.Addr().String()}}, nil, 0)
 	check(t, err)
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
 	check(t, err)

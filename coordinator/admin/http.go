@@ -35,17 +35,10 @@ const (
 )
 
 type selector struct {
-	Study  string `json:"study"`
-	Reason string `json:"reason,omitempty"`
-}
-
-type exclusion struct {
 	Study  string        `json:"study"`
-	Client identity.Name `json:"client"`
-	Reason string        `json:"reason"`
+	Client identity.Name `json:"client,omitempty"`
+	Reason string        `json:"reason,omitempty"`
 }
-
-type none struct{}
 
 // NewServer returns an HTTP server that carries out orders with api. The caller must start the
 // server on a listener from [Listen].
@@ -54,15 +47,14 @@ func NewServer(api API) *http.Server {
 	answer(mux, pathFound, api.Found)
 	answer(mux, pathInvite, api.Invite)
 	answer(mux, pathStatus, func(ctx context.Context, s selector) ([]coordinator.Status, error) { return api.Status(ctx, s.Study) })
-	answer(mux, pathBegin, func(ctx context.Context, s selector) (none, error) { return none{}, api.Begin(ctx, s.Study) })
-	answer(mux, pathExclude, func(ctx context.Context, x exclusion) (none, error) {
-		return none{}, api.Exclude(ctx, x.Study, x.Client, x.Reason)
-	})
-	answer(mux, pathRevoke, func(ctx context.Context, x exclusion) (none, error) {
-		return none{}, api.Revoke(ctx, x.Study, x.Client, x.Reason)
-	})
-	answer(mux, pathRotate, func(ctx context.Context, s selector) (none, error) { return none{}, api.Rotate(ctx, s.Study) })
-	answer(mux, pathAbort, func(ctx context.Context, s selector) (none, error) { return none{}, api.Abort(ctx, s.Study, s.Reason) })
+	order := func(path string, do func(context.Context, selector) error) {
+		answer(mux, path, func(ctx context.Context, s selector) (struct{}, error) { return struct{}{}, do(ctx, s) })
+	}
+	order(pathBegin, func(ctx context.Context, s selector) error { return api.Begin(ctx, s.Study) })
+	order(pathExclude, func(ctx context.Context, s selector) error { return api.Exclude(ctx, s.Study, s.Client, s.Reason) })
+	order(pathRevoke, func(ctx context.Context, s selector) error { return api.Revoke(ctx, s.Study, s.Client, s.Reason) })
+	order(pathRotate, func(ctx context.Context, s selector) error { return api.Rotate(ctx, s.Study) })
+	order(pathAbort, func(ctx context.Context, s selector) error { return api.Abort(ctx, s.Study, s.Reason) })
 	answer(mux, pathPosterior, func(ctx context.Context, s selector) (*session.Posterior, error) {
 		return api.Posterior(ctx, s.Study)
 	})
@@ -174,6 +166,12 @@ func ask[A any](ctx context.Context, r *Remote, path string, q any) (a A, err er
 	return a, nil
 }
 
+// order gives an order that has no reply.
+func (r *Remote) order(ctx context.Context, path string, s selector) error {
+	_, err := ask[struct{}](ctx, r, path, s)
+	return err
+}
+
 // Found implements [API].
 func (r *Remote) Found(ctx context.Context, f Founding) (*Founded, error) {
 	return ask[*Founded](ctx, r, pathFound, f)
@@ -191,32 +189,27 @@ func (r *Remote) Status(ctx context.Context, study string) ([]coordinator.Status
 
 // Begin implements [API].
 func (r *Remote) Begin(ctx context.Context, study string) error {
-	_, err := ask[none](ctx, r, pathBegin, selector{Study: study})
-	return err
+	return r.order(ctx, pathBegin, selector{Study: study})
 }
 
 // Exclude implements [API].
 func (r *Remote) Exclude(ctx context.Context, study string, client identity.Name, reason string) error {
-	_, err := ask[none](ctx, r, pathExclude, exclusion{study, client, reason})
-	return err
+	return r.order(ctx, pathExclude, selector{study, client, reason})
 }
 
 // Revoke implements [API].
 func (r *Remote) Revoke(ctx context.Context, study string, client identity.Name, reason string) error {
-	_, err := ask[none](ctx, r, pathRevoke, exclusion{study, client, reason})
-	return err
+	return r.order(ctx, pathRevoke, selector{study, client, reason})
 }
 
 // Rotate implements [API].
 func (r *Remote) Rotate(ctx context.Context, study string) error {
-	_, err := ask[none](ctx, r, pathRotate, selector{Study: study})
-	return err
+	return r.order(ctx, pathRotate, selector{Study: study})
 }
 
 // Abort implements [API].
 func (r *Remote) Abort(ctx context.Context, study, reason string) error {
-	_, err := ask[none](ctx, r, pathAbort, selector{study, reason})
-	return err
+	return r.order(ctx, pathAbort, selector{Study: study, Reason: reason})
 }
 
 // Posterior implements [API].

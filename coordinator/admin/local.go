@@ -53,7 +53,7 @@ func names(all []identity.Name) slog.Attr {
 func (l Local) Found(ctx context.Context, f Founding) (*Founded, error) {
 	end := l.begin(ctx, "init", slog.String("file", f.File), names(f.Clients), slog.String("addresses", strings.Join(f.Addresses, ",")))
 	founding := coordinator.Founding{File: f.File, Document: f.Document, Name: f.Name, Addresses: f.Addresses}
-	s, invited, err := l.Hub.FoundFor(founding, f.Clients, f.Valid)
+	s, invited, err := l.Hub.Found(founding, f.Clients, f.Valid)
 	if err != nil {
 		return nil, end(err)
 	}

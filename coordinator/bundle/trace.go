@@ -17,38 +17,33 @@ var errNoPosterior = errors.New("the study in the bundle has no posterior: it is
 func Trace(r io.Reader) (*session.Posterior, *session.Trace, error) {
 	v := newVerifier(r)
 	v.tracing = true
-	if err := v.verify(); err != nil {
-		return nil, nil, err
-	}
-	if v.report.Result == nil {
-		return nil, nil, errNoPosterior
-	}
-	p, err := session.Describe(v.document, v.report.Result)
+	p, err := v.posterior()
 	if err != nil {
 		return nil, nil, err
 	}
 	return p, p.Trace(v.rounds), nil
 }
 
-// Page verifies a bundle like [Verify], and returns the data of the study's report page. It returns
-// an error if the study has not ended with a posterior.
-func Page(r io.Reader) (*page.Report, error) {
-	v := newVerifier(r)
+// posterior verifies the bundle and returns the posterior.
+func (v *verifier) posterior() (*session.Posterior, error) {
 	if err := v.verify(); err != nil {
 		return nil, err
 	}
 	if v.report.Result == nil {
 		return nil, errNoPosterior
 	}
-	p, err := session.Describe(v.document, v.report.Result)
+	return session.Describe(v.document, v.report.Result)
+}
+
+// Page verifies a bundle like [Verify], and returns the data of the study's report page. It returns
+// an error if the study has not ended with a posterior.
+func Page(r io.Reader) (*page.Report, error) {
+	v := newVerifier(r)
+	p, err := v.posterior()
 	if err != nil {
 		return nil, err
 	}
-	clients := make([]pvi.ClientID, len(v.report.Clients))
-	for i, name := range v.report.Clients {
-		clients[i] = pvi.ClientID(name)
-	}
-	report, err := page.New(v.document, clients, p)
+	report, err := page.New(v.document, as[pvi.ClientID](v.report.Clients), p)
 	if err != nil {
 		return nil, err
 	}

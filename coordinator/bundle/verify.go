@@ -185,7 +185,6 @@ func (v *verifier) begin(body []byte) error {
 // roster processes the first entry. It checks that all clients in the roster have consented, and
 // creates the server that computes the study again.
 func (v *verifier) roster(e transcript.Entry) error {
-	var ids []pvi.ClientID
 	for _, p := range v.chain.Members().Entries {
 		if p.Role != identity.Client {
 			continue
@@ -193,11 +192,10 @@ func (v *verifier) roster(e transcript.Entry) error {
 		if _, err := transcript.VerifyApproval(v.parts.consents[string(p.Name)], p.Key, signed.Hash(v.document.Digest), v.report.Coordinator); err != nil {
 			return fmt.Errorf("the consent of %s: %w", p.Name, err)
 		}
-		ids = append(ids, pvi.ClientID(p.Name))
 		v.report.Clients = append(v.report.Clients, p.Name)
 	}
 	var err error
-	if v.server, err = session.NewServer(v.document, ids); err != nil {
+	if v.server, err = session.NewServer(v.document, as[pvi.ClientID](v.report.Clients)); err != nil {
 		return err
 	}
 	if v.chain.Commits() && !v.server.Commits() {
@@ -288,11 +286,7 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 		return err
 	}
 	names, elements, ok := v.sums.Sum()
-	var ids []pvi.ClientID
-	for _, name := range names {
-		ids = append(ids, pvi.ClientID(name))
-	}
-	if !ok || !stated.Equal(session.Sum{Participants: ids, Elements: elements}) {
+	if !ok || !stated.Equal(session.Sum{Participants: as[pvi.ClientID](names), Elements: elements}) {
 		return errors.New("the sum in the outcome is not the one that the clients have opened")
 	}
 	return nil
@@ -379,7 +373,7 @@ func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := namesOf(counted.Clients)
+	names := as[identity.Name](counted.Clients)
 	releases, err := v.chain.VerifyAnswers(e.Ask, v.models[e.Ask], names, counted.Commitments, a.Envelopes)
 	if err != nil {
 		return nil, err
@@ -404,12 +398,13 @@ func (v *verifier) fetch(_ pvi.ClientID, _ pvi.Digest, size int64, w io.Writer) 
 	return v.in.copy(size, w)
 }
 
-func namesOf(ids []pvi.ClientID) []identity.Name {
-	names := make([]identity.Name, len(ids))
-	for i, id := range ids {
-		names[i] = identity.Name(id)
+// as converts names to another type of names.
+func as[T, S ~string](names []S) []T {
+	out := make([]T, len(names))
+	for i, name := range names {
+		out[i] = T(name)
 	}
-	return names
+	return out
 }
 
 func (v *verifier) answer(ask uint64, client identity.Name) error {

@@ -6,42 +6,33 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"fedpvi/coordinator/admin"
 	"fedpvi/internal/audit"
+	"fedpvi/internal/testing/auditlog"
 	"fedpvi/transport"
 )
 
-// A sink keeps the lines of an audit log as text.
-type sink struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (s *sink) Write(l audit.Line) error {
-	text := l.Event
-	for _, a := range l.Attrs {
-		text += fmt.Sprintf(" %s=%v", a.Key, a.Value)
+// textOf returns the lines of an audit log as text.
+func textOf(lines *auditlog.Lines) (all []string) {
+	for _, l := range lines.All() {
+		text := l.Event
+		for _, a := range l.Attrs {
+			text += fmt.Sprintf(" %s=%v", a.Key, a.Value)
+		}
+		all = append(all, text)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, text)
-	return nil
+	return all
 }
 
-func (*sink) Close() error { return nil }
-
-// has reports whether the log has a line with the event that contains each string in parts.
-func (s *sink) has(event string, parts ...string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.all, func(line string) bool {
+// find returns the index of the first line with the event that contains each string in parts, or −1
+// if there is none.
+func find(lines []string, event string, parts ...string) int {
+	return slices.IndexFunc(lines, func(line string) bool {
 		return strings.HasPrefix(line, event+" ") && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
 	})
 }
@@ -50,8 +41,8 @@ func (s *sink) has(event string, parts ...string) bool {
 // token, and aborts the study. The log must contain the configuration, each order with its user, the
 // handshake with its address, the refusal, and the end. It must contain no token.
 func TestAuditLogOfADaemon(t *testing.T) {
-	s := &sink{}
-	r := startWith(t, Config{Dir: filepath.Join(t.TempDir(), "state"), AuditTo: []audit.Sink{s}})
+	lines := &auditlog.Lines{}
+	r := start(t, Config{AuditTo: []audit.Sink{lines}})
 	guest, invited := r.guest(t)
 	if _, err := guest.Join(t.Context(), transport.JoinRequest{Token: []byte("t"), Entry: []byte("e"), Request: []byte("r")}); err == nil {
 		t.Error("a guest joined with nothing")
@@ -64,6 +55,7 @@ func TestAuditLogOfADaemon(t *testing.T) {
 		t.Error("a study was aborted twice")
 	}
 	check(t, r.stop())
+	all := textOf(lines)
 	own := fmt.Sprintf("uid=%d pid=%d", os.Getuid(), os.Getpid())
 	for _, want := range [][]string{
 		{audit.Configuration, "listen=" + r.clients, "metrics=127.0.0.1:0", "version=", "coordinator="},
@@ -75,17 +67,14 @@ func TestAuditLogOfADaemon(t *testing.T) {
 		{audit.Study, "state=aborted", "by=coordinator"},
 		{audit.OrderFailed, own, "order=abort", "reason=again", "error=study plane is over already"},
 	} {
-		if !s.has(want[0], want[1:]...) {
+		if find(all, want[0], want[1:]...) < 0 {
 			t.Errorf("no line has %v", want)
 		}
 	}
-	at := func(event, part string) int {
-		return slices.IndexFunc(s.all, func(line string) bool { return strings.HasPrefix(line, event+" ") && strings.Contains(line, part) })
-	}
-	if at(audit.Order, "order=abort") > at(audit.Study, "state=aborted") {
+	if find(all, audit.Order, "order=abort") > find(all, audit.Study, "state=aborted") {
 		t.Error("an order was written after it was carried out")
 	}
-	if text := strings.Join(s.all, "\n"); strings.Contains(text, invited) || s.all[len(s.all)-1] != audit.Stop {
+	if text := strings.Join(all, "\n"); strings.Contains(text, invited) || all[len(all)-1] != audit.Stop {
 		t.Errorf("the log is\n%s", text)
 	}
 }
@@ -105,9 +94,9 @@ func TestAddressBehindALoadBalancer(t *testing.T) {
 		"no header":   {"127.0.0.0/8", "", "127.0.0.1:", false},
 		"an impostor": {"10.0.0.0/8", "PROXY TCP4 192.0.2.8 127.0.0.1 4097 7443\r\n", "127.0.0.1:", false},
 	} {
-		s := &sink{}
-		r := startWith(t, Config{
-			Dir: filepath.Join(t.TempDir(), "state"), AuditTo: []audit.Sink{s}, RoundDeadline: 2 * time.Second,
+		lines := &auditlog.Lines{}
+		r := start(t, Config{
+			AuditTo: []audit.Sink{lines}, RoundDeadline: 2 * time.Second,
 			Balancers: []netip.Prefix{netip.MustParsePrefix(c.from)},
 		})
 		config := r.tlsOfGuest(t)
@@ -121,8 +110,9 @@ func TestAddressBehindALoadBalancer(t *testing.T) {
 		}
 		raw.Close()
 		check(t, r.stop())
-		if ok := s.has(audit.Handshake, "address="+c.address, "outcome=ok"); ok != c.ok || !s.has(audit.Handshake, "address="+c.address) {
-			t.Errorf("%s: %q", name, s.all)
+		all := textOf(lines)
+		if ok := find(all, audit.Handshake, "address="+c.address, "outcome=ok") >= 0; ok != c.ok || find(all, audit.Handshake, "address="+c.address) < 0 {
+			t.Errorf("%s: %q", name, all)
 		}
 	}
 }

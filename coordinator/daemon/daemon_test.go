@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"fedpvi/coordinator"
@@ -71,11 +71,6 @@ type running struct {
 	stop             func() error
 }
 
-func start(t *testing.T, dir string, untilDone bool) *running {
-	t.Helper()
-	return startTraced(t, dir, untilDone, nil)
-}
-
 // If the configuration names no port, the coordinator must listen on the port in the invitations.
 // It must return an error if the invitations name different ports.
 func TestListensWhereItInvites(t *testing.T) {
@@ -96,26 +91,22 @@ func foundedAt(t *testing.T, addresses ...string) []*coordinator.Study {
 	t.Cleanup(func() { check(t, hub.Close()) })
 	for i, address := range addresses {
 		rounds := linestudy.Document(linestudy.Parts{Inference: fmt.Sprintf("rounds = %d", i+1)})
-		_, err := hub.Found(coordinator.Founding{File: "line.toml", Document: rounds, Addresses: []string{address}})
+		_, _, err := hub.Found(coordinator.Founding{File: "line.toml", Document: rounds, Addresses: []string{address}}, nil, 0)
 		check(t, err)
 	}
 	return hub.Studies()
 }
 
-func startTraced(t *testing.T, dir string, untilDone bool, traces trace.TracerProvider) *running {
+// start starts a daemon with the configuration c on free ports and a new state directory, and waits
+// until clients can connect.
+func start(t *testing.T, c Config) *running {
 	t.Helper()
-	return startWith(t, Config{Dir: dir, RoundDeadline: time.Minute, UntilDone: untilDone, Traces: traces})
-}
-
-// startWith starts a daemon with the configuration c on free ports, and waits until clients can
-// connect.
-func startWith(t *testing.T, c Config) *running {
-	t.Helper()
+	c.Dir = filepath.Join(t.TempDir(), "state")
 	r := &running{dir: c.Dir, log: &log{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		c.Listen, c.Metrics, c.RoundDeadline = "127.0.0.1:0", "127.0.0.1:0", max(c.RoundDeadline, time.Second)
+		c.Listen, c.Metrics, c.RoundDeadline = "127.0.0.1:0", "127.0.0.1:0", cmp.Or(c.RoundDeadline, time.Minute)
 		c.Log = slog.New(slog.NewTextHandler(r.log, nil))
 		c.Ready = func(clients, metrics net.Addr) {
 			r.clients, r.metrics = clients.String(), metrics.String()
@@ -193,7 +184,7 @@ func (r *running) found(t *testing.T) (i invitation.Invitation, text string) {
 // contain no invitation. The daemon must stop when its context ends.
 func TestServe(t *testing.T) {
 	notified := notifications(t)
-	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	r := start(t, Config{})
 	guest, invited := r.guest(t)
 	if _, err := guest.Standing(t.Context()); err == nil {
 		t.Error("a guest has a standing")
@@ -332,7 +323,7 @@ func TestUntilDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	hub, err := coordinator.Open(dir, coordinator.Options{})
 	check(t, err)
-	study, err := hub.Found(coordinator.Founding{File: "plane.toml", Document: document, Addresses: []string{"hub:1"}})
+	study, _, err := hub.Found(coordinator.Founding{File: "plane.toml", Document: document, Addresses: []string{"hub:1"}}, nil, 0)
 	check(t, err)
 	check(t, study.Abort(t.Context(), "a drill"))
 	check(t, hub.Close())
@@ -342,7 +333,7 @@ func TestUntilDone(t *testing.T) {
 
 // The test checks that a second daemon on the same state directory fails at once with ErrHeld.
 func TestSecondDaemonIsRefused(t *testing.T) {
-	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	r := start(t, Config{})
 	err := Serve(t.Context(), Config{Dir: r.dir, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
 	if !errors.Is(err, store.ErrHeld) {
 		t.Errorf("%v, want %v", err, store.ErrHeld)
@@ -351,7 +342,7 @@ func TestSecondDaemonIsRefused(t *testing.T) {
 
 // The test checks that a second daemon on the same port fails and unlocks its state directory.
 func TestPortInUseIsRefused(t *testing.T) {
-	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	r := start(t, Config{})
 	dir := filepath.Join(t.TempDir(), "other")
 	if err := Serve(t.Context(), Config{Dir: dir, Listen: r.clients, Log: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("two daemons listen on one port")
@@ -364,16 +355,15 @@ func TestPortInUseIsRefused(t *testing.T) {
 // The daemon must serve pages if its configuration contains an address for them. It must refuse an
 // address that other machines can reach.
 func TestPagesAreServed(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
-	r := startWith(t, Config{Dir: dir, Web: "127.0.0.1:0"})
-	if _, err := private.Read(filepath.Join(dir, web.LinkFile), 1<<10); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	r := start(t, Config{Web: "127.0.0.1:0"})
+	if _, err := private.Read(filepath.Join(r.dir, web.LinkFile), 1<<10); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	if log := r.log.String(); !strings.Contains(log, "serving pages") || strings.Contains(log, "token") {
 		t.Errorf("the log is %s", log)
 	}
 	check(t, r.stop())
-	err := Serve(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0", Web: "0.0.0.0:0", Log: slog.New(slog.DiscardHandler)})
+	err := Serve(t.Context(), Config{Dir: r.dir, Listen: "127.0.0.1:0", Web: "0.0.0.0:0", Log: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "--web-origin") {
 		t.Errorf("an address of the network: %v", err)
 	}

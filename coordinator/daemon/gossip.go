@@ -44,11 +44,7 @@ func (g *gossip) add(study *coordinator.Study) {
 	g.nodes[study] = node
 }
 
-// tidy closes the gossip nodes of studies that are over.
-func (g *gossip) tidy() error {
-	return g.end(func(s *coordinator.Study) bool { return s.Over() })
-}
-
+// end closes the gossip nodes of the studies that which selects.
 func (g *gossip) end(which func(*coordinator.Study) bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

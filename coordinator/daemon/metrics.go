@@ -54,10 +54,8 @@ func newMetrics() *metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "fedpvi", Name: name, Help: help}, labels)
 	}
-	histogram := func(name, help string, first float64, n int) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: "fedpvi", Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(first, 2, n),
-		})
+	gauges := func(name, help, label string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "fedpvi", Name: name, Help: help}, []string{label})
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
@@ -65,16 +63,14 @@ func newMetrics() *metrics {
 		rounds:   counter("rounds_opened_total", "Plans that were sent."),
 		closed:   counters("rounds_closed_total", "Plans that have an outcome, by whether all clients or only some answered.", "answers"),
 		verdict:  counters("verdicts_total", "Rounds of the posterior that ended, by verdict.", "verdict"),
-		norms: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "fedpvi", Name: "answer_norm", Help: "Norm of a client's last answer over the median norm of the others. Only where everybody may read answers.",
-		}, []string{"client"}),
-		answers: counter("answers_total", "Answers that were accepted."),
-		refused: counters("refused_total", "Calls that were refused.", "method", "reason"),
-		stored:  counters("transactions_total", "Transactions with the store.", "result"),
-		batch:   histogram("batch_commands", "Commands in one transaction.", 1, 9),
-		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "fedpvi", Name: "waiting_clients", Help: "Clients that a study is waiting for.",
-		}, []string{"study"}),
+		norms:    gauges("answer_norm", "Norm of a client's last answer over the median norm of the others. Only where everybody may read answers.", "client"),
+		answers:  counter("answers_total", "Answers that were accepted."),
+		refused:  counters("refused_total", "Calls that were refused.", "method", "reason"),
+		stored:   counters("transactions_total", "Transactions with the store.", "result"),
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "fedpvi", Name: "batch_commands", Help: "Commands in one transaction.", Buckets: prometheus.ExponentialBuckets(1, 2, 9),
+		}),
+		waiting: gauges("waiting_clients", "Clients that a study is waiting for.", "study"),
 		audited: counters("audit_lines_total", "Lines of the audit log, by result.", "result"),
 		calls:   counters("calls_total", "Calls by clients.", "method", "outcome"),
 		moved:   counters("bytes_total", "Bytes received and sent over connections.", "direction"),
@@ -103,31 +99,24 @@ func (m *metrics) Connected(change int)         { m.connections.Add(float64(chan
 
 func (m *metrics) Influence(client string, norm float64) { m.norms.WithLabelValues(client).Set(norm) }
 
-func (m *metrics) Closed(whole bool) {
-	answers := "all"
-	if !whole {
-		answers = "some"
-	}
-	m.closed.WithLabelValues(answers).Inc()
-}
+func (m *metrics) Closed(whole bool) { m.closed.WithLabelValues(label(whole, "all", "some")).Inc() }
 
 func (m *metrics) Stored(batch int, ok bool) {
-	result := "ok"
-	if !ok {
-		result = "failed"
-	}
-	m.stored.WithLabelValues(result).Inc()
+	m.stored.WithLabelValues(label(ok, "ok", "failed")).Inc()
 	m.batch.Observe(float64(batch))
 }
 
 // Audited counts a line of the audit log. written is true if the line was written, and false if it
 // was lost.
 func (m *metrics) Audited(written bool) {
-	result := "ok"
-	if !written {
-		result = "lost"
+	m.audited.WithLabelValues(label(written, "ok", "lost")).Inc()
+}
+
+func label(condition bool, yes, no string) string {
+	if condition {
+		return yes
 	}
-	m.audited.WithLabelValues(result).Inc()
+	return no
 }
 
 func (m *metrics) Moved(received, sent int) {

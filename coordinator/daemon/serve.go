@@ -163,7 +163,6 @@ func (s *server) add(study *coordinator.Study) {
 		return
 	}
 	study.OnDrop(s.clients.Drop)
-	s.clients.SetHealth(study.Hash(), true)
 	if s.gossip != nil {
 		s.gossip.add(study)
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +20,7 @@ import (
 func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(seen))
-	r := startTraced(t, filepath.Join(t.TempDir(), "state"), false, provider)
+	r := start(t, Config{Traces: provider})
 	guest, _ := r.guest(t)
 	if _, err := guest.Join(t.Context(), transport.JoinRequest{Token: []byte("t"), Entry: []byte("e"), Request: []byte("r")}); err == nil {
 		t.Error("a guest joined with nothing")

@@ -47,7 +47,7 @@ func (s *server) tidy() {
 	if s.gossip == nil {
 		return
 	}
-	if err := s.gossip.tidy(); err != nil {
+	if err := s.gossip.end((*coordinator.Study).Over); err != nil {
 		s.config.Log.Warn("cannot stop the gossip of a study that is over", "error", err)
 	}
 }

@@ -46,10 +46,7 @@ const maxRelease = signed.Overhead + releaseSize
 
 // ParseAnswered decodes the output of Bytes. The result shares memory with b.
 func ParseAnswered(b []byte) (Answered, error) {
-	r := wire.NewReader(b)
-	if r.Uint8() != version {
-		r.Fail()
-	}
+	r := versioned(b)
 	a := Answered{Outcome: r.Bytes(MaxBody)}
 	for n := r.Length(roster.MaxParties); n > 0 && !r.Failed(); n-- {
 		a.Envelopes = append(a.Envelopes, r.Bytes(maxRelease))

@@ -92,7 +92,7 @@ func parseRelease(b []byte) (out Release, err error) {
 // The client signs before the roster is known, so the approval does not contain the hash of a
 // roster.
 func SignApproval(signer *identity.Identity, study Hash, coordinator identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) ([]byte, error) {
-	h := approvalHeader(study)
+	h := clientHeader(signed.Approval, study)
 	h.LedgerSeq, h.LedgerHead = ledgerSeq, ledgerHead
 	return signed.Sign(signer, h, append([]byte{version}, coordinator[:]...))
 }
@@ -100,7 +100,7 @@ func SignApproval(signer *identity.Identity, study Hash, coordinator identity.Fi
 // VerifyApproval verifies the approval of the client with the given key, and returns its
 // header.
 func VerifyApproval(envelope []byte, key identity.PublicKey, study Hash, coordinator identity.Fingerprint) (signed.Header, error) {
-	m, err := signed.Verify(envelope, key, approvalHeader(study))
+	m, err := signed.Verify(envelope, key, clientHeader(signed.Approval, study))
 	if err != nil {
 		return signed.Header{}, err
 	}
@@ -110,8 +110,9 @@ func VerifyApproval(envelope []byte, key identity.PublicKey, study Hash, coordin
 	return m.Header, nil
 }
 
-func approvalHeader(study Hash) signed.Header {
-	return signed.Header{Version: signed.MaxVersion, Domain: signed.Approval, Study: study}
+// clientHeader returns the header of a message that does not depend on a roster.
+func clientHeader(domain identity.Domain, study Hash) signed.Header {
+	return signed.Header{Version: signed.MaxVersion, Domain: domain, Study: study}
 }
 
 // MaxReason is the maximum length in bytes of the reason for leaving or aborting a study.
@@ -140,28 +141,21 @@ func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return signed.Sign(signer, leaveHeader(study), wire.AppendBytes([]byte{version}, text))
+	return signed.Sign(signer, clientHeader(signed.Abort, study), wire.AppendBytes([]byte{version}, text))
 }
 
 // VerifyLeave verifies the message with which a client leaves a study, and returns the client's
 // reason. The client with the given key must have signed the message.
 func VerifyLeave(envelope []byte, key identity.PublicKey, study Hash) (reason string, err error) {
-	m, err := signed.Verify(envelope, key, leaveHeader(study))
+	m, err := signed.Verify(envelope, key, clientHeader(signed.Abort, study))
 	if err != nil {
 		return "", err
 	}
-	r := wire.NewReader(m.Payload)
-	if r.Uint8() != version {
-		r.Fail()
-	}
+	r := versioned(m.Payload)
 	text := string(r.Bytes(MaxReason))
 	if !r.Done() {
 		return "", ErrForm
 	}
 	_, err = Reason(text)
 	return text, err
-}
-
-func leaveHeader(study Hash) signed.Header {
-	return signed.Header{Version: signed.MaxVersion, Domain: signed.Abort, Study: study}
 }

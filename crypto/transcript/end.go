@@ -60,10 +60,7 @@ func appendReceipts(b []byte, all []Receipt) []byte {
 
 // ParseClosing parses the body of an End entry. The result shares memory with b.
 func ParseClosing(b []byte) (Closing, error) {
-	r := wire.NewReader(b)
-	if r.Uint8() != version {
-		r.Fail()
-	}
+	r := versioned(b)
 	var c Closing
 	c.Result = r.Bytes(MaxBody)
 	n := r.Uint64()
@@ -113,10 +110,7 @@ func (a Abortion) Bytes() []byte {
 
 // ParseAbortion parses the body of an Abort entry or an Exclude entry.
 func ParseAbortion(b []byte) (Abortion, error) {
-	r := wire.NewReader(b)
-	if r.Uint8() != version {
-		r.Fail()
-	}
+	r := versioned(b)
 	name, err := identity.ParseName(string(r.Bytes(identity.MaxName)))
 	reason := string(r.Bytes(MaxReason))
 	if err != nil || !r.Done() {

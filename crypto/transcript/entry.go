@@ -55,32 +55,32 @@ const (
 	fetched = 3
 )
 
+// versioned returns a reader of the bytes after the first one, which must be version.
+func versioned(b []byte) *wire.Reader {
+	r := wire.NewReader(b)
+	if r.Uint8() != version {
+		r.Fail()
+	}
+	return r
+}
+
+var domains = map[Kind]identity.Domain{
+	Roster: signed.Roster, End: signed.Bundle, Abort: signed.Abort, Exclude: signed.Exclusion,
+	Cut: signed.Cut, Certificate: signed.Certificate, Opening: signed.Opening,
+}
+
 // domain returns the domain of the signature of an entry, or "" for an unknown kind.
 func (k Kind) domain() identity.Domain {
 	if k == "" || len(k) > maxKind || strings.Trim(string(k), "abcdefghijklmnopqrstuvwxyz-") != "" {
 		return ""
 	}
 	switch {
-	case k == Roster:
-		return signed.Roster
-	case k == End:
-		return signed.Bundle
-	case k == Abort:
-		return signed.Abort
-	case k == Exclude:
-		return signed.Exclusion
-	case k == Cut:
-		return signed.Cut
-	case k == Certificate:
-		return signed.Certificate
-	case k == Opening:
-		return signed.Opening
 	case k == "plan" || strings.HasSuffix(string(k), "-plan"):
 		return signed.Plan
 	case k == "outcome" || strings.HasSuffix(string(k), "-outcome"):
 		return signed.Outcome
 	}
-	return ""
+	return domains[k]
 }
 
 // An Entry is the content of an envelope of the transcript.

@@ -50,7 +50,7 @@ var sumFaults = []testedFault{
 		after("crypto/sums/deal.go", "low-degree", "\t\tc.stream.read(dst)\n", "clear(dst)"),
 	}}, "coordinator", "TestDumpsOfTheCoordinatorTellSums"},
 	{fault{"verifies-less", "the verification of a bundle does not compare the outcome with the opening", []edit{
-		around("coordinator/bundle/verify.go", "verifies-less", "\tif !ok || !stated.Equal(session.Sum{Participants: ids, Elements: elements}) {\n\t\treturn errors.New(\"the sum in the outcome is not the one that the clients have opened\")\n\t}\n"),
+		around("coordinator/bundle/verify.go", "verifies-less", "\tif !ok || !stated.Equal(session.Sum{Participants: as[pvi.ClientID](names), Elements: elements}) {\n\t\treturn errors.New(\"the sum in the outcome is not the one that the clients have opened\")\n\t}\n"),
 	}}, "client", "TestFalsifiedSumStopsEverybody"},
 	{fault{"trusts-strangers", "clients that the policy does not recognise are not counted", []edit{
 		{File: "client/terms.go", Anchor: "strangers <= members.Colluders", After: " || planted.Is(\"trusts-strangers\")"},

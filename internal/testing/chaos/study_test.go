@@ -89,7 +89,7 @@ func newTemplate(dir string, v variant) (*template, error) {
 		return nil, err
 	}
 	defer hub.Close()
-	s, err := hub.Found(coordinator.Founding{File: v.name, Document: text, Addresses: []string{hubAddress}})
+	s, _, err := hub.Found(coordinator.Founding{File: v.name, Document: text, Addresses: []string{hubAddress}}, nil, 0)
 	if err != nil {
 		return nil, err
 	}
