@@ -13,9 +13,6 @@ import (
 	"fedpvi/transport"
 )
 
-// A client sends many different answers to one plan. The test checks that only one envelope and
-// one line of the log are kept, so that the client cannot fill the disk.
-//
 //abuse:case A12 a flood of second answers: one envelope and one line of the log are kept
 func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
 	s := newStand(t)

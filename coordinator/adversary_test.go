@@ -75,8 +75,6 @@ func evidence(t *testing.T, h *house) map[store.ReleaseKey][]byte {
 	return all
 }
 
-// The test checks that a client that left cannot consent again.
-//
 //abuse:case P13 a client that left stays out
 func TestClientThatLeftStaysOut(t *testing.T) {
 	s := newStand(t)
@@ -156,7 +154,6 @@ func TestForgedAnswersBeforeTheEndAreRefused(t *testing.T) {
 
 func keep(envelope []byte) []byte { return envelope }
 
-// The test checks that Verify refuses a bundle in which a client's consent is missing or forged.
 func TestForgedConsents(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))

@@ -52,7 +52,6 @@ func (s *Study) stored(w *written) stored {
 	}}
 }
 
-// file gives access to a value in a file of the store.
 func (s *Study) file(v *store.Value) stored {
 	return stored{v.Size, func(b []byte, from int64) error { return s.hub.store.ReadFile(s.hash, v, b, from) }}
 }

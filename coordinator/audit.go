@@ -11,7 +11,6 @@ import (
 	"fedpvi/transport"
 )
 
-// audit writes a line about the study to the audit log.
 func (s *Study) audit(event string, level slog.Level, attrs ...slog.Attr) {
 	s.hub.options.Audit.Write(event, level, append([]slog.Attr{slog.String("study", s.Name()), slog.String("digest", s.Digest())}, attrs...)...)
 }
@@ -26,7 +25,6 @@ func (s *Study) auditMember(ctx context.Context, event string, name identity.Nam
 	s.audit(event, slog.LevelInfo, append(all, attrs...)...)
 }
 
-// auditVerdict writes a line with the verdict on a round.
 func (s *Study) auditVerdict(ask uint64, verdict phase.Verdict) {
 	level := slog.LevelInfo
 	if verdict != pvi.Accepted {

@@ -69,7 +69,6 @@ func newCrowd(t testing.TB, clients int, document []byte) *crowd {
 	return c
 }
 
-// all calls do for every client, concurrently.
 func (c *crowd) all(do func(p *party) error) {
 	var group sync.WaitGroup
 	for _, p := range c.parties {

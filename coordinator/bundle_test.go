@@ -54,7 +54,6 @@ func TestBundlesAreVerified(t *testing.T) {
 	}
 }
 
-// The test checks that Verify accepts the bundles of a running study and of an aborted study.
 func TestBundleBeforeTheEnd(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1000))
@@ -69,8 +68,6 @@ func TestBundleBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// The test changes, removes and adds bytes of a bundle. Verify must refuse the result.
-//
 //abuse:case P05 a bundle with a changed byte is refused
 func TestChangedBundleIsRefused(t *testing.T) {
 	h, _ := played(t, planeText(clientPrivacy, "rounds = 1", ""))
@@ -141,8 +138,6 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 	return out.Bytes()
 }
 
-// The test checks that Verify refuses wrong entries that the coordinator has signed.
-//
 //abuse:case A21 verification of the bundle finds wrong entries that the coordinator signed
 func TestWrongEntriesAreFound(t *testing.T) {
 	h, parties := played(t, planeText(clientPrivacy, "rounds = 2", ""))

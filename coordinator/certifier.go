@@ -63,7 +63,6 @@ func (c *certifier) renewed(now time.Time) (*channel.Authority, error) {
 	return a, nil
 }
 
-// use replaces the authority.
 func (c *certifier) use(a *channel.Authority) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,9 +19,6 @@ import (
 // answer.
 const twoAreEnough = "min_clients = 2"
 
-// The test checks that the coordinator closes a round at its deadline and uses the answers that
-// have arrived.
-//
 //abuse:case A25 at the deadline the round is closed without the late answers
 func TestDeadlineClosesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -279,8 +276,6 @@ func TestAbortedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// The test checks that the key that opens answers is destroyed when the study ends.
-//
 //abuse:case P13 the key that opens answers is destroyed when the study ends
 func TestSealingKeyIsDestroyed(t *testing.T) {
 	h, _ := played(t, planeText(noPrivacy, "rounds = 1", ""))
@@ -295,7 +290,6 @@ func TestSealingKeyIsDestroyed(t *testing.T) {
 	}
 }
 
-// The test checks that two coordinators cannot use the same state directory.
 func TestSecondCoordinatorIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	if _, err := Open(h.dir, Options{}); err == nil || !strings.Contains(err.Error(), "another coordinator") {

@@ -125,7 +125,6 @@ func (v *vault) copy() {
 	}
 }
 
-// files searches all files of the coordinator.
 func (v *vault) files() {
 	v.must(filepath.WalkDir(v.h.dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -152,7 +151,6 @@ func (v *vault) hold(row []uint64) {
 	v.rows[[32]byte(h.Sum(nil))] = row
 }
 
-// messages reads the messages in the store that the vault has not read yet.
 func (v *vault) messages(kept store.Study) {
 	for v.entries < kept.Items() {
 		v.entries++
@@ -270,7 +268,6 @@ func (v *vault) columns(dealer int, d dealt) {
 	}
 }
 
-// words returns the number of words in a column.
 func (v *vault) words() int { return v.f.ShareSize() / 8 }
 
 // inTheClear treats b as an unencrypted column. It adds b to the known rows if b has the length of
@@ -470,7 +467,6 @@ func power(a, e uint64) uint64 {
 	return r
 }
 
-// wideRecords returns records of a study with d coefficients.
 func wideRecords(n, d int) *shard.Records {
 	records := new(shard.Records)
 	for i := range n {

@@ -40,7 +40,6 @@ func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip)
 	return node
 }
 
-// sight returns the present status of the client with the given name.
 func (h *house) sight(name identity.Name) ClientStatus {
 	h.t.Helper()
 	all := h.mustStatus().Clients
@@ -170,7 +169,6 @@ func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	})
 }
 
-// The test checks that the coordinator makes the gossip key once and then keeps it.
 func TestGossipKeyIsKept(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))

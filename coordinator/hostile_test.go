@@ -87,12 +87,10 @@ func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte
 	return s.signed(body)
 }
 
-// header returns the header of an answer of north.
 func (s *stand) header() signed.Header {
 	return s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 }
 
-// signed returns an answer of north with a valid header and the given body.
 func (s *stand) signed(body []byte) transport.Item {
 	s.t.Helper()
 	envelope, err := transcript.SignRelease(s.north.identity, s.header(), body, Hash{})
@@ -213,7 +211,6 @@ func TestAnswerOfAnotherReleaseIsRefused(t *testing.T) {
 	}
 }
 
-// stepAll reads new entries and answers the open plan.
 func (p *party) stepAll(ctx context.Context) error {
 	if err := p.follow(ctx); err != nil {
 		return err
@@ -358,9 +355,6 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// The test calls the methods of a study as parties that are not clients of the study. All calls must
-// be refused.
-//
 //abuse:case P02 denied to all but the clients of the study
 //abuse:case P12 strangers, other studies and other roles get the same refusal
 func TestMethodsAreForClientsOfTheStudy(t *testing.T) {

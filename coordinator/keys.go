@@ -114,7 +114,6 @@ func (o *own) privateKeys(e roster.Entry) (who *identity.Identity, key *channel.
 	return who, key, nil
 }
 
-// renew makes new keys.
 func (o *own) renew() (who *identity.Identity, key *channel.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,7 +127,6 @@ func (o *own) renew() (who *identity.Identity, key *channel.Key, err error) {
 	return who, key, nil
 }
 
-// next makes a new version of a key.
 func next[K any](f files, path string, create func(*keyfile.Lock, string) (K, error)) (k K, err error) {
 	path, err = keyfile.Next(path)
 	if err != nil {

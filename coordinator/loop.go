@@ -128,7 +128,6 @@ func answer(commands []*command, errs []error, err error) {
 	}
 }
 
-// commit writes the changes of a batch to the store.
 func (s *Study) commit(b *batch) error {
 	return s.hub.store.Update(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)

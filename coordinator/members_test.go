@@ -33,7 +33,6 @@ type successor struct {
 	request  []byte
 }
 
-// entryNow returns the roster entry of a party.
 func (p *party) entryNow() roster.Entry {
 	e, err := roster.ParseEntry(p.entry, p.invited.Study)
 	check(p.house.t, err)
@@ -64,12 +63,10 @@ func (s *successor) asks() transport.RenewRequest {
 	return transport.RenewRequest{Request: s.request, Renewal: s.renewal.Bytes()}
 }
 
-// adopt replaces the keys of the party with the keys in s.
 func (p *party) adopt(s *successor) {
 	p.identity, p.tls, p.sealing, p.request, p.entry, p.next = s.identity, s.tls, s.sealing, s.request, s.renewal.Entry.Bytes(), nil
 }
 
-// version processes an entry with a new version of the roster.
 func (p *party) version(e transcript.Entry, chain transcript.Chain) error {
 	own, _ := chain.Members().Named(p.peer.Name)
 	if !bytes.Equal(own.Bytes(), p.entry) {
@@ -248,7 +245,6 @@ func newVirtual(now time.Time) *virtual {
 
 func (v *virtual) Now() time.Time { return time.Unix(v.seconds.Load(), 0) }
 
-// pass moves the clock forward.
 func (v *virtual) pass(d time.Duration) { v.seconds.Add(int64(d / time.Second)) }
 
 // renewed requests a certificate as a guest, checks the certificate, and returns the coordinator's
@@ -482,7 +478,6 @@ func TestRevokeIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that a client cannot fill the transcript with new keys.
 func TestRenewalsAreLimited(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))

@@ -36,7 +36,6 @@ func (o *opener) use(key *seal.Key, size int) {
 	}
 }
 
-// forget erases the key in memory.
 func (o *opener) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

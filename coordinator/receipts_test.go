@@ -42,7 +42,6 @@ func TestReceiptsAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that the memory use of a study does not grow with the number of rounds.
 func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	c := newCrowd(t, 3, wideText(4, 20))
 	var sizes []int
@@ -104,7 +103,6 @@ func reachable(v reflect.Value, seen map[place]bool) (n int) {
 	return n
 }
 
-// flat reports whether a type contains no reference.
 func flat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Struct, reflect.Slice, reflect.Array, reflect.Map, reflect.String:

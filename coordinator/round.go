@@ -101,7 +101,6 @@ func (b *batch) begin() error {
 	return nil
 }
 
-// block records the reason why the study cannot begin with the named clients.
 func (b *batch) block(names []identity.Name, why error) {
 	b.state.blocked = blocked{names, why.Error()}
 	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
@@ -422,7 +421,6 @@ func (b *batch) keepStage() error {
 	return nil
 }
 
-// name returns the coordinator's own name in the study.
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
 // refusedBy reports whether err means that the state machine of the study has refused an answer. If

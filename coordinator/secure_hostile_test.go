@@ -77,8 +77,6 @@ func TestSumThatIsImpossible(t *testing.T) {
 	}
 }
 
-// The test checks that the coordinator logs a repeated complaint about a deal only once.
-//
 //abuse:case P16 a complaint about a deal that is repeated is logged once
 func TestRepeatedComplaints(t *testing.T) {
 	var log bytes.Buffer
@@ -114,9 +112,6 @@ func TestKeysAgain(t *testing.T) {
 	}
 }
 
-// The test checks that the coordinator removes the keys that clients have sent to each other when
-// the study ends or is aborted.
-//
 //abuse:case P13 the sealed keys of the clients are removed when the study is over
 func TestKeysAreRemoved(t *testing.T) {
 	for name, aborted := range map[string]bool{"over": false, "aborted": true} {

@@ -153,7 +153,6 @@ func (p *party) fetch(ctx context.Context, of transport.Wanted) ([]byte, error) 
 	}
 }
 
-// secureStep reads the new entries, and sends the messages that are due.
 func (p *party) secureStep(ctx context.Context) (bool, error) {
 	before := p.chain.Position().Number
 	if err := p.follow(ctx); err != nil || p.secure == nil || p.chain.Position().Over {

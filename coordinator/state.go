@@ -142,7 +142,6 @@ func (st *state) staying() []identity.Name {
 	return slices.DeleteFunc(st.members(), func(n identity.Name) bool { return st.clients[n].left })
 }
 
-// read reads a study's state from the store.
 func (s *Study) read(tx *store.Tx) (*state, error) {
 	kept, err := tx.Study(s.hash)
 	if err != nil {

@@ -172,7 +172,6 @@ func (c *Client) Close() error {
 	return err
 }
 
-// agree agrees with the coordinator on a protocol version.
 func (c *Client) agree(ctx context.Context) error {
 	m, err := c.rpc.Hello(ctx, wirepb.HelloRequest_builder{Lowest: c.versions.lowest, Highest: c.versions.highest}.Build())
 	if err != nil {

@@ -39,7 +39,6 @@ func (s *saw) DialContext(ctx context.Context, network, address string) (net.Con
 	return cut, nil
 }
 
-// sawn returns the configuration of a client whose connections s cuts.
 func (w *world) sawn(s *saw) Config {
 	s.dial = w.dialer
 	c := w.config("north")
@@ -88,7 +87,6 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// total returns the number of bytes on all connections together.
 func (s *saw) total() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,9 +208,6 @@ func TestEntryContinuesAfterACut(t *testing.T) {
 	})
 }
 
-// The test checks that the client does not retry if the coordinator's TLS key is not the expected
-// one.
-//
 //abuse:case A09 the connection ends in the handshake and is not tried again
 func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	w := newWorld(t)

@@ -120,7 +120,6 @@ func (d *door) forget(host string) {
 	}
 }
 
-// drop closes all connections of a party.
 func (d *door) drop(party channel.Party) {
 	d.mu.Lock()
 	all := slices.Clone(d.parties[party])
@@ -130,7 +129,6 @@ func (d *door) drop(party channel.Party) {
 	}
 }
 
-// connected reports whether a connection of a party is open.
 func (d *door) connected() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

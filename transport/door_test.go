@@ -56,8 +56,6 @@ func (c *counter) now() (open, most int) {
 	return c.open, c.most
 }
 
-// The test checks that the number of connections of a party is limited.
-//
 //abuse:case A12 bounded for each party
 func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -159,8 +157,6 @@ func TestConnected(t *testing.T) {
 	})
 }
 
-// The test checks that the total number of connections is limited.
-//
 //abuse:case A12 bounded in all
 func TestTotalConnectionsAreLimited(t *testing.T) {
 	o := newCounter()

@@ -140,7 +140,6 @@ func TestEndlessHeaders(t *testing.T) {
 	}
 }
 
-// The test checks that a call fails if its headers are longer than maxHeaders.
 func TestLongHeaders(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))

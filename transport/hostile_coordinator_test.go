@@ -59,9 +59,6 @@ func sends(messages ...*wirepb.FollowResponse) func(*wirepb.FollowRequest, wirep
 	}
 }
 
-// The test sends malformed entries from a hostile coordinator. It checks that the client refuses
-// them.
-//
 //abuse:case A12 a client accepts the announced bytes and no more
 //abuse:case P05 an entry with another hash is refused
 func TestHostileEntries(t *testing.T) {

@@ -274,8 +274,6 @@ func TestVersionIsAgreedOnAgain(t *testing.T) {
 	})
 }
 
-// The test checks that a call without a version is refused.
-//
 //abuse:case A11 refused
 func TestCallWithoutAVersion(t *testing.T) {
 	w := newWorld(t)
@@ -308,7 +306,6 @@ func (p polite) Close() error {
 	return nil
 }
 
-// The test checks that a deliberate close of a connection logs no warning.
 func TestDeliberateCloseIsNoFault(t *testing.T) {
 	var said bytes.Buffer
 	for _, wanted := range []bool{true, false} {

@@ -67,9 +67,6 @@ func heap() int64 {
 	return int64(m.HeapInuse)
 }
 
-// The test sends the same answer on two connections at once. The coordinator must accept it
-// once.
-//
 //abuse:case A25 taken once
 func TestSameReleaseOnTwoConnections(t *testing.T) {
 	synctest.Test(t, sameTwice)

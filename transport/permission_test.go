@@ -124,8 +124,6 @@ func TestPartyRemovedFromTheRoster(t *testing.T) {
 	}
 }
 
-// The test checks that neither end sends data without encryption.
-//
 //abuse:case P08 neither end sends data without TLS
 //abuse:case A11 neither end falls back to an unencrypted connection
 func TestNothingInTheClear(t *testing.T) {

@@ -26,7 +26,6 @@ func (w *world) raw(c Config) *grpc.ClientConn {
 	return conn
 }
 
-// inVersion returns a context for calls with the given protocol version.
 func inVersion(ctx context.Context, version string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, version)
 }
@@ -90,7 +89,6 @@ func serveImpostor(t *testing.T, i *impostor) Config {
 	return w.config("north")
 }
 
-// dialImpostor runs an impostor and returns a client that is connected to it.
 func dialImpostor(t *testing.T, i *impostor) *Client {
 	t.Helper()
 	c, err := Dial(t.Context(), serveImpostor(t, i))

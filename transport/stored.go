@@ -49,7 +49,6 @@ type hashes struct {
 	held [4]held // the last bodies, the newest first
 }
 
-// hashed returns a body with its hash.
 func (s *hashes) hashed(body []byte) held {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,7 +71,6 @@ func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	}
 }
 
-// The test checks that an entry that cannot be read from disk is not sent.
 func TestUnreadableStoredEntry(t *testing.T) {
 	gone := errors.New("gone")
 	var got sentFrames

@@ -38,7 +38,6 @@ type keysProtect struct {
 
 type keysUnprotect struct{ jsonFlag }
 
-// printKeys lists the key files of a state directory.
 func printKeys(dir string, asJSON bool) error {
 	l, err := keyfile.List(dir)
 	switch {

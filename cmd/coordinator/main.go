@@ -119,7 +119,6 @@ func (c *commands) chosen() string {
 	return c.State
 }
 
-// report prints an error and returns its exit code.
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
 	if asJSON && code != exitNotArrived { // with exitNotArrived, the JSON of the posterior has already been printed
@@ -133,7 +132,6 @@ func report(err error, asJSON bool) int {
 	return code
 }
 
-// codeOf returns the exit code of an error.
 func codeOf(err error) int {
 	var fault *bundle.Fault
 	switch {

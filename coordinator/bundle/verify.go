@@ -118,7 +118,6 @@ func (v *verifier) verify() error {
 	return nil
 }
 
-// entry checks the next entry of the transcript.
 func (v *verifier) entry(envelope, body []byte) error {
 	if v.chain.Position().Number == 0 {
 		if err := v.begin(body); err != nil {
@@ -244,7 +243,6 @@ func (v *verifier) version() error {
 	return v.pair()
 }
 
-// cut checks the envelopes of the deals in a cut.
 func (v *verifier) cut(e transcript.Entry) error {
 	for _, d := range v.sums.Cut() {
 		name := v.sums.Name(d.Place)
@@ -393,7 +391,6 @@ func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	return a.Outcome, nil
 }
 
-// fetch reads the next release in the bundle.
 func (v *verifier) fetch(_ pvi.ClientID, _ pvi.Digest, size int64, w io.Writer) error {
 	return v.in.copy(size, w)
 }

@@ -80,7 +80,6 @@ func (auditor) peer(p channel.Party) slog.Attr {
 	return slog.String("peer", string(p.Name))
 }
 
-// hostOf returns the host of an address.
 func hostOf(a net.Addr) string {
 	host, _, err := net.SplitHostPort(a.String())
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"fedpvi/transport"
 )
 
-// textOf returns the lines of an audit log as text.
 func textOf(lines *auditlog.Lines) (all []string) {
 	for _, l := range lines.All() {
 		text := l.Event

@@ -83,7 +83,6 @@ func TestListensWhereItInvites(t *testing.T) {
 	}
 }
 
-// foundedAt returns one study for each of the given addresses.
 func foundedAt(t *testing.T, addresses ...string) []*coordinator.Study {
 	t.Helper()
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "state"), coordinator.Options{})
@@ -318,7 +317,6 @@ func notifications(t *testing.T) <-chan string {
 	return told
 }
 
-// The test checks that the daemon stops when all its studies are over, if UntilDone is set.
 func TestUntilDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	hub, err := coordinator.Open(dir, coordinator.Options{})
@@ -331,7 +329,6 @@ func TestUntilDone(t *testing.T) {
 	check(t, err)
 }
 
-// The test checks that a second daemon on the same state directory fails at once with ErrHeld.
 func TestSecondDaemonIsRefused(t *testing.T) {
 	r := start(t, Config{})
 	err := Serve(t.Context(), Config{Dir: r.dir, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})

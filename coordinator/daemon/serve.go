@@ -149,7 +149,6 @@ const (
 	oftener = 15
 )
 
-// add makes the coordinator serve the clients of a study.
 func (s *server) add(study *coordinator.Study) {
 	if _, chosen := os.LookupEnv("GOGC"); !chosen && study.LargestBody() >= longAnswer {
 		debug.SetGCPercent(oftener)
@@ -168,7 +167,6 @@ func (s *server) add(study *coordinator.Study) {
 	}
 }
 
-// listen opens all ports and starts to serve them.
 func (s *server) listen(ctx context.Context) error {
 	orders, err := admin.Listen(s.config.Dir)
 	if err != nil {

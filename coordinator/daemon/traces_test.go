@@ -14,8 +14,6 @@ import (
 	"fedpvi/transport"
 )
 
-// The test checks that a span contains only an outcome and one of the permitted names.
-//
 //abuse:case A17 a trace has no client, study, size or address
 func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
@@ -53,7 +51,6 @@ func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 	}
 }
 
-// The test checks that a span gets the name "other" if its own name is not in the list.
 func TestUnknownSpanIsOther(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
 	traceTo(sdk.NewTracerProvider(sdk.WithSyncer(seen)))("secretive-clinic")("ok")

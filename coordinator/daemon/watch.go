@@ -42,7 +42,6 @@ func (s *server) watch(ctx context.Context) <-chan struct{} {
 	return over
 }
 
-// tidy closes the gossip nodes of studies that are over.
 func (s *server) tidy() {
 	if s.gossip == nil {
 		return
@@ -65,7 +64,6 @@ func (s *server) logWaits(ctx context.Context) {
 	}
 }
 
-// over reports whether every study is over.
 func (s *server) over() bool {
 	studies := s.hub.Studies()
 	return len(studies) > 0 && !slices.ContainsFunc(studies, func(study *coordinator.Study) bool { return !study.Over() })

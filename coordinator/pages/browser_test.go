@@ -7,7 +7,6 @@ import (
 	"fedpvi/internal/testing/browser"
 )
 
-// The test shows a study to an operator in a real browser.
 func TestOperatorInABrowser(t *testing.T) {
 	chromium := browser.Start(t)
 	b := open(t, func(a admin.API) admin.API { return a })

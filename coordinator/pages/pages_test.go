@@ -57,7 +57,6 @@ type operator struct {
 	file string // file with the login link
 }
 
-// link returns the next login link.
 func (b *operator) link() string {
 	b.t.Helper()
 	text, err := os.ReadFile(b.file)

@@ -17,7 +17,6 @@ import (
 
 const longValue = defaultLong
 
-// filesOf returns the paths of all files that hold values.
 func filesOf(t *testing.T, s *Store) (all []string) {
 	t.Helper()
 	check(t, filepath.WalkDir(filepath.Join(s.dir, folderName), func(path string, e fs.DirEntry, err error) error {
@@ -186,7 +185,6 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// The test checks that a value that cannot be written leaves no file.
 func TestValueThatCannotBeWritten(t *testing.T) {
 	broken := &brokenFiles{}
 	s := created(t, Options{Long: 10, Layer: durable.Layer{Files: broken}})
@@ -341,7 +339,6 @@ func write(b []byte) func(io.Writer) error {
 
 func second(_ *Value, err error) error { return err }
 
-// short returns a value that is not in a file.
 func short(b []byte) *Value {
 	return &Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

@@ -58,7 +58,6 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// readAll reads every part of every study.
 func readAll(tx *Tx) error {
 	all, err := tx.Studies()
 	if err != nil {

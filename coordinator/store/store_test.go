@@ -36,7 +36,6 @@ func create(t testing.TB, s *Store) {
 	}))
 }
 
-// created opens a store with one study in a new directory.
 func created(t *testing.T, o Options) *Store {
 	t.Helper()
 	s := open(t, filepath.Join(t.TempDir(), "state"), o)
@@ -56,8 +55,6 @@ func in(t testing.TB, s *Store, f func(st Study) error) {
 	}))
 }
 
-// The test checks the file modes of the state directory and of the database.
-//
 //abuse:case P06 mode 0700 and 0600, one process at a time
 func TestStateIsForItsOwner(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
@@ -94,7 +91,6 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that a transaction changes nothing if it fails or if its commit fails.
 func TestFailedTransactionChangesNothing(t *testing.T) {
 	var fail error
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Commit: func(commit func() error) error {

@@ -176,7 +176,6 @@ func (r *Roster) Named(name identity.Name) (Entry, bool) {
 	return r.Entries[i], true
 }
 
-// place returns the index of the entry of the party with the given name.
 func (r *Roster) place(name identity.Name) (int, bool) {
 	return slices.BinarySearchFunc(r.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
 }

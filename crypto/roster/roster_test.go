@@ -107,7 +107,6 @@ func TestParseReturnsTheRoster(t *testing.T) {
 
 func sameEntry(a, b Entry) bool { return bytes.Equal(a.Bytes(), b.Bytes()) }
 
-// The test checks that the largest roster fits in the payload of one signed message.
 func TestLargestRosterFitsInAMessage(t *testing.T) {
 	if MaxSize > signed.MaxPayload {
 		t.Errorf("%d bytes do not fit in %d", MaxSize, signed.MaxPayload)
@@ -261,8 +260,6 @@ func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	}
 }
 
-// The test checks that Parse allocates no memory for entries that are missing from the input.
-//
 //abuse:case A12 a false number of entries allocates no memory
 func TestFalseNumberOfEntriesAllocatesNoMemory(t *testing.T) {
 	b := (&Roster{Study: study, Version: 1}).Bytes()

@@ -177,7 +177,6 @@ func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	return e, m.Header, c.follows(e)
 }
 
-// follows returns an error if e cannot be the next entry.
 func (c Chain) follows(e Entry) error {
 	switch {
 	case c.at.Over:

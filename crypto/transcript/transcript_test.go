@@ -68,7 +68,6 @@ func (f *federation) begin() Chain { return Begin(study, f.hub.Public()) }
 // An item is an envelope with its body.
 type item struct{ envelope, body []byte }
 
-// script returns the items of a study with two plans.
 func (f *federation) script(t testing.TB) []item {
 	t.Helper()
 	c := f.begin()

@@ -62,8 +62,6 @@ func TestPartiesSeeEachOther(t *testing.T) {
 	})
 }
 
-// The test checks that the view records the time at which another node leaves.
-//
 //abuse:case A19 a departure is recorded as a time and decides nothing
 func TestLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -79,9 +77,6 @@ func TestLeaving(t *testing.T) {
 	})
 }
 
-// The test starts a node with another key, another study or an unknown name. Other nodes must
-// ignore it.
-//
 //abuse:case A19 another key, study or name is ignored
 func TestUnknownNodesAreIgnored(t *testing.T) {
 	for name, change := range map[string]func(*Config){

@@ -111,7 +111,6 @@ func TestStreamsWithoutAStudy(t *testing.T) {
 	}
 }
 
-// The test checks that a stream can be read only up to a limit.
 func TestStreamIsLimited(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
@@ -151,7 +150,6 @@ func TestLostPackets(t *testing.T) {
 	}
 }
 
-// The test checks that a port can be closed while other nodes keep sending to it.
 func TestPortClosesUnderAFlood(t *testing.T) {
 	for range 20 {
 		p, err := Listen("127.0.0.1:0", nil)

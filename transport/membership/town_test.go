@@ -41,7 +41,6 @@ func newTown(t *testing.T) *town {
 	return &town{t: t, phones: map[string]*phone{}}
 }
 
-// pass waits for d in simulated time.
 func pass(d time.Duration) { <-time.After(d) }
 
 func (w *town) Write(b []byte) (int, error) {
