@@ -143,10 +143,7 @@ type party struct {
 	m       int // index of the stream for the client's noise
 	invited invitation.Invitation
 
-	identity *identity.Identity
-	tls      *channel.Key
-	entry    []byte
-	request  []byte
+	keys
 
 	link     link
 	peer     channel.Party
@@ -157,7 +154,6 @@ type party struct {
 	records  *shard.Records
 	entries  []transport.Item
 	secure   *sharer // nil without secure aggregation
-	sealing  *seal.Key
 	ledger   uint64
 	outbox   *transport.Item
 	next     *successor   // keys that are not in force yet; nil if there are none
@@ -173,24 +169,38 @@ func newParty(h *house, m int, i Invited) *party {
 	var err error
 	p.invited, err = invitation.Parse(i.Text)
 	check(h.t, err)
-	p.identity, err = identity.Generate()
-	check(h.t, err)
-	p.tls, err = channel.GenerateKey()
-	check(h.t, err)
-	key, err := seal.Generate()
-	check(h.t, err)
-	p.sealing = key
-	e, err := roster.NewEntry(p.identity, p.invited.Study, i.Name, identity.Client, p.tls.Pin(), key.Recipient())
-	check(h.t, err)
-	p.entry = e.Bytes()
 	p.peer = channel.Party{Study: p.invited.Study, Role: identity.Client, Name: i.Name}
-	p.request, err = channel.NewRequest(p.identity, p.tls, p.peer)
-	check(h.t, err)
+	p.keys = newKeys(h.t, p.peer)
 	return p
 }
 
+// keys has the keys of a party, with its roster entry and its request for a certificate.
+type keys struct {
+	identity *identity.Identity
+	tls      *channel.Key
+	sealing  *seal.Key
+	entry    roster.Entry
+	request  []byte
+}
+
+func newKeys(t testing.TB, p channel.Party) (k keys) {
+	t.Helper()
+	var err error
+	k.identity, err = identity.Generate()
+	check(t, err)
+	k.tls, err = channel.GenerateKey()
+	check(t, err)
+	k.sealing, err = seal.Generate()
+	check(t, err)
+	k.entry, err = roster.NewEntry(k.identity, p.Study, p.Name, p.Role, k.tls.Pin(), k.sealing.Recipient())
+	check(t, err)
+	k.request, err = channel.NewRequest(k.identity, k.tls, p)
+	check(t, err)
+	return k
+}
+
 func (p *party) joinRequest() transport.JoinRequest {
-	return transport.JoinRequest{Token: p.invited.Token.Reveal(), Entry: p.entry, Request: p.request}
+	return transport.JoinRequest{Token: p.invited.Token.Reveal(), Entry: p.entry.Bytes(), Request: p.request}
 }
 
 func (p *party) join(ctx context.Context) error {

@@ -431,7 +431,7 @@ func TestHostileGuests(t *testing.T) {
 		"no token":      {func(r *transport.JoinRequest) { r.Token = nil }, transport.Denied},
 		"another token": {func(r *transport.JoinRequest) { r.Token = bytes.Clone(r.Token); r.Token[0]++ }, transport.Denied},
 		"north's token": {func(r *transport.JoinRequest) { r.Token = north.joinRequest().Token }, transport.Denied},
-		"north's entry": {func(r *transport.JoinRequest) { r.Entry = north.entry }, transport.Denied},
+		"north's entry": {func(r *transport.JoinRequest) { r.Entry = north.entry.Bytes() }, transport.Denied},
 		"late's name": {func(r *transport.JoinRequest) {
 			r.Entry = entry(south, "late", identity.Client, south.tls.Pin(), key.Recipient())
 		}, transport.Denied},

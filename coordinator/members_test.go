@@ -19,44 +19,20 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
-	"fedpvi/crypto/seal"
 	"fedpvi/crypto/transcript"
 	"fedpvi/transport"
 )
 
 // A successor holds the keys of a party after a renewal.
 type successor struct {
-	identity *identity.Identity
-	tls      *channel.Key
-	sealing  *seal.Key
-	renewal  roster.Renewal
-	request  []byte
-}
-
-func (p *party) entryNow() roster.Entry {
-	e, err := roster.ParseEntry(p.entry, p.invited.Study)
-	check(p.house.t, err)
-	return e
+	keys
+	renewal roster.Renewal
 }
 
 // succeed makes new keys for a party. The earlier identity signs them.
 func (p *party) succeed() *successor {
-	t := p.house.t
-	t.Helper()
-	s := &successor{}
-	var err error
-	s.identity, err = identity.Generate()
-	check(t, err)
-	s.tls, err = channel.GenerateKey()
-	check(t, err)
-	s.sealing, err = seal.Generate()
-	check(t, err)
-	e, err := roster.NewEntry(s.identity, p.invited.Study, p.peer.Name, identity.Client, s.tls.Pin(), s.sealing.Recipient())
-	check(t, err)
-	s.renewal = roster.Renew(p.identity, p.invited.Study, p.entryNow(), e)
-	s.request, err = channel.NewRequest(s.identity, s.tls, p.peer)
-	check(t, err)
-	return s
+	k := newKeys(p.house.t, p.peer)
+	return &successor{k, roster.Renew(p.identity, p.invited.Study, p.entry, k.entry)}
 }
 
 func (s *successor) asks() transport.RenewRequest {
@@ -64,13 +40,13 @@ func (s *successor) asks() transport.RenewRequest {
 }
 
 func (p *party) adopt(s *successor) {
-	p.identity, p.tls, p.sealing, p.request, p.entry, p.next = s.identity, s.tls, s.sealing, s.request, s.renewal.Entry.Bytes(), nil
+	p.keys, p.next = s.keys, nil
 }
 
 func (p *party) version(e transcript.Entry, chain transcript.Chain) error {
 	own, _ := chain.Members().Named(p.peer.Name)
-	if !bytes.Equal(own.Bytes(), p.entry) {
-		if p.next == nil || !bytes.Equal(own.Bytes(), p.next.renewal.Entry.Bytes()) {
+	if !bytes.Equal(own.Bytes(), p.entry.Bytes()) {
+		if p.next == nil || !bytes.Equal(own.Bytes(), p.next.entry.Bytes()) {
 			return errors.New("the roster has keys that this client did not make")
 		}
 		p.adopt(p.next)

@@ -235,18 +235,7 @@ func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 
 // short makes a call with one request and one response, and tries again if the call fails.
 func (c *Client) short(ctx context.Context, method string, call func(context.Context) error) error {
-	e := c.begin(ctx, c.timing.patience)
-	defer e.end()
-	for {
-		err := c.once(e.ctx, call)
-		c.observer.Called(method, outcome(err))
-		if err == nil {
-			return nil
-		}
-		if err := e.failed(err); err != nil {
-			return err
-		}
-	}
+	return c.try(ctx, method, func(e *effort) error { return c.once(e.ctx, call) })
 }
 
 func (c *Client) once(ctx context.Context, call func(context.Context) error) error {

@@ -43,6 +43,23 @@ func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	return e
 }
 
+// try calls f until f succeeds, makes no progress for too long, or returns an error that another call
+// cannot mend.
+func (c *Client) try(ctx context.Context, method string, f func(*effort) error) error {
+	e := c.begin(ctx, c.timing.patience)
+	defer e.end()
+	for {
+		err := f(e)
+		c.observer.Called(method, outcome(err))
+		if err == nil {
+			return nil
+		}
+		if err := e.failed(err); err != nil {
+			return err
+		}
+	}
+}
+
 func (e *effort) end() {
 	if e.timer != nil {
 		e.timer.Stop()

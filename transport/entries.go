@@ -88,13 +88,19 @@ func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint
 	if brief || offset == size {
 		return stream.SendMsg(frame{head, mem.SliceBuffer(nil)})
 	}
-	for ; offset < size; head = nil {
+	return sendBody(stream, c, body, offset, head, pieceField)
+}
+
+// sendBody sends the bytes of a body from the given offset on, as pieces in the field with the given
+// number. The first message begins with head.
+func sendBody(stream grpc.ServerStream, c *call, body Pieces, offset uint64, head []byte, field protowire.Number) error {
+	for size := body.Size(); offset < size; head = nil {
 		n := int(min(size-offset, uint64(max(entryMessage-len(head), 1))))
 		piece, err := pieceOf(body, offset, n)
 		if err != nil {
 			return err
 		}
-		head = protowire.AppendVarint(protowire.AppendTag(head, pieceField, protowire.BytesType), uint64(n))
+		head = protowire.AppendVarint(protowire.AppendTag(head, field, protowire.BytesType), uint64(n))
 		if err := stream.SendMsg(frame{head, piece}); err != nil {
 			return err
 		}

@@ -43,22 +43,15 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 
 // Whole returns an existing entry with its body, even if Entry would leave out the body.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
-	e := c.begin(ctx, c.timing.patience)
-	defer e.end()
 	a := newAssembly(number, c.config.MaxEntry, false)
-	for {
-		item, err := c.ask(e, a)
-		c.observer.Called("Follow", outcome(err))
-		if err == nil {
-			return item, nil
-		}
-		if errors.Is(err, io.EOF) {
+	var item Item
+	err := c.try(ctx, "Follow", func(e *effort) (err error) {
+		if item, err = c.ask(e, a); errors.Is(err, io.EOF) {
 			err = c.breach(refuse(OutOfPlace, "entry %d is gone", number))
 		}
-		if err := e.failed(err); err != nil {
-			return Item{}, err
-		}
-	}
+		return err
+	})
+	return item, err
 }
 
 // followerAt returns a follower whose next entry has the given number. A follower receives

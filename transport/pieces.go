@@ -6,9 +6,6 @@ import (
 	"errors"
 	"io"
 
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"fedpvi/transport/internal/wirepb"
 )
 
@@ -27,26 +24,7 @@ func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServe
 	if offset := m.GetOffset(); offset > body.Size() {
 		return refuse(OutOfPlace, "the pieces have %d bytes: there is no byte %d", body.Size(), offset)
 	}
-	return sendPiecesOf(stream, c, body, m.GetOffset())
-}
-
-// sendPiecesOf sends the bytes of a body from the given offset on. The messages have the same size
-// as the messages of an entry.
-func sendPiecesOf(stream grpc.ServerStream, c *call, body Pieces, offset uint64) error {
-	for size := body.Size(); offset < size; {
-		n := int(min(size-offset, entryMessage))
-		piece, err := pieceOf(body, offset, n)
-		if err != nil {
-			return err
-		}
-		head := protowire.AppendVarint(protowire.AppendTag(nil, pieceOfMany, protowire.BytesType), uint64(n))
-		if err := stream.SendMsg(frame{head, piece}); err != nil {
-			return err
-		}
-		c.watch.moved()
-		offset += uint64(n)
-	}
-	return nil
+	return sendBody(stream, c, body, m.GetOffset(), nil, pieceOfMany)
 }
 
 // secureSince is the first protocol version with the methods Pieces and Confirm.
@@ -138,19 +116,11 @@ func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	if err := c.needs(secureSince); err != nil {
 		return err
 	}
-	e := c.begin(ctx, c.timing.patience)
-	defer e.end()
-	for have := int64(0); ; {
+	have := int64(0)
+	return c.try(ctx, "Pieces", func(e *effort) error {
 		m.SetOffset(uint64(have))
-		err := c.receivePieces(e, m, &have, size, w)
-		c.observer.Called("Pieces", outcome(err))
-		if err == nil {
-			return nil
-		}
-		if err := e.failed(err); err != nil {
-			return err
-		}
-	}
+		return c.receivePieces(e, m, &have, size, w)
+	})
 }
 
 // receivePieces receives pieces in one call and writes them to w, until size bytes are written.

@@ -19,19 +19,8 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	case <-ctx.Done():
 		return c.gaveUp(ctx)
 	}
-	e := c.begin(ctx, c.timing.patience)
-	defer e.end()
 	have := int64(-1)
-	for {
-		err := c.send(e, item, &have)
-		c.observer.Called("Submit", outcome(err))
-		if err == nil {
-			return nil
-		}
-		if err := e.failed(err); err != nil {
-			return err
-		}
-	}
+	return c.try(ctx, "Submit", func(e *effort) error { return c.send(e, item, &have) })
 }
 
 // send tries once to send a release. *have is the number of bytes of the body that the coordinator

@@ -23,21 +23,15 @@ column = [
   { name = "u", type = "numeric", bounds = [0, 100], unit = "years" },
   { name = "y", type = "numeric", bounds = [100, 200], unit = "mmHg" },
 ]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	sd := []float64{1e-9, 1e-9, 1e-9}
 	p, err := session.Describe(st, &session.Result{Mean: []float64{.5, .2, math.Log(.1)}, SD: sd, NoiseAware: &session.NoiseAware{
 		Mean: []float64{.4, .1, math.Log(.2)}, SD: sd, Covariance: [][]float64{{1e-18, 0, 0}, {0, 1e-18, 0}, {0, 0, 1e-18}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	read := func(text string) [][]string {
 		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return rows
 	}
 	near := func(what, got string, want float64) {
@@ -48,9 +42,7 @@ column = [
 	natural := []float64{165, .1, 10} // the intercept is 150 + 50·(.4 − .1)
 	for units, want := range map[bool][]float64{false: {.4, .1, .2}, true: natural} {
 		var b strings.Builder
-		if err := drawsCSV(&b, p, 5, units); err != nil {
-			t.Fatal(err)
-		}
+		check(t, drawsCSV(&b, p, 5, units))
 		rows := read(b.String())
 		if len(rows) != 6 {
 			t.Fatalf("%d rows", len(rows))
@@ -60,9 +52,7 @@ column = [
 		}
 	}
 	var b strings.Builder
-	if err := posteriorCSV(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	check(t, posteriorCSV(&b, p))
 	for i, row := range read(b.String())[1:] {
 		for k, name := range read(b.String())[0] {
 			switch name {
