@@ -52,56 +52,62 @@ func (f *finder) find(b []byte) (rows [][]uint64) {
 
 // dumpOf collects all integers, strings and bytes that can be reached from a value through types of
 // this module. A byte takes one byte of the result, and any other integer takes eight.
-func dumpOf(value any) []byte {
-	w := walker{seen: map[uintptr]bool{}}
-	w.walk(reflect.ValueOf(value))
-	return w.out
+func dumpOf(value any) (out []byte) {
+	walk(reflect.ValueOf(value), map[place]bool{}, func(v reflect.Value) bool {
+		switch t := v.Type(); {
+		case t.PkgPath() != "" && !strings.HasPrefix(t.PkgPath(), "fedpvi"):
+			return false
+		case t == reflect.TypeFor[Study]() || t == reflect.TypeFor[Hub]():
+			return false // the references from the state back to its study and hub are not followed
+		case v.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+			out = append(out, v.Bytes()...)
+			return false
+		case v.Kind() == reflect.String:
+			out = append(out, v.String()...)
+		case v.Kind() == reflect.Uint8:
+			out = append(out, byte(v.Uint()))
+		case v.CanUint():
+			out = binary.BigEndian.AppendUint64(out, v.Uint())
+		case v.CanInt():
+			out = binary.BigEndian.AppendUint64(out, field.FromInteger(v.Int()))
+		}
+		return true
+	})
+	return out
 }
 
-type walker struct {
-	seen map[uintptr]bool
-	out  []byte
+// A place identifies a pointer by its address and type.
+type place struct {
+	at uintptr
+	to reflect.Type
 }
 
-func (w *walker) walk(v reflect.Value) {
-	if !v.IsValid() || v.Type().PkgPath() != "" && !strings.HasPrefix(v.Type().PkgPath(), "fedpvi") {
+// walk calls visit with v and with each value that can be reached from v. It follows each pointer
+// once, and does not look into a value for which visit returns false.
+func walk(v reflect.Value, seen map[place]bool, visit func(reflect.Value) bool) {
+	if !v.IsValid() || !visit(v) {
 		return
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() && !w.seen[v.Pointer()] {
-			w.seen[v.Pointer()] = true
-			w.walk(v.Elem())
+		if at := (place{v.Pointer(), v.Type()}); !seen[at] {
+			seen[at] = true
+			walk(v.Elem(), seen, visit)
 		}
 	case reflect.Interface:
-		w.walk(v.Elem())
+		walk(v.Elem(), seen, visit)
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[Study]() || v.Type() == reflect.TypeFor[Hub]() {
-			return // the references from the state back to its study and hub are not followed
-		}
 		for i := range v.NumField() {
-			w.walk(v.Field(i))
+			walk(v.Field(i), seen, visit)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			walk(v.Index(i), seen, visit)
 		}
 	case reflect.Map:
 		for each := v.MapRange(); each.Next(); {
-			w.walk(each.Key())
-			w.walk(each.Value())
+			walk(each.Key(), seen, visit)
+			walk(each.Value(), seen, visit)
 		}
-	case reflect.String:
-		w.out = append(w.out, v.String()...)
-	case reflect.Slice, reflect.Array:
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-			w.out = append(w.out, v.Bytes()...)
-			return
-		}
-		for i := range v.Len() {
-			w.walk(v.Index(i))
-		}
-	case reflect.Uint8:
-		w.out = append(w.out, byte(v.Uint()))
-	case reflect.Uint, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		w.out = binary.BigEndian.AppendUint64(w.out, v.Uint())
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		w.out = binary.BigEndian.AppendUint64(w.out, field.FromInteger(v.Int()))
 	}
 }

@@ -48,8 +48,7 @@ func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	for range 12 {
 		c.round(c.study.st.chain.Protocol())
 		check(t, c.study.call(t.Context(), func(b *batch) error {
-			size := reachable(reflect.ValueOf(b.state), map[place]bool{})
-			sizes = append(sizes, size)
+			sizes = append(sizes, reachable(b.state))
 			return nil
 		}))
 	}
@@ -58,55 +57,15 @@ func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	}
 }
 
-// A place identifies a pointer by its address and type.
-type place struct {
-	at uintptr
-	to reflect.Type
-}
-
-// reachable returns the total number of elements of all maps, slices and strings that can be
-// reached from v. It follows each pointer once.
-func reachable(v reflect.Value, seen map[place]bool) (n int) {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return 0
+// reachable returns the total number of elements of all maps, slices, arrays and strings that can be
+// reached from v.
+func reachable(v any) (n int) {
+	walk(reflect.ValueOf(v), map[place]bool{}, func(v reflect.Value) bool {
+		switch v.Kind() {
+		case reflect.Slice, reflect.Array, reflect.Map, reflect.String:
+			n += v.Len()
 		}
-		if v.Kind() == reflect.Pointer {
-			at := place{v.Pointer(), v.Type()}
-			if seen[at] {
-				return 0
-			}
-			seen[at] = true
-		}
-		return reachable(v.Elem(), seen)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			n += reachable(v.Field(i), seen)
-		}
-	case reflect.Slice, reflect.Array:
-		n = v.Len()
-		if flat(v.Type().Elem()) {
-			return n
-		}
-		for i := range v.Len() {
-			n += reachable(v.Index(i), seen)
-		}
-	case reflect.Map:
-		n = v.Len()
-		for each := v.MapRange(); each.Next(); {
-			n += reachable(each.Key(), seen) + reachable(each.Value(), seen)
-		}
-	case reflect.String:
-		n = v.Len()
-	}
+		return true
+	})
 	return n
-}
-
-func flat(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Interface, reflect.Struct, reflect.Slice, reflect.Array, reflect.Map, reflect.String:
-		return false
-	}
-	return true
 }
