@@ -83,8 +83,8 @@ func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload
 	hash := transcript.BodyOf(i.Envelope).Hash
 	check(s.t, s.study.Write(s.t.Context(), p.peer, hash, 0, i.Body[:cut]))
 	var w *written
-	check(s.t, s.study.asClient(s.t.Context(), p.peer, func(b *batch, c *client) (err error) {
-		w, err = b.piece(p.peer.Name, c, hash, cut, i.Body[cut:])
+	check(s.t, s.study.asClient(s.t.Context(), p.peer, func(b *batch, _ *client) (err error) {
+		w, err = b.piece(p.peer.Name, hash, cut, i.Body[cut:])
 		return err
 	}))
 	payload, fault, err := s.study.opened(w)
@@ -104,9 +104,7 @@ func (s *longStand) take(p *party, w *written, payload payload) error {
 func (s *longStand) damage(p *party, at int64, change byte) {
 	s.t.Helper()
 	key := store.ReleaseKey{Ask: 1, Client: string(p.peer.Name)}
-	check(s.t, s.hub.store.Update(func(tx *store.Tx) error {
-		kept, err := tx.Study(s.study.hash)
-		check(s.t, err)
+	check(s.t, s.hub.store.UpdateStudy(s.study.hash, func(kept store.Study) error {
 		const page = 32 << 10 // size of the store's pieces after the first 100,000 bytes
 		first := at - (at-100_000)%page
 		b := make([]byte, min(page, kept.Have(key)-first))

@@ -37,9 +37,7 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 		s := newStand(t)
 		check(t, s.north.submit(t.Context(), s.good, 1000))
 		hash := s.study.hash
-		check(t, s.hub.store.Update(func(tx *store.Tx) error {
-			kept, err := tx.Study(hash)
-			check(t, err)
+		check(t, s.hub.store.UpdateStudy(hash, func(kept store.Study) error {
 			return damage(s, kept)
 		}))
 		check(t, s.hub.Close())

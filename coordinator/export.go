@@ -14,11 +14,7 @@ import (
 // WriteBundle writes the study's bundle to w. The bundle contains all entries and the envelopes of
 // all answers so far. [bundle.Verify] checks the bundle.
 func (s *Study) WriteBundle(w io.Writer) error {
-	return s.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(s.hash)
-		if err != nil {
-			return err
-		}
+	return s.hub.store.ViewStudy(s.hash, func(kept store.Study) error {
 		out := bundle.NewWriter(w, s.fixed.Document)
 		consents, err := kept.All(store.Approval)
 		if err != nil {

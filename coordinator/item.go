@@ -54,11 +54,8 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 // disk is full, look returns errStore. The caller can then try again later.
 func (s *Study) look(f func(store.Study) error) error {
 	var own error
-	err := s.hub.store.View(func(tx *store.Tx) error {
-		var kept store.Study
-		if kept, own = tx.Study(s.hash); own == nil {
-			own = f(kept)
-		}
+	err := s.hub.store.ViewStudy(s.hash, func(kept store.Study) error {
+		own = f(kept)
 		return own
 	})
 	if err != nil && own == nil && !errors.Is(err, store.ErrDamaged) {

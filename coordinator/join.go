@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -90,10 +91,7 @@ func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.
 	st.clients[entry.Name] = &client{entry: entry, entryBytes: bytes.Clone(r.Entry), pin: entry.Pin}
 	b.shows, st.since = true, b.now
 	b.write(func(kept store.Study) error {
-		if err := kept.PutTicket(string(ticket.Name), ticket); err != nil {
-			return err
-		}
-		return kept.Put(store.Entry, string(entry.Name), r.Entry)
+		return errors.Join(kept.PutTicket(string(ticket.Name), ticket), kept.Put(store.Entry, string(entry.Name), r.Entry))
 	})
 	b.then(func() {
 		s.log.Info("a client joined", "client", entry.Name, "key", entry.Key.Fingerprint().Short())
@@ -205,10 +203,7 @@ func (b *batch) approve(ctx context.Context, name identity.Name, c *client, enve
 	c.approved, c.last, c.lastSeq = true, bytes.Clone(envelope), h.LedgerSeq
 	b.state.since = b.now
 	b.write(func(kept store.Study) error {
-		if err := kept.Put(store.Approval, string(name), envelope); err != nil {
-			return err
-		}
-		return kept.Put(store.Last, string(name), envelope)
+		return errors.Join(kept.Put(store.Approval, string(name), envelope), kept.Put(store.Last, string(name), envelope))
 	})
 	b.then(func() {
 		s.log.Info("a client consented", "client", name)

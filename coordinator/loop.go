@@ -129,11 +129,7 @@ func answer(commands []*command, errs []error, err error) {
 }
 
 func (s *Study) commit(b *batch) error {
-	return s.hub.store.Update(func(tx *store.Tx) error {
-		kept, err := tx.Study(s.hash)
-		if err != nil {
-			return err
-		}
+	return s.hub.store.UpdateStudy(s.hash, func(kept store.Study) error {
 		for _, write := range b.writes {
 			if err := write(kept); err != nil {
 				return err

@@ -163,8 +163,8 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 		return refuse(transport.TooLarge, "a piece has at most %d bytes", maxPiece)
 	}
 	var w *written
-	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		w, err = b.piece(peer.Name, c, envelope, offset, piece)
+	err = s.asClient(ctx, peer, func(b *batch, _ *client) (err error) {
+		w, err = b.piece(peer.Name, envelope, offset, piece)
 		return err
 	})
 	if err != nil || w == nil {
@@ -189,7 +189,7 @@ type written struct {
 
 // piece stores a piece of a body. It returns the answer if all bytes of the body have arrived, and
 // nil otherwise.
-func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
+func (b *batch) piece(name identity.Name, envelope Hash, offset int64, piece []byte) (*written, error) {
 	_, o := b.state.offered(name, envelope)
 	if o == nil {
 		if b.state.took(name, envelope) {

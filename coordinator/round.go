@@ -233,12 +233,11 @@ func (b *batch) close(outcome *session.Entry) error {
 		debug.FreeOSMemory() // this frees the memory of this plan's sum and outcome before the next plan is computed
 	}
 	b.write(func(kept store.Study) error {
+		err := kept.CloseAsk(ask)
 		if !fetched {
-			if err := kept.DropPublished(ask); err != nil {
-				return err
-			}
+			err = errors.Join(err, kept.DropPublished(ask))
 		}
-		return kept.CloseAsk(ask)
+		return err
 	})
 	b.then(q.discard(s))
 	st.since, b.moved = b.now, true
@@ -306,7 +305,7 @@ func (b *batch) open() (opened bool, err error) {
 		return false, err
 	}
 	q := newQuestion(model, b.now, s.roundDeadline())
-	q.entry, q.asked = st.chain.Position().Number, st.server.Waiting(plan.Plan)
+	q.asked = st.server.Waiting(plan.Plan)
 	st.open[ask] = q
 	st.since, b.moved = b.now, true
 	_, all := st.server.Plans()

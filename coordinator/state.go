@@ -65,7 +65,6 @@ type client struct {
 
 // A question is a plan that has no outcome yet.
 type question struct {
-	entry    uint64 // number of the transcript entry that contains the plan
 	model    Hash
 	asked    []pvi.ClientID // clients that the plan asks, sorted by name
 	opened   time.Time
@@ -142,11 +141,7 @@ func (st *state) staying() []identity.Name {
 	return slices.DeleteFunc(st.members(), func(n identity.Name) bool { return st.clients[n].left })
 }
 
-func (s *Study) read(tx *store.Tx) (*state, error) {
-	kept, err := tx.Study(s.hash)
-	if err != nil {
-		return nil, err
-	}
+func (s *Study) read(kept store.Study) (*state, error) {
 	st := &state{
 		clients: map[identity.Name]*client{}, open: map[uint64]*question{},
 		keys: keyring{}, since: s.hub.options.Now(),
@@ -322,7 +317,7 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	for _, ask := range st.server.Open() {
 		model, _ := st.server.ModelOf(ask)
 		q := newQuestion(model, now, s.roundDeadline())
-		q.entry, q.asked = kept.PlanOf(uint64(ask)), st.server.Waiting(ask)
+		q.asked = st.server.Waiting(ask)
 		st.open[uint64(ask)] = q
 	}
 	return nil

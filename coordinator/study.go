@@ -75,11 +75,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 		commands: make(chan *command, maxBatch), stopped: make(chan struct{}),
 	}
 	s.view = membership.NewView(s.joined, h.options.Now)
-	err := h.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(hash)
-		if err != nil {
-			return err
-		}
+	err := h.store.ViewStudy(hash, func(kept store.Study) (err error) {
 		s.fixed, err = kept.Fixed()
 		return err
 	})
@@ -115,9 +111,8 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 func (s *Study) reload() error {
 	s.broken = true
 	var st *state
-	err := s.hub.store.View(func(tx *store.Tx) error {
-		var err error
-		st, err = s.read(tx)
+	err := s.hub.store.ViewStudy(s.hash, func(kept store.Study) (err error) {
+		st, err = s.read(kept)
 		return err
 	})
 	if err != nil {

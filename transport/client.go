@@ -191,32 +191,20 @@ func (c *Client) inVersion(ctx context.Context) context.Context {
 
 // Join redeems an invitation. The client must be a guest, which has no certificate.
 func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
-	var m *wirepb.JoinResponse
-	err := c.short(ctx, "Join", func(ctx context.Context) (err error) {
-		m, err = c.rpc.Join(ctx, wirepb.JoinRequest_builder{Token: r.Token, Entry: r.Entry, Request: r.Request}.Build())
-		return err
-	})
+	m, err := invoke(ctx, c, "Join", c.rpc.Join, wirepb.JoinRequest_builder{Token: r.Token, Entry: r.Entry, Request: r.Request}.Build())
 	return Admission{Study: m.GetStudy(), Authority: m.GetAuthority(), Certificate: m.GetCertificate(), Coordinator: m.GetCoordinator()}, err
 }
 
 // Renew requests a new certificate and, if r.Renewal is not nil, replaces this client's keys. A
 // client whose certificate has expired can call Renew as a guest, without a certificate.
 func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
-	var m *wirepb.RenewResponse
-	err := c.short(ctx, "Renew", func(ctx context.Context) (err error) {
-		m, err = c.rpc.Renew(ctx, wirepb.RenewRequest_builder{Request: r.Request, Renewal: r.Renewal}.Build())
-		return err
-	})
+	m, err := invoke(ctx, c, "Renew", c.rpc.Renew, wirepb.RenewRequest_builder{Request: r.Request, Renewal: r.Renewal}.Build())
 	return Renewed{Certificate: m.GetCertificate(), Authority: m.GetAuthority(), Signature: m.GetAuthoritySignature(), Renewals: m.GetRenewals()}, err
 }
 
 // Standing returns the coordinator's record of this client.
 func (c *Client) Standing(ctx context.Context) (Standing, error) {
-	var m *wirepb.StandingResponse
-	err := c.short(ctx, "Standing", func(ctx context.Context) (err error) {
-		m, err = c.rpc.Standing(ctx, wirepb.StandingRequest_builder{}.Build())
-		return err
-	})
+	m, err := invoke(ctx, c, "Standing", c.rpc.Standing, wirepb.StandingRequest_builder{}.Build())
 	st := Standing{Entries: m.GetEntries(), Approved: m.GetApproved(), Gossip: c.gossip(m), Renewals: m.GetRenewals()}
 	if len(m.GetLast()) > 0 {
 		st.Last = m.GetLast()
@@ -227,10 +215,17 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 // Approve sends this client's signed approval of the study, or the signed message with which this
 // client leaves the study.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
-	return c.short(ctx, "Approve", func(ctx context.Context) error {
-		_, err := c.rpc.Approve(ctx, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
+	_, err := invoke(ctx, c, "Approve", c.rpc.Approve, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
+	return err
+}
+
+// invoke calls a method with one request and one response.
+func invoke[Q, A any](ctx context.Context, c *Client, method string, call func(context.Context, Q, ...grpc.CallOption) (A, error), request Q) (response A, err error) {
+	err = c.short(ctx, method, func(ctx context.Context) (err error) {
+		response, err = call(ctx, request)
 		return err
 	})
+	return response, err
 }
 
 // short makes a call with one request and one response, and tries again if the call fails.

@@ -95,10 +95,8 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	if err := c.needs(secureSince); err != nil {
 		return err
 	}
-	return c.short(ctx, "Confirm", func(ctx context.Context) error {
-		_, err := c.rpc.Confirm(ctx, m)
-		return err
-	})
+	_, err := invoke(ctx, c, "Confirm", c.rpc.Confirm, m)
+	return err
 }
 
 // gather returns the bytes that m requests. size is the number of these bytes.

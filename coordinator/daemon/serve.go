@@ -132,9 +132,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 		c.Log.Info("every study is over, stopping")
 	case err = <-s.failed:
 	}
-	if e := notify("STOPPING=1"); e != nil {
-		c.Log.Warn("cannot notify the service manager", "error", e)
-	}
+	s.notify("STOPPING=1")
 	err = errors.Join(err, s.stop())
 	s.audit.Write(audit.Stop, slog.LevelInfo)
 	return err
@@ -206,10 +204,14 @@ func (s *server) listen(ctx context.Context) error {
 	if s.config.Ready != nil {
 		s.config.Ready(l.Addr(), monitored)
 	}
-	if err := notify("READY=1"); err != nil {
+	s.notify("READY=1")
+	return nil
+}
+
+func (s *server) notify(state string) {
+	if err := notify(state); err != nil {
 		s.config.Log.Warn("cannot notify the service manager", "error", err)
 	}
-	return nil
 }
 
 // openPages serves the pages of an operator, if they are configured.

@@ -177,11 +177,7 @@ func (s *Store) Discard(study Hash, v *Value) error {
 	if v == nil || !v.Long() {
 		return nil
 	}
-	err := s.View(func(tx *Tx) error {
-		kept, err := tx.Study(study)
-		if err != nil {
-			return err
-		}
+	err := s.ViewStudy(study, func(kept Study) error {
 		return kept.named(nil, func(_ []byte, other *Value) error {
 			if other.Hash == v.Hash {
 				return errNamed
@@ -210,14 +206,12 @@ func (s *Store) sweep() error {
 			return err
 		}
 		for _, h := range all {
-			kept, err := tx.Study(h)
-			if err != nil {
-				return err
-			}
-			err = kept.named(nil, func(_ []byte, v *Value) error {
-				path := filepath.Join(kept.dir, v.name())
-				wanted[path] = true
-				return checkBody(path, v)
+			err := tx.in(h, func(kept Study) error {
+				return kept.named(nil, func(_ []byte, v *Value) error {
+					path := filepath.Join(kept.dir, v.name())
+					wanted[path] = true
+					return checkBody(path, v)
+				})
 			})
 			if err != nil {
 				return err

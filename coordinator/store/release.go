@@ -130,10 +130,7 @@ func (s Study) Have(k ReleaseKey) (size int64) {
 
 // Take stores the envelope of an accepted answer. The pieces stay until the plan is closed.
 func (s Study) Take(k ReleaseKey, envelope []byte) error {
-	if err := s.part(offers).Delete(k.bytes()); err != nil {
-		return err
-	}
-	return s.part(releases).Put(k.bytes(), envelope)
+	return errors.Join(s.part(offers).Delete(k.bytes()), s.part(releases).Put(k.bytes(), envelope))
 }
 
 // Release returns the envelope of the accepted answer with the key k, or nil if there is no such

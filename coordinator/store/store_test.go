@@ -46,13 +46,7 @@ func created(t *testing.T, o Options) *Store {
 // in runs f on the test's study in a transaction. The test fails if the transaction fails.
 func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
-	check(t, s.Update(func(tx *Tx) error {
-		st, err := tx.Study(hash)
-		if err != nil {
-			return err
-		}
-		return f(st)
-	}))
+	check(t, s.UpdateStudy(hash, f))
 }
 
 //abuse:case P06 mode 0700 and 0600, one process at a time
@@ -101,9 +95,7 @@ func TestFailedTransactionChangesNothing(t *testing.T) {
 	}})
 	create(t, s)
 	put := func(err error) error {
-		return s.Update(func(tx *Tx) error {
-			st, e := tx.Study(hash)
-			check(t, e)
+		return s.UpdateStudy(hash, func(st Study) error {
 			check(t, st.Put(Approval, "north", []byte("yes")))
 			return err
 		})

@@ -101,6 +101,24 @@ func (tx *Tx) Study(study Hash) (Study, error) {
 	return tx.study(study, b), nil
 }
 
+// ViewStudy runs f on a study in a transaction of [Store.View].
+func (s *Store) ViewStudy(study Hash, f func(Study) error) error {
+	return s.View(func(tx *Tx) error { return tx.in(study, f) })
+}
+
+// UpdateStudy runs f on a study in a transaction of [Store.Update].
+func (s *Store) UpdateStudy(study Hash, f func(Study) error) error {
+	return s.Update(func(tx *Tx) error { return tx.in(study, f) })
+}
+
+func (tx *Tx) in(study Hash, f func(Study) error) error {
+	kept, err := tx.Study(study)
+	if err != nil {
+		return err
+	}
+	return f(kept)
+}
+
 func (tx *Tx) study(hash Hash, b *bbolt.Bucket) Study {
 	return Study{tx, hash, b, tx.store.folder(hash)}
 }

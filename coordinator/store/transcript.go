@@ -1,19 +1,18 @@
 package store
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 // Append stores entry number n of the transcript. If the entry contains a plan, ask is the
 // number of the plan. Otherwise ask is 0.
 func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error {
-	if err := s.part(envelopes).Put(number(n), envelope); err != nil {
-		return err
-	}
+	err := errors.Join(s.part(envelopes).Put(number(n), envelope), s.put(bodies, number(n), body))
 	if ask > 0 {
-		if err := s.part(asks).Put(number(ask), number(n)); err != nil {
-			return err
-		}
+		err = errors.Join(err, s.part(asks).Put(number(ask), number(n)))
 	}
-	return s.put(bodies, number(n), body)
+	return err
 }
 
 // Item returns copies of an entry's envelope and body. Both are nil if the transcript has no entry
