@@ -169,6 +169,16 @@ func TestForgedConsents(t *testing.T) {
 	}
 }
 
+func writeConsents(t *testing.T, w *bundle.Writer, kept store.Study, change func(envelope []byte) []byte) {
+	t.Helper()
+	consents, err := kept.All(store.Approval)
+	check(t, err)
+	w.Consents(len(consents))
+	for name, envelope := range consents {
+		w.Consent(name, change(envelope))
+	}
+}
+
 // bundleWith returns the bundle of a study with one answer: the envelope of the named client's
 // answer to plan number ask. The function consent may change each consent in the bundle.
 func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, ask uint64, client string, envelope []byte) []byte {
@@ -176,12 +186,7 @@ func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, as
 	var out bytes.Buffer
 	w := bundle.NewWriter(&out, h.study.fixed.Document)
 	check(t, h.study.look(func(kept store.Study) error {
-		consents, err := kept.All(store.Approval)
-		check(t, err)
-		w.Consents(len(consents))
-		for name, envelope := range consents {
-			w.Consent(name, consent(envelope))
-		}
+		writeConsents(t, w, kept, consent)
 		w.Answers(1)
 		w.Answer(ask, client, envelope)
 		w.Entries(kept.Items())

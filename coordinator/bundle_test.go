@@ -97,12 +97,7 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 	var out bytes.Buffer
 	w := bundle.NewWriter(&out, h.study.fixed.Document)
 	check(t, h.study.look(func(kept store.Study) error {
-		consents, err := kept.All(store.Approval)
-		check(t, err)
-		w.Consents(len(consents))
-		for name, envelope := range consents {
-			w.Consent(name, envelope)
-		}
+		writeConsents(t, w, kept, keep)
 		answers := 0
 		for _, c := range h.study.st.clients {
 			answers += c.answers

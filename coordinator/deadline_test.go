@@ -54,15 +54,13 @@ func TestDeadlineClosesRound(t *testing.T) {
 func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full bool
-		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute, Store: store.Options{Commit: func(commit func() error) error {
+		o := store.Options{Commit: func(commit func() error) error {
 			if full {
 				return errKilled
 			}
 			return commit()
-		}}})
-		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
-		parties := h.invite("north", "south", "west")
-		admit(t, parties...)
+		}}
+		h, parties := begun(t, Options{RoundDeadline: 10 * time.Minute, Store: o}, planeText(clientPrivacy, "rounds = 1", twoAreEnough), "north", "south", "west")
 		for _, p := range parties {
 			p.prepare(t)
 		}
@@ -120,9 +118,7 @@ func TestTooFewAnswers(t *testing.T) {
 // recently.
 func TestRoundWaitsForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
-		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
-		parties := h.invite("north", "south", "west")
+		h, parties := founded(t, Options{RoundDeadline: 10 * time.Minute}, planeText(clientPrivacy, "rounds = 1", twoAreEnough), "north", "south", "west")
 		for _, p := range parties {
 			check(t, p.join(t.Context()))
 			check(t, p.approve(t.Context()))
@@ -149,9 +145,8 @@ func TestRoundWaitsForQuorum(t *testing.T) {
 // another call.
 func TestFollowersAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, Options{})
-		h.found(planeText(noPrivacy, "rounds = 1", ""))
-		p := h.invite("north")[0]
+		h, parties := founded(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north")
+		p := parties[0]
 		check(t, p.join(t.Context()))
 		got := make(chan error, 1)
 		go func() {
@@ -220,9 +215,7 @@ func TestLeaving(t *testing.T) {
 //
 //abuse:case P10 a client that is not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
-	parties := h.invite("north", "south", "west")
+	h, parties := founded(t, Options{}, planeText(clientPrivacy, "rounds = 1", twoAreEnough), "north", "south", "west")
 	if err := h.study.Begin(t.Context()); err == nil {
 		t.Error("a study began without a client")
 	}
@@ -258,9 +251,7 @@ func TestBeginningWithFewer(t *testing.T) {
 // A study is aborted before it begins. The test checks that the study reports the abort, even after
 // a restart of the coordinator.
 func TestAbortedBeforeItBegan(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(noPrivacy, "rounds = 1", ""))
-	parties := h.invite("north", "south")
+	h, parties := founded(t, Options{}, planeText(noPrivacy, "rounds = 1", ""), "north", "south")
 	check(t, parties[0].join(t.Context()))
 	check(t, h.study.Abort(t.Context(), "the wrong document"))
 	check(t, h.hub.Close())

@@ -22,13 +22,7 @@ func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 		}
 		return os.OpenFile(path, os.O_RDWR, 0)
 	}
-	h := newHouse(t, Options{Store: o})
-	h.found(planeText(clientPrivacy, "rounds = 2", ""))
-	parties := h.invite("north", "south")
-	for _, p := range parties {
-		check(t, p.join(t.Context()))
-		check(t, p.approve(t.Context()))
-	}
+	h, parties := begun(t, Options{Store: o}, planeText(clientPrivacy, "rounds = 2", ""), "north", "south")
 	check(t, parties[0].follow(t.Context()))
 	check(t, h.study.call(t.Context(), func(*batch) error {
 		h.study.cache = newCache()

@@ -53,15 +53,10 @@ func (h *house) sight(name identity.Name) ClientStatus {
 func TestGossipIsShown(t *testing.T) {
 	t.Parallel()
 	document := planeText(noPrivacy, "rounds = 2", "")
-	plain := newHouse(t, Options{})
-	plain.found(document)
-	undisturbed := plain.invite("north", "south")
-	admit(t, undisturbed...)
+	_, undisturbed := begun(t, Options{}, document, "north", "south")
 	play(t, undisturbed...)
 
-	h := newHouse(t, Options{})
-	h.found(document)
-	parties := h.invite("north", "south")
+	h, parties := founded(t, Options{}, document, "north", "south")
 	if g := h.study.gossips(); g.Address != "" || g.Key.Reveal() != nil {
 		t.Fatal("a study gossips before Gossip was called")
 	}

@@ -400,12 +400,18 @@ func (p *party) step(ctx context.Context) (bool, error) {
 	return full || p.chain.Position().Number > before, nil
 }
 
-// begun starts a coordinator with a study. The named clients join and consent.
-func begun(t testing.TB, o Options, document []byte, names ...identity.Name) (*house, []*party) {
+// founded starts a coordinator with a study, and invites the named clients.
+func founded(t testing.TB, o Options, document []byte, names ...identity.Name) (*house, []*party) {
 	t.Helper()
 	h := newHouse(t, o)
 	h.found(document)
-	parties := h.invite(names...)
+	return h, h.invite(names...)
+}
+
+// begun starts a coordinator with a study. The named clients join and consent.
+func begun(t testing.TB, o Options, document []byte, names ...identity.Name) (*house, []*party) {
+	t.Helper()
+	h, parties := founded(t, o, document, names...)
 	admit(t, parties...)
 	return h, parties
 }

@@ -411,9 +411,7 @@ func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 //abuse:case P11 an expired or used token: denied
 func TestHostileGuests(t *testing.T) {
 	var later atomic.Int64
-	h := newHouse(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
-	h.found(planeText(noPrivacy, "rounds = 1", ""))
-	parties := h.invite("north", "south", "late")
+	h, parties := founded(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }}, planeText(noPrivacy, "rounds = 1", ""), "north", "south", "late")
 	north, south, late := parties[0], parties[1], parties[2]
 	check(t, north.join(t.Context()))
 	key, err := seal.Generate()

@@ -149,9 +149,7 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 	g.at = 0 // commits before the first client joins do not count
 	o := store.Options{Commit: g.commit, Long: long}
 	o.Layer.Files = g
-	h := newHouse(t, Options{Store: o})
-	h.found(document)
-	parties := h.invite(names...)
+	h, parties := founded(t, Options{Store: o}, document, names...)
 	g.at, g.seen = at, 0
 	for _, p := range parties {
 		h.survive(g, func() error { return p.join(t.Context()) })

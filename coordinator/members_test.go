@@ -74,10 +74,7 @@ func (p *party) rotate(ctx context.Context) error {
 func playRotated(t *testing.T, document []byte, g *guillotine) (bodies [32]byte, commits int, h *house, parties []*party) {
 	at := g.at
 	g.at = 0 // commits before the changes do not count
-	h = newHouse(t, Options{Store: store.Options{Commit: g.commit}})
-	h.found(document)
-	parties = h.invite(four...)
-	admit(t, parties...)
+	h, parties = begun(t, Options{Store: store.Options{Commit: g.commit}}, document, four...)
 	once(t, parties...)
 	g.at, g.seen = at, 0
 	for _, p := range parties[:2] {
@@ -255,9 +252,7 @@ func TestClientsComeBackAfterTheirCertificates(t *testing.T) {
 	for name, restart := range map[string]bool{"running": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
 			clock := newVirtual(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
-			h := newHouse(t, Options{Now: clock.Now})
-			h.found(planeText(clientPrivacy, "rounds = 3", ""))
-			parties := h.invite(two...)
+			h, parties := founded(t, Options{Now: clock.Now}, planeText(clientPrivacy, "rounds = 3", ""), two...)
 			later := func(days int) {
 				clock.pass(time.Duration(days) * 24 * time.Hour)
 				if restart {
@@ -347,9 +342,7 @@ func TestStolenIdentityAfterRotation(t *testing.T) {
 //
 //abuse:case P11 whoever joined with a stolen invitation is removed, and the invitation can be made again
 func TestMembersChangeBeforeTheBeginning(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 2", ""))
-	parties := h.invite(two...)
+	h, parties := founded(t, Options{}, planeText(clientPrivacy, "rounds = 2", ""), two...)
 	north, thief := parties[0], parties[1]
 	admit(t, north)
 	check(t, thief.join(t.Context()))
@@ -455,9 +448,8 @@ func TestRevokeIsRefused(t *testing.T) {
 }
 
 func TestRenewalsAreLimited(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(planeText(clientPrivacy, "rounds = 2", ""))
-	north := h.invite("north", "south")[0]
+	_, parties := founded(t, Options{}, planeText(clientPrivacy, "rounds = 2", ""), two...)
+	north := parties[0]
 	check(t, north.join(t.Context()))
 	for range 16 {
 		check(t, north.rotate(t.Context()))

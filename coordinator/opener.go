@@ -30,7 +30,8 @@ func (o *opener) use(key *seal.Key, size int) {
 	if o.tokens != nil {
 		return
 	}
-	o.size, o.tokens = size, make(chan struct{}, openers(size))
+	chunk := min(max(1, size), maxPiece) // of a long answer only one chunk is in memory
+	o.size, o.tokens = size, make(chan struct{}, min(maxBatch, openingBytes/chunk))
 	for range cap(o.tokens) {
 		o.tokens <- struct{}{}
 	}

@@ -73,10 +73,6 @@ func (o Options) traced(name string, do func() error) error {
 	return nil
 }
 
-// openers returns the maximum number of answers that are decrypted at the same time. size is the
-// size of an answer in bytes. Of a longer answer only one chunk of at most maxPiece bytes counts.
-func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
-
 // Events counts events for metrics. The arguments of the methods do not depend on the contents of
 // messages.
 type Events interface {

@@ -23,10 +23,6 @@ type sighting struct {
 	calls int // number of calls in progress
 }
 
-func newPresence(now func() time.Time, window time.Duration) *presence {
-	return &presence{now: now, window: window, news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{}}
-}
-
 // begin records that a client's call has begun. The caller must call end when the call ends.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()

@@ -49,8 +49,12 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		defer release() // another answer can be decrypted while this answer is written to disk
-		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
+		defer release()                 // another answer can be decrypted while this answer is written to disk
+		var checked *transcript.Release // the envelope was verified for the λ of the plan that was open then
+		if q := b.state.open[p.key.Ask]; q != nil && q.model == p.model {
+			checked = &p.release
+		}
+		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, checked)
 		switch {
 		case err != nil || have != 0:
 			return err // the answer was accepted, or the client must send the remaining pieces
@@ -61,14 +65,4 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return b.take(peer.Name, c, &p.written, opened)
 	})
 	return have, err
-}
-
-// checked returns the envelope of the answer p, which was verified before. If the plan of this
-// answer is no longer open with the same λ, it returns nil, and the envelope must be verified
-// again.
-func (b *batch) checked(p *prompt) *transcript.Release {
-	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
-		return nil
-	}
-	return &p.release
 }

@@ -150,9 +150,7 @@ func TestFetchedReleases(t *testing.T) {
 // A study that began with an earlier version of the program must continue by its rules: if the
 // releases are too long, outcomes contain only the sum, and clients do not fetch releases.
 func TestStudyBegunBeforeReleasesWereFetched(t *testing.T) {
-	h := newHouse(t, Options{})
-	h.found(signedText(1))
-	parties := h.invite(two...)
+	h, parties := founded(t, Options{}, signedText(1), two...)
 	admit(t, parties...) // the limit is not yet lowered, so the first entry is one that an earlier program would write
 	lowerPublished(t)
 	play(t, parties...)

@@ -86,12 +86,8 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 		if err != nil {
 			return 0, err
 		}
-		r, err := st.chain.VerifyRelease(envelope, c.entry.Key, ask, h.Model)
-		if err != nil && st.server != nil {
-			// The envelope was already verified, under an earlier version of the roster.
-			return int64(seal.SealedSize(len(h.Bytes()), st.server.MaxRelease())), nil
-		}
-		return int64(r.Body.Size), err
+		// The envelope was verified before, perhaps under an earlier version of the roster.
+		return int64(seal.SealedSize(len(h.Bytes()), st.server.MaxRelease())), nil
 	}
 	q := st.open[ask]
 	switch {

@@ -167,25 +167,18 @@ func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 // is a deal, contradictory keeps the message as evidence.
 func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) error {
 	x := b.state.secure
-	if _, err := signed.Verify(envelope, c.entry.Key, b.state.chain.Header(signed.Deal, key.Ask, b.modelOf(key.Ask))); err == nil && x.machine.Ask() == key.Ask {
-		b.write(func(kept store.Study) error {
-			_, err := kept.PutEvidence(key, envelope)
-			return err
-		})
+	if q := b.state.open[key.Ask]; q != nil && x.machine.Ask() == key.Ask {
+		if _, err := signed.Verify(envelope, c.entry.Key, b.state.chain.Header(signed.Deal, key.Ask, q.model)); err == nil {
+			b.write(func(kept store.Study) error {
+				_, err := kept.PutEvidence(key, envelope)
+				return err
+			})
+		}
 	}
 	if key.Ask == 0 { // other clients have different keys of this client and could not decrypt its deals, so the client must stop
 		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
 	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
-}
-
-// modelOf returns the hash of the model parameters λ with which the plan with number ask began. If
-// the plan is not open, it returns zero.
-func (b *batch) modelOf(ask uint64) (model Hash) {
-	if q := b.state.open[ask]; q != nil {
-		model = q.model
-	}
-	return model
 }
 
 // finishShared accepts a message whose body has arrived completely.

@@ -11,6 +11,7 @@ import (
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
@@ -71,7 +72,10 @@ const (
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
-		presence: newPresence(h.options.Now, h.options.RoundDeadline/presenceShare),
+		presence: &presence{
+			now: h.options.Now, window: h.options.RoundDeadline / presenceShare,
+			news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{},
+		},
 		commands: make(chan *command, maxBatch), stopped: make(chan struct{}),
 	}
 	s.view = membership.NewView(s.joined, h.options.Now)

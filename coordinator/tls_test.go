@@ -63,9 +63,7 @@ func (p *party) connect(t *testing.T, address string) {
 // the posteriors must be equal.
 func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
-	h := newHouse(t, Options{RoundDeadline: time.Minute})
-	h.found(document)
-	parties := h.invite("north", "south", "west")
+	h, parties := founded(t, Options{RoundDeadline: time.Minute}, document, "north", "south", "west")
 	address := serving(t, h)
 	for _, p := range parties {
 		p.connect(t, address)

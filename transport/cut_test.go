@@ -108,16 +108,6 @@ func stride() int {
 	return 401
 }
 
-// usedWhole runs the test without cuts, and returns the number of bytes on its connection.
-func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &saw{}
-		run(t, s)
-		all = s.total()
-	})
-	return all
-}
-
 // The test cuts the connection at many places while an answer is sent. The coordinator must
 // accept the answer exactly once.
 //
@@ -162,7 +152,12 @@ func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 // everywhere runs the function run many times. In each run, the connections of s are cut: the first
 // one after the next multiple of stride bytes, and the second one at another place.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
-	all := usedWhole(t, run)
+	var all int // number of bytes without a cut
+	synctest.Test(t, func(t *testing.T) {
+		s := &saw{}
+		run(t, s)
+		all = s.total()
+	})
 	for k := 0; k < all; k += stride() {
 		synctest.Test(t, func(t *testing.T) { run(t, &saw{cuts: []int{k, all - k/2}}) })
 		if t.Failed() {

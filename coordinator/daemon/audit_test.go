@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fedpvi/coordinator/admin"
+	"fedpvi/crypto/channel"
 	"fedpvi/internal/audit"
 	"fedpvi/internal/testing/auditlog"
 	"fedpvi/transport"
@@ -98,7 +99,9 @@ func TestAddressBehindALoadBalancer(t *testing.T) {
 			AuditTo: []audit.Sink{lines}, RoundDeadline: 2 * time.Second,
 			Balancers: []netip.Prefix{netip.MustParsePrefix(c.from)},
 		})
-		config := r.tlsOfGuest(t)
+		i, _ := r.found(t)
+		config := channel.Join(i.Study, i.Pin, time.Now)
+		config.NextProtos = []string{"h2"}
 		raw, err := net.Dial("tcp", r.clients)
 		check(t, err)
 		_, err = raw.Write([]byte(c.header))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -152,15 +151,6 @@ func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	})
 	check(t, err)
 	return c, invited
-}
-
-// tlsOfGuest adds a study, and returns the TLS configuration of its guests.
-func (r *running) tlsOfGuest(t *testing.T) *tls.Config {
-	t.Helper()
-	i, _ := r.found(t)
-	c := channel.Join(i.Study, i.Pin, time.Now)
-	c.NextProtos = []string{"h2"}
-	return c
 }
 
 // found adds a study with one client, and returns the client's invitation and its text.

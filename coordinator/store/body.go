@@ -385,8 +385,9 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	}
 	// the last part of the value is the entry before the first key that follows all parts, or the
 	// last entry of the bucket if no key follows
-	k, last := bucket.Cursor().Last()
-	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
+	c := bucket.Cursor()
+	k, last := c.Last()
+	if next, _ := c.Seek(partKey(key, math.MaxInt64)); next != nil {
 		k, last = c.Prev()
 	}
 	if len(k) == len(key) {
@@ -394,8 +395,6 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	}
 	return int64(readNumber(k[len(key):])) + int64(len(last)), true
 }
-
-func beyond(key, _ []byte) bool { return key != nil }
 
 // read fills b with the bytes of a value, beginning at the offset from.
 func (s Study) read(part string, key, b []byte, from int64) error {
