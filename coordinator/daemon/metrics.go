@@ -54,23 +54,24 @@ func newMetrics() *metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "fedpvi", Name: name, Help: help}, labels)
 	}
-	gauges := func(name, help, label string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "fedpvi", Name: name, Help: help}, []string{label})
-	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		studies:  counters("studies_total", "Studies that reached a state.", "state"),
 		rounds:   counter("rounds_opened_total", "Plans that were sent."),
 		closed:   counters("rounds_closed_total", "Plans that have an outcome, by whether all clients or only some answered.", "answers"),
 		verdict:  counters("verdicts_total", "Rounds of the posterior that ended, by verdict.", "verdict"),
-		norms:    gauges("answer_norm", "Norm of a client's last answer over the median norm of the others. Only where everybody may read answers.", "client"),
-		answers:  counter("answers_total", "Answers that were accepted."),
-		refused:  counters("refused_total", "Calls that were refused.", "method", "reason"),
-		stored:   counters("transactions_total", "Transactions with the store.", "result"),
+		norms: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "fedpvi", Name: "answer_norm", Help: "Norm of a client's last answer over the median norm of the others. Only where everybody may read answers.",
+		}, []string{"client"}),
+		answers: counter("answers_total", "Answers that were accepted."),
+		refused: counters("refused_total", "Calls that were refused.", "method", "reason"),
+		stored:  counters("transactions_total", "Transactions with the store.", "result"),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "fedpvi", Name: "batch_commands", Help: "Commands in one transaction.", Buckets: prometheus.ExponentialBuckets(1, 2, 9),
 		}),
-		waiting: gauges("waiting_clients", "Clients that a study is waiting for.", "study"),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "fedpvi", Name: "waiting_clients", Help: "Clients that a study is waiting for.",
+		}, []string{"study"}),
 		audited: counters("audit_lines_total", "Lines of the audit log, by result.", "result"),
 		calls:   counters("calls_total", "Calls by clients.", "method", "outcome"),
 		moved:   counters("bytes_total", "Bytes received and sent over connections.", "direction"),
