@@ -45,8 +45,6 @@ func cases(t testing.TB) map[string]formula.Request {
 	return out
 }
 
-// The test checks that the program and the priors of each formula are those of the files in
-// testdata.
 func TestPrograms(t *testing.T) {
 	for name, request := range cases(t) {
 		t.Run(name, func(t *testing.T) {
@@ -71,8 +69,6 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// The test checks that a formula with an error is refused. The message must have the expected code,
-// point to the expected column of the text, and name a remedy.
 func TestRefused(t *testing.T) {
 	columns := cases(t)["gaussian"].Columns
 	for _, c := range []struct {
@@ -148,8 +144,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The test checks that a wrong family or a wrong prior is refused, with a message that names a
-// remedy.
 func TestRefusedFamiliesAndPriors(t *testing.T) {
 	columns := cases(t)["gaussian"].Columns
 	for _, c := range []struct {
@@ -173,7 +167,6 @@ func TestRefusedFamiliesAndPriors(t *testing.T) {
 	}
 }
 
-// Each formula in docs/use/formulas.md can be translated into a program.
 func TestFormulasOfThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/use/formulas.md")
 	check(t, err)

@@ -67,7 +67,6 @@ func write(t *testing.T, privacy string, change func(*page.Report)) (text string
 	return text, root
 }
 
-// report returns the report on the result p of a study.
 func report(t *testing.T, source string, clients []pvi.ClientID, p *session.Posterior) *page.Report {
 	t.Helper()
 	st, err := study.Parse("page.toml", []byte(source))
@@ -84,7 +83,6 @@ func written(t *testing.T, r *page.Report) string {
 	return b.String()
 }
 
-// has checks that a page contains each text in want.
 func has(t *testing.T, page string, want ...string) {
 	t.Helper()
 	for _, text := range want {
@@ -155,7 +153,6 @@ func TestPageSaysWhatIsMissing(t *testing.T) {
 	})
 }
 
-// The page claims that the intervals contain the privacy noise if and only if this is true.
 func TestPageSaysWhetherIntervalsContainTheNoise(t *testing.T) {
 	for text, want := range map[string]bool{
 		fmt.Sprintf(source, `unit = "record", epsilon = 1.0, delta = 1e-5`): true,
@@ -214,7 +211,6 @@ func TestPageHasConditionalEffects(t *testing.T) {
 	}
 }
 
-// The heading of conditional effects names the outcome of a formula or program as the study does.
 func TestPageNamesTheOutcome(t *testing.T) {
 	const program = "data { int N; vector[N] n; vector[N] x; } parameters { real a; real b; } model { a ~ normal(0, 1); b ~ normal(0, 1); n ~ normal(a + b * x, 1); }"
 	for _, c := range []struct{ model, want string }{

@@ -87,8 +87,6 @@ model { mu ~ normal(0, 1); phi ~ gamma(2, 1); u ~ gamma(phi, phi); y ~ poisson(e
 	},
 }
 
-// The test compares the log density of a record with the logarithm of the integral over the
-// record's latents, which is known in closed form for these programs.
 func TestLatentsWithClosedForms(t *testing.T) {
 	for name, c := range closedForms {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +124,6 @@ parameters { real a; real b; real<lower=0> s; vector[N] e; }
 model { a ~ normal(0, 1); b ~ normal(0, 1); s ~ normal(0, 1); e ~ normal(0, s); k ~ poisson_log(a + b * x + e); }
 `
 
-// A description states that the latent is integrated out, and with how many points.
 func TestLatentInWords(t *testing.T) {
 	c, err := compileUsual(overdispersed, false)
 	check(t, err)
@@ -167,7 +164,6 @@ func TestLogLikelihoodOfLatents(t *testing.T) {
 	}
 }
 
-// The messages about latents name a remedy.
 func TestMessagesAboutLatents(t *testing.T) {
 	const head = "data { int N; vector[N] x; array[N] int<lower=1> g; }\nparameters { real a; real<lower=0> s; "
 	const tail = "}\nmodel { a ~ normal(0, 1); s ~ normal(0, 1); "
@@ -227,7 +223,6 @@ var laws = map[string]struct {
 	"beta(0.8, 2)":           {"vector<lower=0, upper=1>[N] u;", 0, 1, func(u float64) float64 { return distuv.Beta{Alpha: .8, Beta: 2}.LogProb(u) }, 5e-3},
 }
 
-// The integral is accurate for every density that a latent may have.
 func TestLawsOfLatents(t *testing.T) {
 	outcomes := []float64{-2, -.5, .3, 1, 4}
 	for name, c := range laws {

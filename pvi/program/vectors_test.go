@@ -93,7 +93,6 @@ func TestGeneratedQuantitiesAreThoseOfStan(t *testing.T) {
 	}
 }
 
-// loaded is a compiled program with its records.
 type loaded struct {
 	model   *model.Model
 	table   *model.Table

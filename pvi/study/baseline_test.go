@@ -2,8 +2,6 @@ package study_test
 
 import "testing"
 
-// Parse refuses a study with a baseline if a key that the baseline needs is missing, or if a key is
-// given that the baseline would not use.
 func TestBaseline(t *testing.T) {
 	base := set("inference.step_size=0.1", "privacy.clip=1.0", `simulation={ clients = 1, synthetic = { records_per_client = 10 }, baseline = "dp-sgld" }`)
 	for _, c := range []struct {

@@ -7,8 +7,6 @@ import (
 	"fedpvi/internal/testing/linestudy"
 )
 
-// The test checks that Parse refuses a robust combination in studies that publish no release of a
-// single client, or whose clients' factors depend on the round. The error names a remedy.
 func TestCombinationsThatMeanNothing(t *testing.T) {
 	const (
 		record  = "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5"

@@ -80,8 +80,6 @@ func TestWrongDates(t *testing.T) {
 	}
 }
 
-// The key positive of a column of dates is a comparison with a day. The test checks which
-// comparisons Parse accepts, and the errors for others.
 func TestEventOfDates(t *testing.T) {
 	for positive, want := range map[string]string{
 		">= 2021-01-01": "", "< 2021-01-01": "", "> 3": "has dates, write", ">= 2500-01-01": "is the same for every value",

@@ -103,7 +103,6 @@ func describedKeys(t *testing.T) map[string]bool {
 	return keys
 }
 
-// docs/use/study.md describes every family of likelihoods.
 func TestEveryFamilyIsDescribed(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "use", "study.md"))
 	if err != nil {
@@ -118,8 +117,6 @@ func TestEveryFamilyIsDescribed(t *testing.T) {
 	}
 }
 
-// docs/use/study.md describes every key of the language, and Parse reads every key that the page
-// describes.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	read, texts := readKeys(t)
 	described := describedKeys(t)

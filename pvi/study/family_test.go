@@ -64,7 +64,6 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Parse refuses each of these models. The error has the line number and a remedy.
 func TestFamilyErrors(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{`family = "logit", outcome = "ill", terms = []`, `model.family: "logit" is unknown`},
@@ -96,8 +95,6 @@ func TestFamilyErrors(t *testing.T) {
 	}
 }
 
-// Parse refuses solvers that do not fit the model or the privacy unit. The error names a solver
-// that fits.
 func TestSolvers(t *testing.T) {
 	const logistic = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 	const grouped = `family = "logistic", outcome = "ill", positive = "yes", terms = [], groups = ["clinic"]`

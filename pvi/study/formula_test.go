@@ -36,8 +36,6 @@ func TestNumbersOfAFormula(t *testing.T) {
 	}
 }
 
-// The test checks that Parse refuses formulas with errors, and keys that have no meaning beside a
-// formula. The error gives a remedy.
 func TestKeysOfFormulas(t *testing.T) {
 	for setting, want := range map[string]string{
 		`model.formula="falls ~ age + height + ward"`: "1:15: E601 height is not a column",

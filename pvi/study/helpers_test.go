@@ -20,7 +20,6 @@ inference = { rounds = 3 }
 privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
 `
 
-// parse returns a study that Parse must accept.
 func parse(t *testing.T, source string, overrides ...study.Override) *study.Study {
 	t.Helper()
 	s, err := study.Parse("t.toml", []byte(source), overrides...)

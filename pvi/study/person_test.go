@@ -24,8 +24,6 @@ func TestPersonDefaults(t *testing.T) {
 	}
 }
 
-// Parse refuses keys that contradict each other, and options without a privacy proof for persons.
-// The error gives the remedy.
 func TestPersonRefused(t *testing.T) {
 	for want, settings := range map[string][]string{
 		`unit: "person" needs the column that identifies the person of a row: write person = "patient" in [table]`: {"table.person="},

@@ -109,7 +109,6 @@ func TestDefaultSolverOfPrograms(t *testing.T) {
 	}
 }
 
-// Parse refuses keys that have no meaning for a program. The error gives a remedy.
 func TestKeysOfPrograms(t *testing.T) {
 	for setting, want := range map[string]string{
 		`model.data.X=["age", "height"]`:   "is not declared",

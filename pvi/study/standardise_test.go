@@ -9,8 +9,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// found returns a study with a private standardisation whose table [standardise] is the given
-// text.
 func found(table string) string {
 	return edit(edit(good, "noise_sd", "standardise = \"private\"\nnoise_sd"), "[inference]", "[standardise]\n"+table+"\n[inference]")
 }

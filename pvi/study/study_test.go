@@ -192,8 +192,6 @@ func TestDamping(t *testing.T) {
 	}
 }
 
-// Each case changes the study good. Parse must refuse the result with a line number and a
-// remedy.
 func TestParseErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, old, new string

@@ -38,7 +38,6 @@ outside = "clamp"
 	}, "")
 }
 
-// The text about a study names its model, its priors, and the messages of a client.
 func TestExplain(t *testing.T) {
 	var b strings.Builder
 	if err := words.Explain(&b, protocol(t, summed, 3)); err != nil {
