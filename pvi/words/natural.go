@@ -19,31 +19,30 @@ var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for
 // pooled records. The table then shows both posteriors, separated by a vertical bar. If ratios is
 // true, the table shows the exponential of the mean of each log odds and log rate, without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
-	posteriors := [][]fit.Natural{of}
+	mean, found := "mean", false
+	if ratios {
+		mean = "mean or ratio"
+	}
+	posteriors, header := [][]fit.Natural{of}, []string{"", "unit", mean, "sd", "2.5 %", "97.5 %"}
 	if other != nil {
-		posteriors = append(posteriors, other)
+		posteriors, header = append(posteriors, other), append(header, "│", mean, "sd", "2.5 %", "97.5 %")
 	}
-	header, found := []string{"", "unit"}, false
-	rows := make([][]string, 1, len(names)+1)
-	for k := range posteriors {
-		header = append(header, "│", "mean", "sd", "2.5 %", "97.5 %")
-		if ratios {
-			header[3+5*k] = "mean or ratio"
-		}
-	}
-	rows[0] = slices.Delete(header, 2, 3)
+	rows := [][]string{header}
 	for i, name := range names {
 		row := []string{name, of[i].Unit}
-		for _, posterior := range posteriors {
+		for k, posterior := range posteriors {
+			if k > 0 {
+				row = append(row, "│")
+			}
 			n := posterior[i]
 			sd := Number(n.SD)
 			if ratios && n.Ratio != "" {
 				row[1], sd, found = n.Ratio, "", true
 				n.Mean, n.Low, n.High = math.Exp(n.Mean), math.Exp(n.Low), math.Exp(n.High)
 			}
-			row = append(row, "│", Number(n.Mean), sd, Number(n.Low), Number(n.High))
+			row = append(row, Number(n.Mean), sd, Number(n.Low), Number(n.High))
 		}
-		rows = append(rows, slices.Delete(row, 2, 3))
+		rows = append(rows, row)
 	}
 	if ratios && !found {
 		return ErrNoRatio
