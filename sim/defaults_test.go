@@ -71,7 +71,7 @@ func TestScoringAgainstTuned(t *testing.T) {
 		c.seeds = 3
 		c.steps, c.clips, c.travels = []float64{100, 200}, []float64{0.5, 1}, []float64{10, 20, 40}
 		g := newDefaultsGrid(t, c)
-		accuracy, log := g.play(t, 1, "study.version=2", "inference.rounds=13", `inference.schedule="synchronous"`)
+		accuracy, log := g.play(t, 1, "study.version=3", "inference.rounds=13", `inference.schedule="synchronous"`)
 		best, bestLog, at := g.best(t, 1)
 		fmt.Printf("| %s | %.4f | %.4f | %.4f | %.4f | %s |\n", c.name, accuracy, best, log, bestLog, at)
 		if accuracy < best-0.03 || log < bestLog-0.1 {
