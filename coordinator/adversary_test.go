@@ -39,10 +39,6 @@ func TestFoundingTwiceAtOnce(t *testing.T) {
 	admit(t, h.invite("north")...)
 }
 
-// The test checks that the coordinator keeps a message as evidence against a client only if it
-// is an answer of this study. A message that the client signed for another purpose is no
-// evidence.
-//
 //abuse:case A10 a message that was signed for another purpose is not kept as evidence
 func TestForeignMessageIsNoEvidence(t *testing.T) {
 	s := newStand(t)

@@ -144,11 +144,7 @@ func (c *crowd) before(n uint64) Hash {
 // BenchmarkRoundOfAThousand measures the coordinator's work for a round of 1,000 clients with
 // 1,000 coefficients. It excludes the network and the work of the clients.
 func BenchmarkRoundOfAThousand(b *testing.B) {
-	benchmarkCrowd(b, newCrowd(b, 1000, wideText(1000, 10_000)))
-}
-
-func benchmarkCrowd(b *testing.B, c *crowd) {
-	b.Helper()
+	c := newCrowd(b, 1000, wideText(1000, 10_000))
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()

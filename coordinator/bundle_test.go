@@ -164,9 +164,6 @@ func TestWrongEntriesAreFound(t *testing.T) {
 	}
 }
 
-// The test checks that Verify refuses steps of secure aggregation that the coordinator has signed
-// in a study without secure aggregation.
-//
 //abuse:case A21 steps of secure aggregation in a study without it are refused
 func TestStepsOfAnotherProtocolAreFound(t *testing.T) {
 	h, parties := played(t, planeText(clientPrivacy, "rounds = 1", ""))

@@ -95,9 +95,6 @@ func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	})
 }
 
-// The test checks that a round with fewer than min_clients answers is void. The coordinator must
-// publish no sum, and the study must continue.
-//
 //abuse:case A05 fewer answers than min_clients: the round is void, and no sum is published
 func TestTooFewAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,9 +8,8 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry returns the entry of the transcript with the given number. If this entry is the next one
-// that the coordinator will publish, Entry waits for it. It refuses any later number, and any
-// number after the last entry of a study that is over.
+// Entry implements [transport.Coordinator]. It waits only for the next entry, and refuses any later
+// number.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {

@@ -17,13 +17,10 @@ import (
 
 // A Founding configures a new study.
 type Founding struct {
-	// File is the name of the study document in error messages.
-	File     string
-	Document []byte
-	// Name is the coordinator's name in the study's roster. The default is "coordinator".
-	Name identity.Name
-	// Addresses are the coordinator's addresses (host:port) for clients, in order of preference.
-	Addresses []string
+	File      string // name of the study document in error messages
+	Document  []byte
+	Name      identity.Name // the coordinator's name in the study's roster; default "coordinator"
+	Addresses []string      // the coordinator's addresses (host:port) for clients, in order of preference
 }
 
 const (

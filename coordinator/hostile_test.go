@@ -263,9 +263,6 @@ func (s *stand) plainly() transport.Item {
 	return s.signed(append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...))
 }
 
-// The test sends the same answer twice, and then a different one. The same answer must get the
-// same reply, even after the round. The different answer must be refused and kept as evidence.
-//
 //abuse:case A04 the same answer again is harmless; a different answer is refused, and kept as evidence
 func TestSecondAnswerIsRefused(t *testing.T) {
 	s := newStand(t)
@@ -308,9 +305,6 @@ func TestSecondAnswerIsRefused(t *testing.T) {
 	}
 }
 
-// The test checks that pieces of a body are accepted only in order and up to the announced size.
-// A repeated piece must change nothing.
-//
 //abuse:case A12 pieces beyond the size, out of order or empty are refused
 func TestPieces(t *testing.T) {
 	s := newStand(t)

@@ -22,8 +22,7 @@ import (
 // authority expires earlier, the client's certificate expires at the same time.
 const certified = 90 * 24 * time.Hour
 
-// Join redeems an invitation. It returns the study document, the client's certificate, the
-// certificate of the authority, and the coordinator's roster entry.
+// Join implements [transport.Coordinator].
 func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission transport.Admission, err error) {
 	defer func() { err = s.count("join", err) }()
 	entry, err := roster.ParseEntry(r.Entry, s.hash)
@@ -147,8 +146,7 @@ func (s *Study) joined(name identity.Name) bool {
 	return ok
 }
 
-// Standing tells a client how many entries the transcript has, and which of the client's messages
-// the coordinator has.
+// Standing implements [transport.Coordinator].
 func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -160,7 +158,7 @@ func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing tran
 	return standing, err
 }
 
-// Approve accepts a client's consent, or the message with which a client leaves the study.
+// Approve implements [transport.Coordinator].
 func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte) (err error) {
 	defer func() { err = s.count("approve", err) }()
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {

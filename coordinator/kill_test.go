@@ -193,9 +193,7 @@ func playKilled(t *testing.T, document []byte, names []identity.Name, rounds int
 // The test kills a coordinator at every commit, before or after the commit reaches the disk. A
 // restarted coordinator must continue with the same round. The transcript must equal the
 // transcript of an undisturbed run bit for bit. The test also makes a commit fail, or appear to
-// fail, while the coordinator keeps running. With FEDPVI_LONG it tries all four kinds of failure
-// at each commit, and with -short at every eighth commit. Otherwise it alternates between failures
-// before and after the commit reaches the disk.
+// fail, while the coordinator keeps running.
 //
 //abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {

@@ -114,10 +114,8 @@ func (b *batch) keepMembers() {
 	b.shows = true
 }
 
-// Renew issues a certificate for the TLS key of the client whose identity has signed the request.
-// The caller need not have a valid certificate, because the certificate of an absent client may
-// have expired. If the request contains new keys of the client, Renew accepts the keys and
-// certifies the new TLS key. A repeated request has the same effect as the first.
+// Renew implements [transport.Coordinator]. The caller need not have a valid certificate, because
+// the certificate of an absent client may have expired.
 func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.RenewRequest) (out transport.Renewed, err error) {
 	defer func() { err = s.count("renew", err) }()
 	party, err := channel.RequestOf(r.Request)

@@ -381,10 +381,6 @@ func TestMembersChangeBeforeTheBeginning(t *testing.T) {
 	}
 }
 
-// The test revokes the keys of a client during a round, and restarts the coordinator before the next
-// version of the roster. The client must stay excluded, and the next version must contain the
-// revocation.
-//
 //abuse:case P10 a restarted coordinator remembers a revocation that is not in the roster yet
 func TestRevocationSurvivesARestart(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 3", "min_clients = 3"), four...)

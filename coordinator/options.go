@@ -11,14 +11,10 @@ import (
 
 // Options configure a [Hub]. The zero value is ready for use.
 type Options struct {
-	// Now is the clock. If it is nil, the clock is time.Now.
-	Now func() time.Time
-	// Log receives log messages. If it is nil, the messages are discarded.
-	Log *slog.Logger
-	// Events counts events. If it is nil, events are not counted.
-	Events Events
-	// Audit is the audit log. A nil log discards all lines.
-	Audit *audit.Log
+	Now    func() time.Time // clock; nil for time.Now
+	Log    *slog.Logger     // nil to discard the messages
+	Events Events           // counts events; nil to count none
+	Audit  *audit.Log       // nil to discard the lines
 	// Trace, unless nil, is called when the hub begins to decrypt an answer (name "open") or to
 	// write to the store (name "transaction"). The hub calls the returned function at the end of
 	// the operation, with the outcome "ok" or "failed".
@@ -26,10 +22,8 @@ type Options struct {
 	// RoundDeadline is the time after which a round ends even if some clients have not answered.
 	// The default is ten minutes.
 	RoundDeadline time.Duration
-	// Unlock opens the key files, if they are protected.
-	Unlock keyfile.Unlock
-	// Store configures the database and the files.
-	Store store.Options
+	Unlock        keyfile.Unlock // opens the key files, if they are protected
+	Store         store.Options
 }
 
 const (

@@ -24,10 +24,8 @@ const (
 	minPiece = 512
 )
 
-// Offer receives the envelope of an answer. In a study with secure aggregation, it also receives
-// other messages with a body. If whole contains the complete body, Offer accepts the message at
-// once. Otherwise the client sends the body with [Study.Write]. Offer returns the number of bytes
-// of the body that the coordinator has.
+// Offer implements [transport.Coordinator]. In a study with secure aggregation, it also receives
+// other messages with a body.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -152,7 +150,7 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 	return refuse(transport.OutOfPlace, "plan %d was answered with another release: a client can answer a plan only once", key.Ask)
 }
 
-// Write adds a piece to the body of an offered answer.
+// Write implements [transport.Coordinator].
 func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) (err error) {
 	defer func() { err = s.count("write", err) }()
 	if len(piece) > maxPiece {

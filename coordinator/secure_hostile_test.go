@@ -13,10 +13,6 @@ import (
 	"fedpvi/transport"
 )
 
-// The test changes one bit in the body of a deal, a client's message with its encrypted vector. The
-// coordinator must refuse the changed deal and accept the unchanged one, and the round must
-// succeed.
-//
 //abuse:case P16 a deal with a changed body is refused, and the right one is taken after it
 func TestDealWithAnotherBody(t *testing.T) {
 	h, parties := begun(t, Options{}, secureText(1), four...)
@@ -37,10 +33,6 @@ func TestDealWithAnotherBody(t *testing.T) {
 	}
 }
 
-// All three clients of the study are needed for a sum, and one of them complains that it cannot
-// decrypt the deal of another. No later sum can then be opened. The test checks that the study ends
-// before the clients pay for another plan.
-//
 //abuse:case P16 if too few deals can be decrypted the study ends, and the clients pay for no further plan
 func TestTooFewDealersAreLeft(t *testing.T) {
 	h, parties := begun(t, Options{}, planeText(clientPrivacy, "rounds = 5", "aggregation = \"secure\"\nmin_clients = 3\ncolluders = 1"), "north", "south", "west")
@@ -62,10 +54,6 @@ func spoilFirst(ask uint64, vector []int64) {
 	}
 }
 
-// In the first plan, one client sets an element of its vector to the largest value that a deal
-// permits. Honest clients cannot make the sum so large. The test checks that this round is void and
-// that the next one is accepted.
-//
 //abuse:case P16 a sum that honest clients cannot have makes its round void, and no later one
 func TestSumThatIsImpossible(t *testing.T) {
 	h, parties := begun(t, Options{}, secureText(2), four...)
@@ -192,10 +180,6 @@ func TestSecureBundlesBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A client begins to fetch its columns of the deals of a plan. Meanwhile the other clients open the
-// sum, which ends the plan. The test checks that the coordinator refuses the client's next read as
-// too late.
-//
 //abuse:case P16 columns of a plan that ends while they are fetched are refused as late
 func TestColumnsOfAPlanThatEnds(t *testing.T) {
 	h, parties := begun(t, Options{Store: store.Options{Long: 8}}, secureText(1), four...) // the coordinator does not keep deals of this size in memory

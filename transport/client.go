@@ -21,15 +21,13 @@ import (
 
 // Config configures the connection of a client to the coordinator of its study.
 type Config struct {
-	// Address is the coordinator's address, host:port.
-	Address string
+	Address string // the coordinator's address, host:port
 	// TLS is a configuration from channel.Client. For a guest, a peer without a certificate, it is
 	// a configuration from channel.Join.
 	TLS *tls.Config
 	// RoundDeadline is the time limit for a round. All other time limits are fractions of it.
 	RoundDeadline time.Duration
-	// MaxEntry is the largest size in bytes of an entry's body.
-	MaxEntry int64
+	MaxEntry      int64 // largest size in bytes of an entry's body
 	// Brief permits the coordinator to leave out bodies that the client can compute from earlier
 	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns
 	// the item with its body.

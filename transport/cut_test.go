@@ -108,9 +108,6 @@ func stride() int {
 	return 401
 }
 
-// The test cuts the connection at many places while an answer is sent. The coordinator must
-// accept the answer exactly once.
-//
 //abuse:case A25 taken once, from where it was cut
 func TestReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	release := item(bytes.Repeat([]byte("0123456789abcdef"), 300))
@@ -127,9 +124,6 @@ func TestReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	}
 }
 
-// The test cuts the connection at many places while an entry is sent. The client must get the
-// whole entry.
-//
 //abuse:case A25 whole, or not at all
 func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 300)

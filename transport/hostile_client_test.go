@@ -44,9 +44,6 @@ func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitR
 	}
 }
 
-// The test sends malformed answers. The server must refuse them and must not pass them to the
-// coordinator.
-//
 //abuse:case A12 refused before the coordinator is asked
 //abuse:case P03 sizes and offsets up to 2⁶⁴−1 are refused
 func TestHostileReleases(t *testing.T) {

@@ -174,9 +174,6 @@ func TestVersionThatWasNotOffered(t *testing.T) {
 	}
 }
 
-// The client shows text from the coordinator on a terminal. The test checks that this text
-// contains no control characters.
-//
 //abuse:case P07 text from the other end cannot control a terminal or a log
 func TestRefusalIsPlainText(t *testing.T) {
 	long := "\x1b[2J\x07\u202e" + strings.Repeat("é", 600)

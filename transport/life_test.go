@@ -217,9 +217,6 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
-// The test checks the protocol version that two programs negotiate. Without a common version,
-// the refusal must name the program to update.
-//
 //abuse:case A11 agreed on, or refused with the side to update
 func TestVersionsOfTwoPrograms(t *testing.T) {
 	for _, c := range []struct {

@@ -67,9 +67,6 @@ func TestUnknownMethods(t *testing.T) {
 	}
 }
 
-// The test serves two studies on one port. A client of one study must have no access to the
-// other study.
-//
 //abuse:case A08 refused
 //abuse:case P02 each sees its own study
 func TestPeerOfAnotherStudy(t *testing.T) {

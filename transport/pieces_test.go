@@ -38,9 +38,6 @@ func (d *desk) Complain(_ context.Context, peer channel.Party, ask uint64, place
 	return d.err
 }
 
-// The test cuts the connection at many places while pieces are sent. The client must get all of
-// them once.
-//
 //abuse:case A25 pieces of other clients' messages arrive whole
 func TestPiecesArriveWholeWhereverTheConnectionIsCut(t *testing.T) {
 	const ask = 1200 // pieces of more than two messages
@@ -56,9 +53,6 @@ func TestPiecesArriveWholeWhereverTheConnectionIsCut(t *testing.T) {
 	})
 }
 
-// The test cuts the connection at many places while a release is sent. The client must get every
-// byte once, in order.
-//
 //abuse:case A25 a release that is fetched arrives whole
 func TestReleaseArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	const ask = 1200

@@ -28,8 +28,7 @@ type ServerConfig struct {
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
-	// Auditor receives connections and refused calls. If Auditor is nil, they are not reported.
-	Auditor Auditor
+	Auditor       Auditor // receives connections and refused calls; nil to report none
 	// Balancers are the networks of load balancers. A connection from one of these networks must
 	// begin with a header of the PROXY protocol, version 1 or 2. The connection is then counted
 	// under the address in this header. Other connections must not begin with this header.
@@ -47,11 +46,9 @@ type Study struct {
 	Document channel.Hash
 	// TLS returns a configuration from channel.Server. TLS is called for each connection, because
 	// certificates and keys are renewed.
-	TLS func() *tls.Config
-	// Coordinator handles the calls of the study's parties.
-	Coordinator Coordinator
-	// MaxRelease is the largest size in bytes of a release's body.
-	MaxRelease int64
+	TLS         func() *tls.Config
+	Coordinator Coordinator // handles the calls of the study's parties
+	MaxRelease  int64       // largest size in bytes of a release's body
 	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings. Seen
 	// must be fast, because it is called often.
 	Seen func(channel.Party)

@@ -139,9 +139,6 @@ func TestFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// The test removes, truncates and changes files. The store must report the damage when it is
-// opened or when the file is read.
-//
 //abuse:case A15 a long body that is missing, cut or changed is refused
 func TestDamagedFiles(t *testing.T) {
 	for name, c := range map[string]struct {

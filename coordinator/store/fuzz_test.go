@@ -9,9 +9,6 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// FuzzFile changes bytes of a database file. The store must report damage or read the file
-// without a panic.
-//
 //abuse:case A15 a damaged coordinator's file is read or refused, without a crash
 func FuzzFile(f *testing.F) {
 	dir := filepath.Join(f.TempDir(), "state")

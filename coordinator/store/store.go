@@ -27,14 +27,10 @@ const (
 	formatLong  = "2" // keeps long values in parts
 	formatSlots = "3" // divides a long value into several database values, and can keep the state under another key (see stateSlot)
 	formatFiles = "4" // keeps long values in files
-	// formatShares adds the messages of secure aggregation. Earlier formats have no database keys
-	// for these messages.
-	formatShares = "5"
-	// formatChanges adds changes of the roster. Earlier versions of the program do not know these
-	// changes.
-	formatChanges = "6"
-	// formatPublished adds files with releases that clients fetch. Earlier versions of the program
-	// do not know these files.
+	// The later formats add the messages of secure aggregation, changes of the roster, and files with
+	// releases that clients fetch.
+	formatShares    = "5"
+	formatChanges   = "6"
 	formatPublished = "7"
 )
 
