@@ -65,10 +65,8 @@ func NewCSV(r io.Reader, format Format) (Reader, error) {
 	return c, nil
 }
 
-// legible checks the fields of the first line of a file, the header. It returns an error if the
-// header is not text in UTF-8, or if it contains a carriage return, which encoding/csv does not
-// treat as a line end. The header names columns and is no record, so the error depends on no
-// record.
+// legible refuses a header that is not text in UTF-8, or that contains a carriage return, which
+// encoding/csv does not treat as a line end. The header is no record, so the error depends on none.
 func legible(header []string) error {
 	line := strings.Join(header, "")
 	switch {

@@ -138,14 +138,13 @@ func (a *reader) find(wanted []table.Wanted) error {
 	return nil
 }
 
-// isText reports whether values of a type are text.
-func isText(kind arrow.Type) bool {
-	return kind == arrow.STRING || kind == arrow.LARGE_STRING || kind == arrow.STRING_VIEW
-}
-
 // isDay reports whether values of a type can be days.
 func isDay(kind arrow.Type) bool {
-	return isText(kind) || kind == arrow.DATE32 || kind == arrow.DATE64 || kind == arrow.TIMESTAMP
+	switch kind {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP:
+		return true
+	}
+	return false
 }
 
 // isValue reports whether values of a type are numbers, text, booleans or dates.
@@ -199,7 +198,6 @@ func plausible(b arrow.RecordBatch) bool {
 	return uint64(b.NumRows()) <= empty+8*size
 }
 
-// cellsOf returns a function that decodes the values of a column.
 func cellsOf(values arrow.Array) func(row int) table.Cell {
 	decode := decoder(values)
 	return func(row int) table.Cell {

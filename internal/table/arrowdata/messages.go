@@ -133,9 +133,8 @@ func (c *checker) keyValue(t flatbuffers.Table) {
 	c.vector(t, 1, 1)
 }
 
-// vector subtracts the size of a vector or a string from c.left. The vector is in the field with
-// the given number of table t, and its elements have the given size. The result is the number of
-// elements, or 0 if there is no such field or if the description is refused.
+// vector subtracts the size of the vector or string in a field from c.left. The result is the number
+// of elements, or 0 if there is no such field or if the description is refused.
 func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	o := field(t, number)
 	if o == 0 {
@@ -148,8 +147,7 @@ func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	return n
 }
 
-// tables subtracts the size of a vector of tables from c.left, and calls check for each of the
-// tables. The vector is in the field with the given number of table t.
+// tables counts the vector of tables in a field, and calls check for each of the tables.
 func (c *checker) tables(t flatbuffers.Table, number int, check func(flatbuffers.Table)) {
 	for i := range c.vector(t, number, 4) {
 		start := t.Vector(field(t, number))
@@ -174,14 +172,12 @@ func (c *checker) enter(t flatbuffers.Table, check func(flatbuffers.Table)) {
 	c.depth--
 }
 
-// field returns the offset of the field with the given number in a table, or 0 if the table lacks
-// the field.
+// field returns the offset of a field in a table, or 0 if the table lacks it.
 func field(t flatbuffers.Table, number int) flatbuffers.UOffsetT {
 	return flatbuffers.UOffsetT(t.Offset(flatbuffers.VOffsetT(4 + 2*number)))
 }
 
-// valueOf returns the byte in the field with the given number of a table, or 0 if the table lacks
-// the field.
+// valueOf returns the byte in a field of a table, or 0 if the table lacks it.
 func valueOf(t flatbuffers.Table, number int) byte {
 	if o := field(t, number); o != 0 {
 		return t.GetByte(t.Pos + o)

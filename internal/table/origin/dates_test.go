@@ -34,7 +34,6 @@ func days(t *testing.T, s origin.Source, column string) (all []string, err error
 	return all, err
 }
 
-// The test checks that dates and times in a Parquet file are read as days in UTC, also before 1970.
 func TestDaysOfParquet(t *testing.T) {
 	type row struct {
 		Day   int32     `parquet:"day,date"`
@@ -60,9 +59,7 @@ func TestDaysOfParquet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.Close())
 	made := origin.Source{From: file(t, "times.parquet", b.Bytes())}
 	for _, column := range []string{"day", "milli", "micro", "nano", "text"} {
 		got, err := days(t, made, column)
@@ -75,7 +72,6 @@ func TestDaysOfParquet(t *testing.T) {
 	}
 }
 
-// The test reads the dates and times in files from pyarrow as days.
 func TestDaysOfPyarrow(t *testing.T) {
 	for _, name := range []string{"patients.parquet", "patients.arrow", "patients.arrows"} {
 		s := origin.Source{From: filepath.Join("testdata", name)}

@@ -17,8 +17,7 @@ var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 )
 
-// foreign lists the file formats that the program cannot read. Each has the first bytes of its
-// files, a name, and a remedy.
+// foreign lists the first bytes of the formats that the program cannot read, with name and remedy.
 var foreign = []struct{ magic, is, do string }{
 	{"PK\x03\x04", "a workbook of Excel or LibreOffice, or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
 	{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
@@ -36,8 +35,7 @@ var foreign = []struct{ magic, is, do string }{
 	{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
 }
 
-// known returns an error if the first bytes of a file belong to a known format that the program
-// cannot read. The error describes how to convert the file.
+// known returns an error with a remedy if the first bytes of a file belong to a foreign format.
 func known(start []byte) error {
 	for _, other := range foreign {
 		if bytes.HasPrefix(start, []byte(other.magic)) {
@@ -47,9 +45,8 @@ func known(start []byte) error {
 	return nil
 }
 
-// text returns a reader of the text of a file, and decompresses the text if necessary. start has
-// the first bytes of the file, and r reads the file from its beginning. text returns an error if
-// the file, or the content of a compressed file, has a format that cannot be read.
+// text returns a reader of the text of a file, which it decompresses if necessary. start has the
+// first bytes of the file, and r reads the file from its beginning.
 func text(start []byte, r io.Reader) (io.Reader, error) {
 	if err := known(start); err != nil {
 		return nil, err
@@ -88,8 +85,7 @@ func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// unpacked reads the text of a compressed file. Its errors tell the user that the file ends early
-// or is damaged.
+// unpacked reads the text of a compressed file. It explains errors, as told does.
 type unpacked struct {
 	io.Reader
 	by string // name of the program that compressed the file
@@ -100,8 +96,7 @@ func (u unpacked) Read(p []byte) (int, error) {
 	return n, told(err, u.by)
 }
 
-// told explains an error from a decompressor: the file may have been cut off or damaged. It returns
-// io.EOF and nil unchanged. by is the name of the compression program.
+// told explains an error from a decompressor. by is the name of the compression program.
 func told(err error, by string) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // a reader of the standard library returns io.EOF itself
 		return err

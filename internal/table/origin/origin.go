@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"fedpvi/internal/guard"
 	"fedpvi/internal/table"
 )
 
@@ -95,38 +96,37 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	}
 	switch {
 	case isArrow(start):
-		err = arrowData(ctx, buffered, info.Size(), wanted, use)
-		return errors.Join(err, rest(buffered, err))
+		if err := arrowData(ctx, buffered, info.Size(), wanted, use); err != nil {
+			return err
+		}
 	case isParquet(start) && !info.Mode().IsRegular():
 		return errors.New("a Parquet file cannot be read from a pipe: name the file")
 	case isParquet(start):
-		if err := rest(buffered, nil); err != nil {
+		if _, err := io.Copy(io.Discard, buffered); err != nil {
 			return err
 		}
-		return s.guarded(ctx, f, info, wanted, use)
-	}
-	text, err := text(start, buffered)
-	if err == nil {
-		var rows table.Reader
-		if rows, err = table.NewCSV(text, format); err == nil {
-			err = use(rows)
+		if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
+			return errParquet
+		}
+		return err
+	default:
+		text, err := text(start, buffered)
+		if err != nil {
+			return err
+		}
+		rows, err := table.NewCSV(text, format)
+		if err != nil {
+			return err
+		}
+		if err := use(rows); err != nil {
+			return err
 		}
 	}
-	return errors.Join(err, rest(buffered, err))
-}
-
-// rest reads the bytes of a file that follow the last row, because the whole file identifies the
-// table. If err is not nil, reading the rows has failed, and rest does nothing.
-func rest(r io.Reader, err error) error {
-	if err != nil {
-		return nil
-	}
-	_, err = io.Copy(io.Discard, r)
+	_, err = io.Copy(io.Discard, buffered) // the whole file identifies the table
 	return err
 }
 
-// readable returns an error for a directory or a device. It accepts a pipe, such as the output of a
-// program that decrypts the records.
+// readable refuses a directory or a device, but not a pipe, as from a program that decrypts records.
 func readable(mode os.FileMode) error {
 	switch {
 	case mode.IsDir():
@@ -137,7 +137,6 @@ func readable(mode os.FileMode) error {
 	return errors.New("this is a device, not a file: name a file of records")
 }
 
-// beginning returns the first bytes of a file.
 func beginning(r *bufio.Reader) ([]byte, error) {
 	start, err := r.Peek(16)
 	if errors.Is(err, io.EOF) {

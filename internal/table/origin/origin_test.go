@@ -26,6 +26,13 @@ var (
 	wanted = columns("age", "count", "pressure", "dose", "treated", "born", "site")
 )
 
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // columns returns wanted columns with the given names. Their values may have any type.
 func columns(names ...string) (all []table.Wanted) {
 	for _, name := range names {
@@ -62,6 +69,27 @@ func rows(t *testing.T, s origin.Source) (all [][]string, named []byte, err erro
 	return all, name.Bytes(), err
 }
 
+// byCount checks that a query for all columns by count returns the rows of the CSV file. The
+// bytes that identify the source must depend only on its values.
+func byCount(t *testing.T, query func(sql string) origin.Source) {
+	t.Helper()
+	csv, _, err := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
+	check(t, err)
+	got, named, err := rows(t, query(allByCount))
+	check(t, err)
+	if diff := cmp.Diff([][]string{csv[0], csv[1], csv[4], csv[5], csv[2], csv[3]}, got); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if _, again, _ := rows(t, query(allByCount+" -- the same values")); !bytes.Equal(again, named) {
+		t.Error("the same values have two names")
+	}
+	if _, other, _ := rows(t, query(allByCount+" desc")); bytes.Equal(other, named) {
+		t.Error("values in another order have the same name")
+	}
+}
+
+const allByCount = "select age, count, pressure, dose, treated, born, site from patients order by count"
+
 // textOf returns a cell as a string. Equal numbers have equal strings, however they are written.
 func textOf(c table.Cell) string {
 	if c.Kind == table.Missing {
@@ -79,41 +107,31 @@ func textOf(c table.Cell) string {
 func file(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
 func content(t *testing.T, name string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }
 
 func compress(t *testing.T, w io.WriteCloser, of *bytes.Buffer, text []byte) []byte {
 	t.Helper()
 	_, err := w.Write(text)
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, errors.Join(err, w.Close()))
 	return of.Bytes()
 }
 
-// The test checks that the same rows are read from the CSV file and from other formats: Parquet
-// from pyarrow with small pages and groups, Arrow data from pyarrow with small compressed batches,
-// compressed CSV, CSV with a byte order mark, and CSV with the line ends of Windows. The bytes that
-// identify each file must be its content.
+// Parquet files come from pyarrow with small pages and groups, and Arrow data with small compressed
+// batches. The bytes that identify each file must be its content.
 func TestFormatsAgree(t *testing.T) {
 	text := content(t, "patients.csv")
 	var gz, zst bytes.Buffer
 	zw, err := zstd.NewWriter(&zst)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	want, named, err := rows(t, origin.Source{From: filepath.Join("testdata", "patients.csv")})
 	if err != nil || !bytes.Equal(named, text) || len(want) != 6 {
 		t.Fatalf("%d rows and %d bytes of %d: %v", len(want), len(named), len(text), err)
@@ -140,8 +158,7 @@ func TestFormatsAgree(t *testing.T) {
 	}
 }
 
-// The test checks that the bytes that identify a file include those after the last row that was
-// read.
+// The bytes that identify a file include those after the last row that was read.
 func TestNameCoversTheWholeFile(t *testing.T) {
 	text := []byte(strings.Repeat("a,b\n", 1<<17))
 	var name bytes.Buffer
@@ -154,8 +171,7 @@ func TestNameCoversTheWholeFile(t *testing.T) {
 	}
 }
 
-// The test checks that the error for a file that cannot be read names the file, the problem, and
-// the way to convert it if there is one.
+// The error names the file, the problem, and the way to convert the file if there is one.
 func TestRefusedFiles(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"book.xlsx", "PK\x03\x04rest", "save the sheet as CSV"},
@@ -189,8 +205,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// The test checks that a small Arrow stream that states a large size is refused before that much
-// memory is allocated.
+// A stream that states a large size must be refused before that much memory is allocated.
 func TestStatedSizeOfArrow(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -201,7 +216,6 @@ func TestStatedSizeOfArrow(t *testing.T) {
 	}
 }
 
-// The test checks that a wanted column of lists or times is refused.
 func TestColumnsWithoutNumbers(t *testing.T) {
 	for _, name := range []string{"patients.parquet", "patients.arrow", "patients.arrows"} {
 		for _, column := range []string{"visits", "seen"} {
@@ -213,7 +227,6 @@ func TestColumnsWithoutNumbers(t *testing.T) {
 	}
 }
 
-// The test checks that reading a file ends with an error once the context is done.
 func TestReadingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -232,16 +245,12 @@ func TestReadingEnds(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	for _, name := range []string{"patients.csv", "patients.parquet", "patients.arrow", "patients.arrows", "patients.sqlite"} {
 		b, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		check(f, err)
 		f.Add(b)
 	}
 	path := filepath.Join(f.TempDir(), "file")
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(path, b, 0o600))
 		all, _, err := rows(t, origin.Source{From: path})
 		if err == nil && len(all) == 0 {
 			t.Error(fmt.Errorf("neither rows nor an error"))

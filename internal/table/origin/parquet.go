@@ -15,7 +15,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"fedpvi/internal/calendar"
-	"fedpvi/internal/guard"
 	"fedpvi/internal/table"
 )
 
@@ -32,15 +31,6 @@ func damaged(err error) error {
 		return reading
 	}
 	return errParquet
-}
-
-// guarded is like parquet, but returns an error if the decoder panics.
-func (s Source) guarded(ctx context.Context, f *os.File, info os.FileInfo, wanted []table.Wanted, use func(table.Reader) error) error {
-	var err error
-	if fault := guard.Run(func() { err = s.parquet(ctx, f, info.Size(), wanted, use) }); fault != nil {
-		return errParquet
-	}
-	return err
 }
 
 // parquet passes a reader of the wanted columns of a Parquet file to the function use.
@@ -112,7 +102,9 @@ func (p *parquetReader) Next() ([]table.Cell, error) {
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", p.names[i], damaged(err))
 		}
-		p.cells[i] = c.cell(v)
+		if p.cells[i] = (table.Cell{Kind: table.Missing}); !v.IsNull() {
+			p.cells[i] = c.decode(v)
+		}
 	}
 	p.left--
 	p.read++
@@ -195,7 +187,10 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	if logical := t.LogicalType(); logical != nil {
 		switch of := logical.Value.(type) {
 		case *format.DecimalType:
-			return decimal(t.Kind(), int(of.Scale))
+			if t.Kind() != parquet.Int32 && t.Kind() != parquet.Int64 {
+				return nil
+			}
+			return func(v parquet.Value) table.Cell { return table.Cell{Text: fmt.Sprintf("%de%d", integer(v), -of.Scale)} }
 		case *format.DateType:
 			return func(v parquet.Value) table.Cell { return table.Cell{Text: calendar.Day(v.Int32()).String()} }
 		case *format.IntType:
@@ -211,7 +206,7 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	case parquet.Boolean:
 		return func(v parquet.Value) table.Cell { return table.Cell{Text: strconv.FormatBool(v.Boolean())} }
 	case parquet.Int32, parquet.Int64:
-		return signed
+		return func(v parquet.Value) table.Cell { return table.Whole(integer(v)) }
 	case parquet.Float:
 		return func(v parquet.Value) table.Cell { return table.Cell{Kind: table.Number, Number: float64(v.Float())} }
 	case parquet.Double:
@@ -222,26 +217,11 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decimal returns a function that decodes decimal numbers, which are stored as multiples of
-// 10^−scale. It returns nil if the multiples are not stored as 32-bit or 64-bit integers.
-func decimal(kind parquet.Kind, scale int) func(parquet.Value) table.Cell {
-	if kind != parquet.Int32 && kind != parquet.Int64 {
-		return nil
-	}
-	return func(v parquet.Value) table.Cell {
-		return table.Cell{Text: fmt.Sprintf("%de%d", integer(v), -scale)}
-	}
-}
-
 func integer(v parquet.Value) int64 {
 	if v.Kind() == parquet.Int32 {
 		return int64(v.Int32())
 	}
 	return v.Int64()
-}
-
-func signed(v parquet.Value) table.Cell {
-	return table.Whole(integer(v))
 }
 
 func unsigned(v parquet.Value) table.Cell {
@@ -255,7 +235,6 @@ func unsigned(v parquet.Value) table.Cell {
 	return table.Whole(int64(x))
 }
 
-// text returns b as a string. Equal strings share one copy, up to maxTexts different strings.
 func (c *column) text(b []byte) string {
 	if s, ok := c.texts[string(b)]; ok {
 		return s
@@ -265,13 +244,6 @@ func (c *column) text(b []byte) string {
 		c.texts[s] = s
 	}
 	return s
-}
-
-func (c *column) cell(v parquet.Value) table.Cell {
-	if v.IsNull() {
-		return table.Cell{Kind: table.Missing}
-	}
-	return c.decode(v)
 }
 
 // next returns the next value of the column. The value is valid until the next call.

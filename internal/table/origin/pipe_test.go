@@ -17,13 +17,10 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// The test reads the rows that another program writes to a pipe. If the program does not open the
-// pipe, or opens it and writes nothing, Read must return when the context is done.
+// If nobody opens the pipe for writing, or writes to it, Read must return when the context is done.
 func TestPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check(t, syscall.Mkfifo(pipe, 0o600))
 	text := content(t, "patients.csv")
 	written := make(chan error, 1)
 	go func() { written <- os.WriteFile(pipe, text, 0o600) }()
@@ -39,9 +36,7 @@ func TestPipe(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- read() }()
 	idle, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns once Read has opened the pipe
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer idle.Close()
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {

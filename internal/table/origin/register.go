@@ -21,8 +21,12 @@ type Query func(ctx context.Context, s Source, wanted []table.Wanted, named io.W
 
 // These are this program's readers of Arrow data and of databases.
 var (
-	arrowData Arrow = noArrow
-	queries   Query = noQuery
+	arrowData Arrow = func(context.Context, io.Reader, int64, []table.Wanted, func(table.Reader) error) error {
+		return errors.New("this program cannot read Arrow data, but client can: write the rows to a CSV or Parquet file")
+	}
+	queries Query = func(context.Context, Source, []table.Wanted, io.Writer, func(table.Reader) error) error {
+		return errors.New("this program cannot read databases, but client can: write the rows to a CSV or Parquet file")
+	}
 )
 
 // Register sets the readers of Arrow data and of databases. A program that needs them calls
@@ -30,31 +34,14 @@ var (
 // compile.
 func Register(a Arrow, q Query) { arrowData, queries = a, q }
 
-// noArrow refuses Arrow data.
-func noArrow(context.Context, io.Reader, int64, []table.Wanted, func(table.Reader) error) error {
-	return errors.New("this program cannot read Arrow data, but client can: write the rows to a CSV or Parquet file")
-}
-
-// noQuery refuses databases.
-func noQuery(context.Context, Source, []table.Wanted, io.Writer, func(table.Reader) error) error {
-	return errors.New("this program cannot read databases, but client can: write the rows to a CSV or Parquet file")
-}
-
-// These are the first bytes of the files that the registered readers can read.
-var (
-	arrowMagic  = []byte("ARROW1")
-	streamMagic = []byte("\xff\xff\xff\xff")
-	sqliteMagic = []byte("SQLite format 3\x00")
-)
-
 // isArrow reports whether a file begins like an Arrow file or an Arrow stream.
 func isArrow(start []byte) bool {
-	return bytes.HasPrefix(start, arrowMagic) || bytes.HasPrefix(start, streamMagic)
+	return bytes.HasPrefix(start, []byte("ARROW1")) || bytes.HasPrefix(start, []byte("\xff\xff\xff\xff"))
 }
 
-// isSQLite reports whether a file is an SQLite database.
 func isSQLite(f *os.File) bool {
-	start := make([]byte, len(sqliteMagic))
+	const magic = "SQLite format 3\x00"
+	start := make([]byte, len(magic))
 	_, err := f.ReadAt(start, 0)
-	return err == nil && bytes.Equal(start, sqliteMagic)
+	return err == nil && string(start) == magic
 }

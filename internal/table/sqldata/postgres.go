@@ -92,9 +92,8 @@ var states = map[string]string{
 	"42P01": "a table of the query does not exist: try the query with psql",
 }
 
-// reason returns the ending of an error message for the user. If err is an error that the database
-// reported, the ending has its code and advice. For any other error it has only advice. It leaves
-// out the text of the error, which can contain values of the database.
+// reason returns the ending of an error message: advice, after the code of an error that the
+// database reported. It leaves out the text of the error, which can contain values of the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {
@@ -103,8 +102,8 @@ func reason(err error) string {
 	return ": check host, port, user, password and pg_hba.conf with psql"
 }
 
-// textCells returns a function that appends the cells of the current row to the slice to and
-// returns the longer slice. All values are text in the form in which PostgreSQL sends them.
+// textCells returns a function that appends the cells of the current row to a slice, as text in the
+// form in which PostgreSQL sends them.
 func textCells(rows pgx.Rows) func([]table.Cell) ([]table.Cell, error) {
 	return func(to []table.Cell) ([]table.Cell, error) {
 		for _, value := range rows.RawValues() {

@@ -67,9 +67,8 @@ func compiles(ctx context.Context, tx *sql.Tx, query string) error {
 	return rows.Close()
 }
 
-// failedSQLite returns the ending of an error message for the user: advice and, for some errors of
-// the database, the code of the error. It leaves out the text of the error, which can contain
-// values of the database.
+// failedSQLite returns the ending of an error message: advice and, for some errors, their code. It
+// leaves out the text of the error, which can contain values of the database.
 func failedSQLite(err error) string {
 	const readOnly, notADatabase, damaged = 8, 26, 11
 	var told interface{ Code() int }
@@ -85,8 +84,7 @@ func failedSQLite(err error) string {
 	return fmt.Sprintf(" (SQLite error %d): run it with sqlite3 to see the reason", told.Code())
 }
 
-// scannedCells returns a function that appends the cells of the current row to the slice to and
-// returns the longer slice. columns is the number of columns of a row.
+// scannedCells returns a function that appends the cells of the current row to a slice.
 func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell, error) {
 	values, into := make([]any, columns), make([]any, columns)
 	for i := range values {
@@ -103,9 +101,8 @@ func scannedCells(rows *sql.Rows, columns int) func([]table.Cell) ([]table.Cell,
 	}
 }
 
-// sqliteCell converts a value from the driver to a cell. If a column is declared as a date or a
-// time, the driver returns the text in the column as a time, which sqliteCell converts back to
-// text.
+// sqliteCell converts a value from the driver, which returns the text in a column that is declared
+// as a date or a time as a time. sqliteCell converts it back to text.
 func sqliteCell(value any) table.Cell {
 	switch v := value.(type) {
 	case nil:
