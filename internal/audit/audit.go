@@ -75,7 +75,9 @@ func Open(destinations []string, o Options) (*Log, error) {
 	if l.wrote == nil {
 		l.wrote = func(error) {}
 	}
-	l.limiter.report = l.omitted
+	l.limiter.report = func(event string, n int) {
+		l.Write(Omitted, slog.LevelWarn, slog.String("of", event), slog.Int("lines", n))
+	}
 	for _, d := range destinations {
 		s, err := open(d, o.Program, l.wrote)
 		if err != nil {
@@ -142,10 +144,6 @@ func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end fu
 	}
 }
 
-func (l *Log) omitted(event string, n int) {
-	l.Write(Omitted, slog.LevelWarn, slog.String("of", event), slog.Int("lines", n))
-}
-
 // Close reports the lines that were left out, and closes all sinks.
 func (l *Log) Close() error {
 	if l == nil {
@@ -175,12 +173,10 @@ func (l Line) JSON() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// window is the period over which a limiter counts lines.
-const window = time.Minute
-
 const (
-	maxPerHost = 20  // maximum number of lines of one event about one host in a window
-	maxLines   = 300 // maximum number of lines of one event about all hosts in a window
+	window     = time.Minute // period over which a limiter counts lines
+	maxPerHost = 20          // maximum number of lines of one event about one host in a window
+	maxLines   = 300         // maximum number of lines of one event about all hosts in a window
 )
 
 // A limiter decides which lines are written. It counts lines in windows of a minute. A window

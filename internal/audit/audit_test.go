@@ -63,8 +63,7 @@ func lines(t *testing.T, path string) (all []map[string]any) {
 	return all
 }
 
-// The test checks that a file has one JSON object per line, even if a value contains a line break,
-// and that after a file has been renamed, lines go to a new one.
+// A line break in a value begins no new line. After a file was renamed, lines go to a new one.
 func TestFileHasJSONLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	for run := range 2 {
@@ -90,8 +89,7 @@ func TestFileHasJSONLines(t *testing.T) {
 	}
 }
 
-// The test checks that a failed write is reported, and that lines are written again once writing is
-// possible.
+// Lines are written again once writing is possible.
 func TestLostLineIsReported(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	check(t, os.Mkdir(dir, 0o700))
@@ -121,9 +119,7 @@ func TestDestinations(t *testing.T) {
 	check(t, none.Close())
 }
 
-// The test floods a log with lines about one host and then about many. Lines about other hosts must
-// still be written until the limit for all hosts, and one line a minute must state the number of
-// omitted lines.
+// Lines about other hosts are still written until the limit for all hosts.
 func TestFloodIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kept{}
@@ -157,8 +153,7 @@ func TestFloodIsCounted(t *testing.T) {
 	})
 }
 
-// receive starts a syslog server. It returns its address, and a function that returns the next
-// message.
+// receive returns the address of a syslog server, and a function that returns its next message.
 func receive(t *testing.T, network string) (address string, next func() string) {
 	t.Helper()
 	if network == "tcp" {
@@ -229,8 +224,7 @@ func TestSyslogHasTheFormOfRFC5424(t *testing.T) {
 	}
 }
 
-// The test checks that a syslog server that reads nothing delays no line, and that lines beyond the
-// queue are reported as lost.
+// A server that reads nothing delays no line. Lines beyond the queue are reported as lost.
 func TestSyslogThatHangsDelaysNothing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)

@@ -39,8 +39,7 @@ func (s *file) Write(l Line) error {
 	return err
 }
 
-// follow makes sure that the next line goes to the file at s.path. If the file that was open has
-// been renamed or removed, follow opens a new one at the path.
+// follow opens a new file at s.path if the open file has been renamed or removed.
 func (s *file) follow() error {
 	if s.f != nil {
 		there, err := os.Stat(s.path)

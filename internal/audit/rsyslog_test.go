@@ -29,8 +29,6 @@ template(name="whole" type="list") { property(name="jsonmesg") constant(value="\
 action(type="omfile" file="%[1]s/messages" template="whole")
 `
 
-// The test sends an audit log to rsyslog over a socket, UDP and TCP, and reads how rsyslog parsed
-// each message: the severity, the facility, the program, the event and the JSON object.
 func TestRsyslogReadsTheAuditLog(t *testing.T) {
 	program := "/usr/sbin/rsyslogd"
 	if _, err := os.Stat(program); err != nil {

@@ -19,9 +19,8 @@ const (
 
 var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log was lost")
 
-// A syslog is a sink that sends lines to a syslog server in the format of RFC 5424. The message is
-// the JSON object of the line. A goroutine sends the lines, so that a server that hangs does not
-// stop the program.
+// A syslog is a sink that sends lines to a syslog server in the format of RFC 5424. A goroutine
+// sends the lines, so that a server that hangs does not stop the program.
 type syslog struct {
 	network, address string
 	host, program    string
@@ -62,8 +61,7 @@ func (s *syslog) Close() error {
 	return nil
 }
 
-// run sends lines until the sink is closed. It then sends the lines that are still waiting, and
-// gives up after a few seconds.
+// run sends lines until the sink is closed, and then for a few seconds the lines that still wait.
 func (s *syslog) run() {
 	defer close(s.ended)
 	defer func() {
@@ -76,22 +74,16 @@ func (s *syslog) run() {
 		case l := <-s.lines:
 			s.send(l)
 		case <-s.ending:
-			for until := time.Now().Add(patience); time.Now().Before(until); {
-				select {
-				case l := <-s.lines:
-					s.send(l)
-				default:
-					return
-				}
+			for until := time.Now().Add(patience); len(s.lines) > 0 && time.Now().Before(until); {
+				s.send(<-s.lines)
 			}
 			return
 		}
 	}
 }
 
-// send sends a line. If the first attempt fails, send connects again and makes a second one. Over
-// TCP it repeats this until it succeeds or the sink is closed. It reports a line that it could not
-// send to s.wrote.
+// send tries to send a line twice, and over TCP until it succeeds or the sink is closed. It reports
+// a line that it could not send to s.wrote.
 func (s *syslog) send(l Line) {
 	text, err := s.format(l)
 	for attempt := 0; err == nil; attempt++ {
@@ -106,9 +98,8 @@ func (s *syslog) send(l Line) {
 	s.wrote(fmt.Errorf("syslog %s: %w", s.address, err))
 }
 
-// mayWait decides whether send may try again. If so, it first waits a moment. It returns false if
-// the sink is being closed, or if the network is not TCP, because other networks do not report
-// whether the server can be reached again.
+// mayWait waits a moment before another attempt. It returns false if the sink is being closed, and
+// for other networks than TCP, because they do not report whether the server can be reached again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false
@@ -124,7 +115,6 @@ func (s *syslog) mayWait() bool {
 func (s *syslog) write(text []byte) (err error) {
 	if s.conn == nil {
 		if s.conn, err = net.DialTimeout(s.network, s.address, patience); err != nil {
-			s.conn = nil
 			return err
 		}
 	}
@@ -138,8 +128,7 @@ func (s *syslog) write(text []byte) (err error) {
 	return err
 }
 
-// format returns a line in the format of RFC 5424. For TCP the length precedes the line (RFC 6587,
-// section 3.4.1).
+// format returns a line as RFC 5424 says, over TCP after its length (RFC 6587, section 3.4.1).
 func (s *syslog) format(l Line) ([]byte, error) {
 	object, err := l.JSON()
 	if err != nil {

@@ -21,8 +21,7 @@ func User(uid, pid int) []slog.Attr {
 	return all
 }
 
-// loggedIn returns the number of the user in the text of a loginuid file, which proc(5) describes.
-// If the text names no user, ok is false.
+// loggedIn returns the user in the text of a loginuid file, which proc(5) describes, if it has one.
 func loggedIn(loginuid string) (uid int, ok bool) {
 	const unset = 1<<32 - 1
 	n, err := strconv.ParseUint(strings.TrimSpace(loginuid), 10, 32)

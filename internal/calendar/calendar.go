@@ -23,8 +23,7 @@ func (d Day) String() string {
 	return time.Unix(int64(d)*secondsPerDay, 0).UTC().Format(time.DateOnly)
 }
 
-// clocks lists the formats in which a time of day can follow a date: with or without seconds, and
-// with or without a time zone.
+// clocks lists the formats of a time of day, with and without seconds and time zone.
 var clocks = []string{
 	"15:04:05", "15:04:05Z07:00", "15:04:05Z07", "15:04:05Z0700",
 	"15:04", "15:04Z07:00", "15:04Z07", "15:04Z0700",

@@ -49,7 +49,6 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// output returns the output of the example program for the given arguments.
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var b strings.Builder
@@ -82,7 +81,6 @@ func TestManualPage(t *testing.T) {
 	}
 }
 
-// The test runs man on the manual page and checks that it prints no warning.
 func TestManualPageRenders(t *testing.T) {
 	man, err := exec.LookPath("man")
 	if err != nil {
@@ -98,7 +96,6 @@ func TestManualPageRenders(t *testing.T) {
 	}
 }
 
-// The test runs the completion script of bash in an empty folder.
 func TestBashCompletes(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

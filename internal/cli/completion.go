@@ -78,8 +78,7 @@ func commandsOf(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// namesOf returns the words that can follow a command on the command line: its subcommands, and
-// then its flags.
+// namesOf returns the words that can follow a command: its subcommands, and then its flags.
 func namesOf(n *kong.Node) []string {
 	return append(commandNames(n), flagsOf(n)...)
 }

@@ -49,8 +49,7 @@ func page(model *kong.Application, program Program) string {
 	return p.String()
 }
 
-// leaves returns the commands below a node that have no subcommands, and can therefore be run. It
-// leaves out hidden commands.
+// leaves returns the commands below a node that can be run, except hidden commands.
 func leaves(n *kong.Node) (all []*kong.Node) {
 	for _, child := range commandsOf(n) {
 		if len(child.Children) == 0 {
@@ -61,8 +60,7 @@ func leaves(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// variables returns each environment variable that a flag below a node reads, together with the
-// name of the flag.
+// variables returns the environment variables that flags below a node read, and those flags.
 func variables(n *kong.Node) (all [][2]string) {
 	for _, f := range n.Flags {
 		for _, e := range f.Envs {
@@ -87,18 +85,15 @@ func (p *roff) request(name string, args ...string) {
 	p.WriteByte('\n')
 }
 
-// line writes a line of roff.
 func (p *roff) line(s string) { p.WriteString(s + "\n") }
 
-// item begins an indented paragraph with a label, such as the name of a flag. The label is already
-// in the roff language.
+// item begins an indented paragraph with a label in the roff language, such as the name of a flag.
 func (p *roff) item(label string) {
 	p.request("TP")
 	p.line(label)
 }
 
-// text converts plain text to roff and writes it. Lines that begin with a space keep their line
-// breaks, and all other lines are filled into paragraphs.
+// text writes plain text. Lines that begin with a space keep their line breaks.
 func (p *roff) text(s string) {
 	if s = strings.Trim(s, "\n"); s == "" {
 		return
@@ -147,8 +142,7 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags writes a description of each flag of the command n. Flags that n inherits from commands
-// above it are not described.
+// flags describes the flags of the command n, but not those of the commands above it.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {
@@ -184,8 +178,7 @@ func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 // escape turns plain text into roff that prints this text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain is like escape, but its argument is a whole line. It also escapes a period at the beginning
-// of the line, because roff would read such a line as a request.
+// plain escapes a whole line. A period at its beginning would make it a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

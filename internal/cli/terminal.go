@@ -16,8 +16,7 @@ import (
 // Terminal reports whether a file is a terminal.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// columns returns the width of a terminal in characters. It returns 0 if f is not a terminal or its
-// width is unknown.
+// columns returns the width of a terminal in characters, or 0 if f has none or it is unknown.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {

@@ -53,7 +53,6 @@ func TestLineReplacesItsText(t *testing.T) {
 	}
 }
 
-// The test checks that text is written to files unchanged.
 func TestFilesAreNotReflowed(t *testing.T) {
 	f, err := os.Create(t.TempDir() + "/out")
 	if err != nil {

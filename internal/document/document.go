@@ -22,12 +22,9 @@ import (
 const MaxSize = 1 << 20
 
 const (
-	// maxKeys is the maximum number of keys in a table.
-	maxKeys = 10_000
-	// maxDepth is the maximum nesting depth of tables.
-	maxDepth = 16
-	// maxPath is the maximum length of a dotted key in bytes.
-	maxPath = 512
+	maxKeys  = 10_000 // maximum number of keys in a table
+	maxDepth = 16     // maximum nesting depth of tables
+	maxPath  = 512    // maximum length of a dotted key in bytes
 	// maxMarks is the maximum number of characters in a document that begin or separate values. It
 	// limits the memory of the decoder, which takes up to 240 bytes for each of them.
 	maxMarks = 1 << 15
@@ -86,7 +83,6 @@ type Document struct {
 
 // Parse parses src. file is the file name in messages.
 func Parse(file string, src []byte) (*Document, error) {
-	d := &Document{file: file, tree: map[string]any{}}
 	if len(src) > MaxSize {
 		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes, and at most %d are allowed", len(src), MaxSize)}
 	}
@@ -97,12 +93,12 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// findPlaces limits the number of keys in a table. It must run before the decoder, whose time
-	// is quadratic in this number.
-	var err error
-	if d.places, err = findPlaces(src); err != nil {
+	// findPlaces limits the keys of a table, because the time of the decoder is quadratic in them.
+	places, err := findPlaces(src)
+	if err != nil {
 		return nil, &Error{File: file, Message: err.Error()}
 	}
+	d := &Document{file: file, tree: map[string]any{}, places: places}
 	if err := toml.Unmarshal(src, &d.tree); err != nil {
 		var syntax *toml.DecodeError
 		if errors.As(err, &syntax) {
@@ -184,25 +180,15 @@ func (d *Document) Err() error {
 }
 
 func (d *Document) report(key, message string) {
-	e := &Error{File: d.file, Key: key, Message: message}
-	// If the key is missing, the error gets the position of the innermost table around the key that
-	// is in the file.
-	for at := key; ; {
-		if p, ok := d.places[at]; ok {
-			e.Line, e.Column = p.line, p.column
-			break
-		}
-		dot := strings.LastIndexByte(at, '.')
-		if dot < 0 {
-			break
-		}
-		at = at[:dot]
+	// A missing key has the position of the innermost table around it that is in the file.
+	p, ok := d.places[key]
+	for at := key; !ok && strings.Contains(at, "."); p, ok = d.places[at] {
+		at = at[:strings.LastIndexByte(at, '.')]
 	}
-	d.errs = append(d.errs, e)
+	d.errs = append(d.errs, &Error{d.file, p.line, p.column, key, message})
 }
 
-// found removes the report that a required key is missing. Its caller has reported an unknown key
-// as a misspelling of this key, and one report is enough.
+// found removes the report that a key is missing, because a misspelling of it was reported.
 func (d *Document) found(key string) {
 	d.errs = slices.DeleteFunc(d.errs, func(e *Error) bool { return e.Key == key && strings.HasPrefix(e.Message, missing) })
 }
@@ -217,16 +203,18 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	// lines contains the offsets of the lines. Without it, the parser would count lines from the
-	// start of the file for each key.
-	lines := lineStarts(src)
+	lines := []int{0} // offsets; without them, the parser would count lines from the start for each key
+	for i, b := range src {
+		if b == '\n' {
+			lines = append(lines, i+1)
+		}
+	}
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)
 		line := sort.SearchInts(lines, offset+1)
 		return place{line, offset - lines[line-1] + 1}
 	}
-	// mark records the position of the key of n, which is a key in the table with the dotted key
-	// prefix. It returns the whole dotted key of n.
+	// mark records the position of n's key in the table prefix, and returns the whole dotted key.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
 		for it := n.Key(); it.Next() && wrong == nil; {
 			table := prefix
@@ -274,17 +262,6 @@ func findPlaces(src []byte) (map[string]place, error) {
 		}
 	}
 	return places, wrong
-}
-
-// lineStarts returns the byte offset of each line.
-func lineStarts(src []byte) []int {
-	starts := []int{0}
-	for i, b := range src {
-		if b == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
-	return starts
 }
 
 func join(prefix, key string) string {

@@ -144,8 +144,6 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// The test reads documents that are designed to use much memory, and checks that reading stays
-// within the limit.
 func TestMemory(t *testing.T) {
 	const most = document.MaxSize - 64
 	keys := 9_000 // the decoder compares each key with all earlier keys
@@ -190,7 +188,6 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// The test checks that error messages that quote a document contain no hidden characters.
 func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 	d := parse(t, "\"a\\u001b[2J\\u202e\" = 1\n")
 	err := d.Err()
@@ -213,8 +210,6 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// A misspelt key is reported only once. If a key is missing and an unrelated key is unknown, both
-// are reported.
 func TestMisspeltKey(t *testing.T) {
 	for source, want := range map[string]string{
 		"[a]\nepsilom = 1":   `f.toml:2:1: a.epsilom: unknown key (did you mean "epsilon"?)`,

@@ -48,8 +48,7 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get returns the value of key, after the function convert has changed its type. If convert returns
-// false, get reports as a problem that the value must be want, which describes the allowed values.
+// get converts the value of key. If convert returns false, it reports that the value must be want.
 func get[T any](t *Table, key, want string, convert func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]
@@ -99,7 +98,6 @@ func asList[T any](element func(any) (T, bool)) func(any) ([]T, bool) {
 	}
 }
 
-// describe returns a short description of a value for an error message.
 func describe(v any) string {
 	switch x := v.(type) {
 	case string:

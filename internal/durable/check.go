@@ -31,8 +31,7 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether a damaged file caused a panic, whose value is r. Such a panic comes
-// from bbolt, or from reading mapped memory beyond the end of the file.
+// ofTheFile reports whether bbolt, or reading mapped memory beyond the end of the file, panicked.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
 		return true
@@ -129,8 +128,7 @@ func (c *checker) tree(page uint64, top bool) error {
 	return c.elements(page, b, top)
 }
 
-// elements checks the elements of a page and the pages that they point to. b is the content of the
-// page.
+// elements checks the elements of a page with the content b, and the pages that they point to.
 func (c *checker) elements(page uint64, b []byte, top bool) error {
 	kind, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if kind != branchPage && kind != leafPage || headSize+count*elementSize > len(b) || kind == branchPage && count == 0 {

@@ -14,8 +14,7 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// The test checks that Open refuses a damaged file and releases its lock. If another program has
-// locked the file, Open must not check it.
+// While another program has locked the file, Open must not check it.
 func TestDamagedFileIsNotOpened(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	open := func() (*bbolt.DB, error) {

@@ -73,8 +73,7 @@ func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB,
 	return db, nil
 }
 
-// damage marks an error from bbolt.Open as caused by a damaged file, by adding ErrDamaged. It
-// returns errors from the operating system and errors about a lock unchanged.
+// damage adds ErrDamaged to errors that come neither from the operating system nor from a lock.
 func damage(err error) error {
 	if errno := syscall.Errno(0); errors.As(err, &errno) || errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, ErrDamaged) {
 		return err
@@ -130,8 +129,7 @@ func (l Layer) open(path string) (File, error) {
 // chunk is the maximum number of bytes in one write.
 const chunk = 1 << 20
 
-// rewrite reads the bytes of a file between two offsets, writes them back to the same place, and
-// syncs the file.
+// rewrite writes the bytes between two offsets again, and syncs the file.
 func rewrite(f File, from, to int64) error {
 	b := make([]byte, min(chunk, max(to-from, 0)))
 	for at := from; at < to; at += int64(len(b)) {

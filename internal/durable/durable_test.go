@@ -12,7 +12,7 @@ import (
 	"fedpvi/internal/durable"
 )
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +63,7 @@ func (r *recorder) Sync() error {
 	return errors.Join(r.step(), r.File.Sync())
 }
 
-// settled fills a database and calls Settle, for which a recorder stands in for the file. Operation
-// number fails returns an error. If fails is 0, all operations succeed.
+// settled calls Settle for a full database. The file operation number fails returns an error.
 func settled(t *testing.T, fails int) (*recorder, error) {
 	path := filepath.Join(t.TempDir(), "db")
 	r := &recorder{t: t, fails: fails}
@@ -97,8 +96,7 @@ func settled(t *testing.T, fails int) (*recorder, error) {
 	return r, err
 }
 
-// The test checks that Settle writes every page once and unchanged. The meta pages, which point
-// to all other pages, must come last.
+// The meta pages, which point to all other pages, must come last.
 func TestSettleRewritesFile(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)
@@ -112,8 +110,6 @@ func TestSettleRewritesFile(t *testing.T) {
 	}
 }
 
-// The test checks that Settle returns an error if any operation fails, and leaves the database
-// unchanged.
 func TestSettleReportsEveryFailure(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)

@@ -23,11 +23,9 @@ func FuzzOpen(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "db")
 	options := &bbolt.Options{Timeout: 1, PageSize: pageSize, NoSync: true, FreelistType: bbolt.FreelistMapType}
 	db, err := durable.Layer{}.Open(path, 0o600, options)
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	for range 2 { // in the second pass, pages are freed
-		err := db.Update(func(tx *bbolt.Tx) error {
+		check(f, db.Update(func(tx *bbolt.Tx) error {
 			many, err := tx.CreateBucketIfNotExists([]byte("many"))
 			if err != nil {
 				return err
@@ -37,18 +35,11 @@ func FuzzOpen(f *testing.F) {
 			}
 			few, inner := tx.CreateBucketIfNotExists([]byte("few"))
 			return errors.Join(err, inner, few.Put([]byte("one"), []byte("1")), many.Put([]byte("long"), make([]byte, 3*pageSize)))
-		})
-		if err != nil {
-			f.Fatal(err)
-		}
+		}))
 	}
-	if err := db.Close(); err != nil {
-		f.Fatal(err)
-	}
+	check(f, db.Close())
 	good, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	check(f, err)
 	for page := range len(good) / pageSize {
 		for _, field := range []int{0, 8, 10, 12, 15, 16, 19, 20, 24, 28, 40} { // offsets in the header and the first elements
 			for _, patch := range [][]byte{{0x7f}, {0xff, 0xff}, {byte(page)}, {0}} {

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// The test checks that the text of a Panic contains names of functions, but no values.
 func TestPanicHidesItsValue(t *testing.T) {
 	for _, f := range []func(){
 		func() { panic(fmt.Sprint("record ", 424242)) },
@@ -25,8 +24,7 @@ func TestPanicHidesItsValue(t *testing.T) {
 	}
 }
 
-// The test checks that a record that panics contributes nothing, and that the contribution of the
-// other records is the same as without it.
+// The other records contribute the same as without the record that panics.
 func TestBatch(t *testing.T) {
 	records := []int{3, 0, 5, 0, 7}
 	var computed int

@@ -41,7 +41,6 @@ func SumSquares(v []float32) float64 {
 	return s
 }
 
-// softplusPlain is [Softplus] without vector instructions.
 func softplusPlain(dst, slope, x []float32) {
 	for i, v := range x {
 		t := math.Exp(-math.Abs(float64(v)))

@@ -40,8 +40,7 @@ func softplus(dst, slope, x []float32) int {
 	return n
 }
 
-// adam computes [AdamStep.Move] with vector instructions for the first elements, as many as fill
-// whole registers. It returns their number, which is 0 if the CPU lacks these instructions.
+// adam is like softplus, for [AdamStep.Move].
 func adam(c *adamStep, w, first, second, gradient []float32) int {
 	n := len(gradient) &^ 7
 	if !hasLanes || n == 0 {

@@ -25,9 +25,6 @@ func NewOuter(inputs, outputs, most int) *Outer {
 	}
 }
 
-// Most returns the maximum number of records.
-func (o *Outer) Most() int { return o.most }
-
 // Put stores the two vectors of a record at position place. It multiplies the outputs by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {

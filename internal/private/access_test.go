@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The test parses access lists as Windows prints them for new files in a home directory and in
-// ProgramData, and for files whose access was changed with icacls.
+// Windows prints such lists for new files in a home directory and ProgramData, and after icacls.
 func TestOutsidersOfAccessLists(t *testing.T) {
 	const self = "S-1-5-21-1-2-3-1001"
 	for list, want := range map[string][]string{

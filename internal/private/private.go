@@ -21,8 +21,7 @@ const (
 	Unfinished = ".new-*"
 )
 
-// disk contains the file system operations of this package, so that a test can replace one of them
-// by an operation that fails.
+// disk contains the file system operations that a test can replace.
 type disk struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error
@@ -91,13 +90,8 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 			err = errors.Join(err, e)
 		}
 	}()
-	if err := d.write(f, data); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := d.sync(f); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := f.Close(); err != nil { // Windows cannot move an open file
+	// Windows cannot move an open file.
+	if err := errors.Join(d.write(f, data), d.sync(f), f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	if err := publish(f.Name(), path); err != nil {
@@ -195,8 +189,7 @@ func Names(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// readAll reads at most limit bytes. It returns an error if there are more, because the file may
-// have grown since Stat.
+// readAll returns an error if there are more than limit bytes: the file may have grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {

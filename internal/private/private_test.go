@@ -13,14 +13,19 @@ import (
 
 var errDisk = errors.New("the disk says no")
 
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // own returns the path of a file in a directory that does not exist yet.
 func own(t *testing.T) string { return filepath.Join(t.TempDir(), "state", "file") }
 
 func TestOnlyTheOwnerMayReadAFile(t *testing.T) {
 	path := own(t)
-	if err := Create(path, []byte("first")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, Create(path, []byte("first")))
 	for name, want := range map[string]fs.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
@@ -50,8 +55,6 @@ func alone(t *testing.T, path string) {
 	}
 }
 
-// The test checks the order of operations: syncs of new directories, the write and the sync of
-// the content, the name of the file, and the sync of the file's directory.
 func TestOrderOfWriting(t *testing.T) {
 	var order []string
 	d := system
@@ -63,9 +66,7 @@ func TestOrderOfWriting(t *testing.T) {
 	}
 	publish := func(from, to string) error { order = append(order, "name"); return os.Link(from, to) }
 	path := filepath.Join(t.TempDir(), "new", "newer", "file")
-	if err := d.put(path, []byte("x"), publish); err != nil {
-		t.Fatal(err)
-	}
+	check(t, d.put(path, []byte("x"), publish))
 	if want := []string{"sync directory", "sync directory", "write", "sync file", "name", "sync directory"}; !slices.Equal(order, want) {
 		t.Errorf("%v, not %v", order, want)
 	}
@@ -91,9 +92,7 @@ func TestFailedWriteLeavesAWholeFile(t *testing.T) {
 		}, true},
 	} {
 		path := own(t)
-		if err := Create(path, []byte("old")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, Create(path, []byte("old")))
 		d := system
 		tc.breakIt(&d)
 		if err := d.put(path, []byte("new"), d.rename); !errors.Is(err, errDisk) {
@@ -134,12 +133,8 @@ func TestUnsafeFilesAreNotRead(t *testing.T) {
 		},
 	} {
 		path := own(t)
-		if err := Create(path, []byte("plain")); err != nil {
-			t.Fatal(err)
-		}
-		if err := tc.change(path); err != nil {
-			t.Fatal(err)
-		}
+		check(t, Create(path, []byte("plain")))
+		check(t, tc.change(path))
 		if got, err := Read(path, 5); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
@@ -148,9 +143,7 @@ func TestUnsafeFilesAreNotRead(t *testing.T) {
 
 func TestOpenDirectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Chmod(dir, 0o755))
 	path := filepath.Join(dir, "file")
 	if err := Create(path, []byte("x")); err == nil || !strings.Contains(err.Error(), "chmod 700") {
 		t.Errorf("%v", err)
@@ -158,13 +151,10 @@ func TestOpenDirectoryIsRefused(t *testing.T) {
 	alone(t, path)
 }
 
-// The test replaces the file between Lstat and Open, as another process could, and checks that
-// Read refuses the file.
+// The file is replaced between Lstat and Open, as another process could do.
 func TestReplacedFileIsRefused(t *testing.T) {
 	path := own(t)
-	if err := Create(path, []byte("own")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, Create(path, []byte("own")))
 	d := system
 	d.open = func(p string) (*os.File, error) {
 		if err := Replace(p, []byte("new")); err != nil {
@@ -180,13 +170,9 @@ func TestReplacedFileIsRefused(t *testing.T) {
 // The test checks that readAll refuses a file that has grown beyond the limit since Stat.
 func TestGrowingFileIsRefused(t *testing.T) {
 	path := own(t)
-	if err := Create(path, bytes.Repeat([]byte("x"), 9)); err != nil {
-		t.Fatal(err)
-	}
+	check(t, Create(path, bytes.Repeat([]byte("x"), 9)))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	defer f.Close()
 	if _, err := readAll(f, path, 8); err == nil {
 		t.Error("nine bytes were read where eight were allowed")

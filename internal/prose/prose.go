@@ -41,13 +41,13 @@ const narrowest = 20
 func Reflow(text string, width int) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for i := 0; i < len(lines); {
-		first, rest := indents(lines[i])
-		body := lines[i][len(first):]
-		next := i + 1
+	for i, next := 0, 0; i < len(lines); i = next {
+		body := strings.TrimPrefix(strings.TrimLeft(lines[i], " "), "- ")
+		first := lines[i][:len(lines[i])-len(body)] // indent, with the bullet of a list item
+		rest := strings.Repeat(" ", len(first))     // indent of the other lines of the paragraph
+		next = i + 1
 		if strings.Contains(body, "  ") {
 			b.WriteString(lines[i] + "\n")
-			i = next
 			continue
 		}
 		for next < len(lines) && continues(lines[next-1], lines[next], rest) {
@@ -56,23 +56,12 @@ func Reflow(text string, width int) string {
 		}
 		wrapped := strings.TrimSuffix(Wrap(body, max(width-len(rest), narrowest)), "\n")
 		b.WriteString(first + strings.ReplaceAll(wrapped, "\n", "\n"+rest) + "\n")
-		i = next
 	}
 	return b.String()
 }
 
-// indents returns the strings with which the lines of a paragraph begin. line is its first line.
-// The result first is the indent of line, including a bullet if there is one. The result rest is
-// the indent of all other lines: as many spaces as first has characters.
-func indents(line string) (first, rest string) {
-	body := strings.TrimPrefix(strings.TrimLeft(line, " "), "- ")
-	first = line[:len(line)-len(body)]
-	return first, strings.Repeat(" ", len(first))
-}
-
-// continues reports whether line continues the paragraph of the line before. This is so if line
-// begins with indent, is neither an item of a list nor a row of a table, and its first word would
-// not have fitted into the line before.
+// continues reports whether line has the indent and continues the paragraph of the line before: it
+// is neither a list item nor a table row, and its first word would not have fitted there.
 func continues(before, line, indent string) bool {
 	body, ok := strings.CutPrefix(line, indent)
 	if !ok || body == "" || body[0] == ' ' || strings.HasPrefix(body, "- ") || strings.Contains(body, "  ") {

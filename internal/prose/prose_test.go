@@ -13,8 +13,7 @@ func bullet(text string, width int) string {
 	return "  - " + strings.ReplaceAll(strings.TrimSuffix(Wrap(text, width), "\n"), "\n", "\n    ") + "\n"
 }
 
-// The test wraps random paragraphs and list items to the usual width and then reflows them. The
-// result must equal the same text wrapped directly to the smaller width.
+// Reflowed text must equal the same text wrapped directly to the smaller width.
 func TestReflowIsWrappingToTheOtherWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rapid.IntRange(narrowest+4, Width-1).Draw(t, "width")

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The test checks that a product rule is exact for polynomials, and that quasi-random points
-// give exact variances.
+// A product rule is exact for polynomials, and quasi-random points give exact variances.
 func TestRules(t *testing.T) {
 	for dim := 1; dim <= 9; dim++ {
 		r := New(dim)
@@ -38,8 +37,6 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The test checks that Rough returns rules of at most 32 points, that the weights of a rule add up
-// to 1, and that the square of the first coordinate has the mean 1.
 func TestRough(t *testing.T) {
 	for dim := 1; dim <= 9; dim++ {
 		r := Rough(dim)
@@ -54,8 +51,7 @@ func TestRough(t *testing.T) {
 	}
 }
 
-// TestShort checks that short rules have at most a quarter of the points, and that they integrate
-// an exponential function as exactly as long ones do.
+// Short rules integrate an exponential function as exactly as long ones do.
 func TestShort(t *testing.T) {
 	for dim := 1; dim <= 2; dim++ {
 		var means [2]float64

@@ -152,9 +152,8 @@ func InvLogitAll(prob, x []float64) {
 	}
 }
 
-// invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|). The numerator is 1 for positive x and e for
-// negative x, and the denominator is 1+e. The code has no branch, because CPUs would often predict
-// a branch wrongly.
+// invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|). The code has no branch, because CPUs would often
+// predict a branch wrongly.
 func invLogitOf(e, x float64) float64 {
 	negative := uint64(int64(math.Float64bits(x)) >> 63)
 	return math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The test compares the batched functions with package math, over all magnitudes. Finite results
-// must agree to a few units in the last place. All other results must be equal.
+// Finite results must agree to a few units in the last place. All others must be equal.
 func TestBatchAgainstMath(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for _, c := range []struct {
@@ -66,7 +65,6 @@ func TestBatchAgainstMath(t *testing.T) {
 	}
 }
 
-// first and second return functions that return only the first or only the second result of f.
 func first(f func(a, b, x []float64)) func(dst, x []float64) {
 	return func(dst, x []float64) { f(dst, make([]float64, len(x)), x) }
 }
@@ -115,8 +113,7 @@ func TestInvLogitAll(t *testing.T) {
 	}
 }
 
-// The test checks that the result for an element has the same bits at any position of a slice of
-// any length.
+// A result must have the same bits at any position of a slice of any length.
 func TestElementsAreIndependent(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	odd := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 708, -708, 709, -745, 5e-324, math.Nextafter(708, 0)}

@@ -12,8 +12,7 @@ var corners = []float64{
 	0, 5e-324, 1e-308, 1e-154, 1e-8, .5, 1, 2, 31.5, 32, 255, 256, 709.9, 1e8, 1e9, 1e154, 1e308, math.Inf(1),
 }
 
-// The test calls the functions with the extreme numbers in corners. They must not panic, and most
-// results must agree with another formula or with the limit of the function.
+// No function may panic, and most results must agree with another formula or with the limit.
 func TestCorners(t *testing.T) {
 	all := func(f func(dst, x []float64)) func(float64) float64 {
 		return func(x float64) float64 {
@@ -96,8 +95,7 @@ func polygamma(x, zero, infinity float64, series func(x float64) float64) float6
 	return math.NaN()
 }
 
-// shift is the number that the series below add to x. For x + shift, a few terms of the asymptotic
-// series are enough.
+// shift is added to x, so that a few terms of the asymptotic series are enough.
 const shift = 1000
 
 // digammaSeries returns ψ(x) = log y − 1/2y − 1/12y² − Σ 1/(x+j) for y = x + shift.

@@ -19,11 +19,13 @@ func NormalRatioAll(dst, x []float64) {
 	ExpAll(dst, dst)
 	for i, u := range x {
 		t := math.Abs(u)
+		density := dst[i] * overRoot2Pi
 		if !(t < millsEnd) {
-			dst[i] = farNormalRatio(u, dst[i]*overRoot2Pi)
+			if dst[i] = density; u < 0 { // for large u, Φ(u) is 1 up to rounding
+				dst[i] = 1 / mills(t)
+			}
 			continue
 		}
-		density := dst[i] * overRoot2Pi
 		ratio := nearMills(t)
 		// The code has no branch, because CPUs would often predict a branch wrongly.
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
@@ -40,15 +42,6 @@ const (
 	millsPerUnit = 8  // number of table rows for an interval of length 1
 	millsTerms   = 10 // number of terms of a polynomial; the first omitted term is below 4e-16 times the first term
 )
-
-// farNormalRatio returns φ(x)/Φ(x) for |x| ≥ 8 and for NaN. density is φ(x). Above 8 the result is
-// density itself, because Φ(x) is 1 up to rounding.
-func farNormalRatio(x, density float64) float64 {
-	if x < 0 {
-		return 1 / mills(-x)
-	}
-	return density
-}
 
 // nearMills returns the Mills ratio of t in [0, 8).
 func nearMills(t float64) float64 {

@@ -26,15 +26,14 @@ func Phi(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
 // LogPhi returns log Φ(x) and its derivative φ(x)/Φ(x). Both have full relative accuracy for x
 // down to -1e7.
 func LogPhi(x float64) (value, slope float64) {
-	const logRoot2Pi = .918938533204672741780329736406
 	if x > -30 {
 		p := Phi(x)
-		return math.Log(p), math.Exp(-.5*x*x-logRoot2Pi) / p
+		return math.Log(p), math.Exp(-.5*x*x-HalfLogTwoPi) / p
 	}
 	// r is the Mills ratio Φ(x)/φ(x), which is 1/|x|·(1 − 1/x² + 3/x⁴ − 15/x⁶ + ...) for x far
 	// below zero.
 	r := mills(-x)
-	return -.5*x*x - logRoot2Pi + math.Log(r), 1 / r
+	return -.5*x*x - HalfLogTwoPi + math.Log(r), 1 / r
 }
 
 // mills returns (1 − Φ(t))/φ(t) for large t, by Laplace's continued fraction

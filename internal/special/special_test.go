@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The test compares log Φ and its derivative with Simpson's rule for Φ(x)/φ(x) = ∫₀^∞ exp(xt −
-// t²/2) dt.
+// The reference is Simpson's rule for Φ(x)/φ(x) = ∫₀^∞ exp(xt − t²/2) dt.
 func TestLogPhi(t *testing.T) {
 	for _, x := range []float64{-1000, -100, -38, -37, -30.01, -30, -29.99, -10, -5, -1, 0, 1, 3} {
 		const n = 20000
@@ -33,8 +32,7 @@ func TestLogPhi(t *testing.T) {
 	}
 }
 
-// The test compares log Γ(x+k) − log Γ(x) and its derivative with compensated sums of log(x+j)
-// and 1/(x+j) over j.
+// The reference is compensated sums of log(x+j) and 1/(x+j) over j.
 func TestLogRising(t *testing.T) {
 	for _, x := range []float64{1e-300, 1e-8, .3, 1, 7.5, 31, 33, 1000, 1e6, 1e12, 1e18, 1e25} {
 		for _, k := range []float64{0, 1, 2, 16, 17, 100, 2000} {
@@ -72,8 +70,7 @@ func TestLogFactorial(t *testing.T) {
 	}
 }
 
-// The test checks that the logistic functions are accurate where the textbook forms overflow or
-// cancel.
+// The textbook forms overflow or cancel here.
 func TestLogistic(t *testing.T) {
 	for _, c := range []struct{ x, softplus, invLogit float64 }{
 		{0, math.Ln2, .5},

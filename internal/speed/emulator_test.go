@@ -8,8 +8,6 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// The test runs private steps on an emulated device, first for one problem and then for many at
-// once.
 func TestWorkOnADevice(t *testing.T) {
 	p, err := newProblem()
 	if err != nil {

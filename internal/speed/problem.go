@@ -62,8 +62,6 @@ func newProblem() (*problem, error) {
 	return p, err
 }
 
-// mechanism returns the mechanism that adds noise to the sum of gradients in each of the given
-// number of steps.
 func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: dpmech.Poisson{Rate: float64(batch) / records, Selection: selection}, Records: records, Steps: steps,
@@ -73,8 +71,7 @@ func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.Samp
 
 var schedule = gpu.LinearDecay{First: 0.1, Last: 0.005}
 
-// visit runs the given number of private steps of variational inference on the problem, on the
-// device d or, if d is nil, on the CPU.
+// visit runs private steps of variational inference on d or, if d is nil, on the CPU.
 func (p *problem) visit(steps int, d cuda.Device) error {
 	base := solver.Base{Mean: make([]float64, dim), SD: make([]float64, dim)}
 	natural := make([]float64, 2*dim)
@@ -111,8 +108,7 @@ func (p *problem) visit(steps int, d cuda.Device) error {
 	return err
 }
 
-// visits runs the given number of private steps for many copies of the problem at once, on the
-// device d.
+// visits runs private steps for many copies of the problem at once.
 func (p *problem) visits(steps int, d cuda.Device) (err error) {
 	m, err := p.mechanism(steps, dpmech.Feistel)
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// The test checks that Rate increases the number of steps until a call takes long enough, and
-// uses the fastest call.
 func TestRate(t *testing.T) {
 	var calls []int
 	r, err := Rate(func(steps int) error {
@@ -29,8 +27,6 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// The test checks that the problem has outcomes of both kinds, and that the CPU can compute its
-// steps.
 func TestProblem(t *testing.T) {
 	p, err := newProblem()
 	if err != nil {

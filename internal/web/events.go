@@ -13,9 +13,8 @@ const (
 	silence = 15
 )
 
-// events keeps a page up to date while it is open. It sends an event when the stream opens, and
-// whenever the state of the site changes. On an event, the page reloads its live parts. The stream
-// ends when the session ends, when the browser leaves, or when the site shuts down.
+// events sends an event when the stream opens and when the state of the site changes, for which the
+// page reloads its live parts. The stream ends with the session, the browser or the site.
 func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) {
 	select {
 	case s.streams <- struct{}{}:
@@ -53,8 +52,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 	}
 }
 
-// notify sends text to a stream of events. It returns false if the text could not be sent within
-// the time toNotify.
+// notify sends text to a stream. It returns false if the text could not be sent within toNotify.
 func notify(w http.ResponseWriter, text string) bool {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {

@@ -20,8 +20,7 @@ import (
 )
 
 // serveNginx starts an nginx with the location block from the documentation, which passes requests
-// on to the given address. It returns a client that sends the requests for every host to this
-// nginx. It skips the test if nginx is not installed.
+// on to the address. It returns a client that sends the requests for every host to this nginx.
 func serveNginx(t *testing.T, address string) *http.Client {
 	t.Helper()
 	nginx, err := exec.LookPath("nginx")
@@ -76,10 +75,7 @@ location / {%[3]s} } }`, dir, temporary, strings.Replace(location, "127.0.0.1:84
 	return browser
 }
 
-// The test checks that a person can use a site behind an nginx with the documented configuration.
-// The cookie must be sent over TLS only, forms with the session's token must be accepted, and forms
-// of another site must be refused. An event must arrive when the state changes, although nginx
-// buffers other answers.
+// An event must arrive when the state changes, although nginx buffers other answers.
 func TestSiteBehindNginx(t *testing.T) {
 	d := open(t, "https://example.com")
 	served := make(chan error, 1)
@@ -133,7 +129,6 @@ func TestSiteBehindNginx(t *testing.T) {
 	t.Error("nginx keeps the events back")
 }
 
-// events returns when it has received the given number of events.
 func events(ctx context.Context, browser *http.Client, number int) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://example.com/events", nil)
 	if err != nil {

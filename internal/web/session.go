@@ -18,8 +18,7 @@ const (
 	lifetime  = 12 * time.Hour // duration of a session
 )
 
-// An entry decides which browsers are signed in to a site. It keeps the login link and the
-// sessions.
+// An entry keeps the login link and the sessions of a site.
 type entry struct {
 	// name of the cookie; it contains the port of the site, because browsers send a cookie to all
 	// ports of a host, and two sites on one host must not share a cookie
@@ -40,14 +39,7 @@ type session struct {
 
 func newToken() string { return hex.EncodeToString(secret.Random(tokenSize).Reveal()) }
 
-// newLink replaces the login link and writes the new link to the link file.
-func (s *Site) newLink() (link string, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.replaceLink()
-}
-
-// replaceLink is like [Site.newLink], for callers that hold s.mu.
+// replaceLink writes a new login link to the link file.
 func (s *Site) replaceLink() (string, error) {
 	token := newToken()
 	link := s.base + "/login?token=" + token
@@ -58,16 +50,7 @@ func (s *Site) replaceLink() (string, error) {
 	return link, nil
 }
 
-// forgetLink removes the file with the login link.
-func (s *Site) forgetLink() error {
-	if ok, err := private.Exists(s.o.LinkFile); err != nil || !ok {
-		return err
-	}
-	return private.Remove(s.o.LinkFile)
-}
-
-// errLink returns the error that is shown in a browser that is not signed in. why is the first
-// sentence of the message. The rest tells the user where to find a login link.
+// errLink is the error for a browser that is not signed in. why is its first sentence.
 func (s *Site) errLink(why string) error {
 	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
 }
@@ -89,7 +72,6 @@ func (s *Site) validLink(token string) bool {
 	return token != "" && s.entry.link.Equal([]byte(token))
 }
 
-// login signs a browser in, and replaces the login link.
 func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	if err := readForm(w, r); err != nil {
 		s.fail(w, nil, err)
@@ -107,8 +89,7 @@ func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// begin begins a session if token is the token of the current login link. It returns the value of
-// the session's cookie, and replaces the login link by a new one.
+// begin begins a session and replaces the login link, if token is that of the current link.
 func (s *Site) begin(token string) (cookie string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +110,7 @@ func (s *Site) begin(token string) (cookie string, err error) {
 	return cookie, nil
 }
 
-// session returns the session of the browser that made a request, or nil if that browser is not
-// signed in.
+// session returns the session of the browser that made a request, or nil if it is not signed in.
 func (s *Site) session(r *http.Request) *session {
 	cookie, err := r.Cookie(s.cookie)
 	if err != nil {
@@ -175,7 +155,6 @@ func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) ht
 	}
 }
 
-// readForm reads the form of a request.
 func readForm(w http.ResponseWriter, r *http.Request) error {
 	control := http.NewResponseController(w)
 	// SetReadDeadline fails only for the response writers of tests, which have no deadlines.
@@ -188,7 +167,6 @@ func readForm(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// protect sets the headers that protect all answers.
 func (s *Site) protect(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -198,9 +176,8 @@ func (s *Site) protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// trusted returns an error for a request that another site may have caused. This is a request for
-// another host name, which is a sign of DNS rebinding, or a request that a page of another site has
-// sent.
+// trusted refuses a request that another site may have caused: a request for another host name,
+// which is a sign of DNS rebinding, or one that a page of another site has sent.
 func (s *Site) trusted(r *http.Request) error {
 	if !s.hosts[r.Host] {
 		return &Error{http.StatusMisdirectedRequest, fmt.Errorf("this site is not %q: open %s, or name the origin of a proxy with --web-origin", r.Host, s.base)}

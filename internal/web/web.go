@@ -23,6 +23,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"fedpvi/internal/guard"
+	"fedpvi/internal/private"
 )
 
 // LinkFile is the name of the file with the next login link, in the state directory of a daemon.
@@ -137,7 +138,7 @@ func Open(ctx context.Context, o Options) (*Site, error) {
 	s.close = sync.OnceFunc(func() { close(s.closing) })
 	s.name(l.Addr().(*net.TCPAddr))
 	s.routes()
-	link, err := s.newLink()
+	link, err := s.replaceLink()
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -201,7 +202,7 @@ func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 			s.fail(w, browser, err)
 			return
 		}
-		s.write(w, http.StatusOK, browser, p)
+		s.write(w, browser, p)
 	}))
 }
 
@@ -230,16 +231,11 @@ func (s *Site) Serve() error {
 // with the login link.
 func (s *Site) Shutdown(ctx context.Context) error {
 	s.close()
-	err := s.server.Shutdown(ctx)
-	return errors.Join(err, s.listenerClose(), s.forgetLink())
-}
-
-// listenerClose closes the listener of a site that never served.
-func (s *Site) listenerClose() error {
-	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
-		return err
+	err := errors.Join(s.server.Shutdown(ctx), private.Remove(s.o.LinkFile))
+	if e := s.listener.Close(); !errors.Is(e, net.ErrClosed) { // open if the site never served
+		err = errors.Join(err, e)
 	}
-	return nil
+	return err
 }
 
 // ServeHTTP implements [http.Handler]. If a page panics, the daemon continues. The panic is not
@@ -275,8 +271,7 @@ func (s *Site) routes() {
 	}))
 }
 
-// frame has the values for the layout. The layout is the template of everything on a page except
-// the page's own content.
+// frame has the values for the layout, which is everything on a page except its own content.
 type frame struct {
 	Site, Title string
 	Links       []Link
@@ -286,15 +281,14 @@ type frame struct {
 	Login       string // token of a login link; if it is not empty, the page shows the login form
 }
 
-// write renders a page. browser is the session of the browser.
-func (s *Site) write(w http.ResponseWriter, status int, browser *session, p *Page) {
+func (s *Site) write(w http.ResponseWriter, browser *session, p *Page) {
 	var b bytes.Buffer
 	if err := s.o.Pages.ExecuteTemplate(&b, p.Name, View{p.Of, browser.token}); err != nil {
 		s.fail(w, browser, &Error{http.StatusInternalServerError, err})
 		return
 	}
 	// The template has escaped all text in the content.
-	s.render(w, status, browser, &frame{Title: p.Title, Content: template.HTML(b.String())})
+	s.render(w, http.StatusOK, browser, &frame{Title: p.Title, Content: template.HTML(b.String())})
 }
 
 // fail shows a page with the error. browser is nil if the browser is not signed in.

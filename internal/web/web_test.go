@@ -59,7 +59,6 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// link returns the token of the login link in the file.
 func (d *desk) link() string {
 	d.t.Helper()
 	text, err := os.ReadFile(d.site.o.LinkFile)
@@ -87,7 +86,6 @@ func (d *desk) do(method, path string, form url.Values, change func(*http.Reques
 	return w
 }
 
-// signIn signs the browser in and returns the response.
 func (d *desk) signIn(token string) *httptest.ResponseRecorder {
 	d.t.Helper()
 	w := d.do(http.MethodPost, "/login", url.Values{"token": {token}}, nil)
@@ -97,7 +95,6 @@ func (d *desk) signIn(token string) *httptest.ResponseRecorder {
 	return w
 }
 
-// token returns the token in the form of the page.
 func (d *desk) token() string {
 	d.t.Helper()
 	_, after, ok := strings.Cut(d.do(http.MethodGet, "/", nil, nil).Body.String(), `action="/note"><input name="token" value="`)
@@ -115,8 +112,7 @@ func (d *desk) want(w *httptest.ResponseRecorder, status int, text string) {
 	}
 }
 
-// The test checks that a login link signs in only once. Opening the link must not use it up. After
-// the sign-in the next link must be in the link file, which only its owner may read.
+// Opening the link must not use it up.
 func TestLoginLinkIsValidOnce(t *testing.T) {
 	d := open(t, "")
 	link := d.link()
@@ -137,8 +133,7 @@ func TestLoginLinkIsValidOnce(t *testing.T) {
 	}
 }
 
-// The test checks that the sign-in fails if the next login link cannot be written to the file,
-// because the person would then have no link for the next sign-in.
+// Otherwise the person would have no link for the next sign-in.
 func TestLinkThatCannotBeWritten(t *testing.T) {
 	d := open(t, "")
 	link := d.link()
@@ -147,7 +142,6 @@ func TestLinkThatCannotBeWritten(t *testing.T) {
 	d.want(d.signIn(link), http.StatusUnprocessableEntity, "cannot be written")
 }
 
-// The test checks that a session ends when its time is over, and when the person signs out.
 func TestSessionEnds(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -167,8 +161,6 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// The test checks that the site does not act on a form if another site sent it, if it is addressed
-// to another host name, or if it lacks the token of the session.
 func TestForgedRequestsAreRefused(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -207,8 +199,6 @@ func TestForgedRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// The test checks that, behind a proxy, the proxy's origin is accepted and the cookie is sent only
-// over TLS.
 func TestOriginOfAProxy(t *testing.T) {
 	d := open(t, "https://fedpvi.example.org")
 	proxied := func(r *http.Request) {
@@ -224,8 +214,6 @@ func TestOriginOfAProxy(t *testing.T) {
 	d.want(d.do(http.MethodPost, "/note", url.Values{"token": {d.token()}}, proxied), http.StatusSeeOther, "")
 }
 
-// The test checks that every answer has the protective headers, and that no page uses inline script
-// or style.
 func TestHeaders(t *testing.T) {
 	d := open(t, "")
 	answers := []*httptest.ResponseRecorder{d.do(http.MethodGet, "/login?token="+d.link(), nil, nil), d.do(http.MethodGet, "/", nil, nil)}
@@ -247,8 +235,6 @@ func TestHeaders(t *testing.T) {
 	d.want(answers[3], http.StatusNotFound, "there is no page /nowhere")
 }
 
-// The test checks that a panic in one page does not affect other pages, and that the error message
-// does not show the value of the panic.
 func TestPanicShowsNothing(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -260,8 +246,6 @@ func TestPanicShowsNothing(t *testing.T) {
 	d.want(d.do(http.MethodGet, "/", nil, nil), http.StatusOK, "alert")
 }
 
-// The test checks that a site listens only at an address of this machine, and that a proxy must use
-// TLS.
 func TestAddressesOfOtherMachinesAreRefused(t *testing.T) {
 	for _, o := range []Options{
 		{Address: "0.0.0.0:0"},
@@ -285,8 +269,7 @@ func TestAddressesOfOtherMachinesAreRefused(t *testing.T) {
 	}
 }
 
-// A reader is a browser that reads a number of events and is then too slow: the write deadline
-// passes, and the next write fails.
+// A reader is a browser that is too slow after some events: the write deadline passes.
 type reader struct {
 	*httptest.ResponseRecorder
 	takes    int // number of events that it takes before it is too slow
@@ -318,8 +301,7 @@ func (d *desk) stream(r *reader) (ended chan struct{}) {
 	return ended
 }
 
-// The test checks that a stream has an event at the beginning and after each change. It must end
-// when the reader is slow, and when the site ends.
+// A stream must end when the reader is slow, and when the site ends.
 func TestEvents(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())
@@ -346,8 +328,6 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The test checks that the site refuses a further stream of events if the largest allowed number of
-// streams is open.
 func TestTooManyStreams(t *testing.T) {
 	d := open(t, "")
 	d.signIn(d.link())

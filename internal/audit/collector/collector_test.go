@@ -17,8 +17,7 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// The test sends an audit log to a server that decodes requests with OpenTelemetry's own definition
-// of the protocol (ExportLogsServiceRequest of OTLP over HTTP), and compares the records.
+// The server decodes requests with OpenTelemetry's own definition of the protocol.
 func TestCollectorReadsTheAuditLog(t *testing.T) {
 	var mu sync.Mutex
 	var got []*logspb.LogRecord
