@@ -107,46 +107,39 @@ func NewExplained(p *pvi.Protocol) *Explained {
 // Explain writes the description of a study as text.
 func Explain(w io.Writer, p *pvi.Protocol) error {
 	e := NewExplained(p)
-	fmt.Fprintf(w, "%s\n%s, sha256 %s\n\nWhat is estimated\n\n%s\n", e.Title, e.Study, e.Digest, Wrap(e.Model+"."))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s, sha256 %s\n\nWhat is estimated\n\n%s\n", e.Title, e.Study, e.Digest, Wrap(e.Model+"."))
 	if e.Parameters != nil {
-		if err := e.writeModel(w); err != nil {
-			return err
-		}
+		e.writeModel(&b)
 	}
-	fmt.Fprintf(w, "\nWhat is read of a record\n\n")
+	b.WriteString("\nWhat is read of a record\n\n")
 	rows := [][]string{{"column", "holds", "is used as"}}
 	for _, c := range e.Reads {
 		rows = append(rows, []string{c.Name, c.What, c.Use})
 	}
-	if err := Table(w, "  ", 3, rows); err != nil {
-		return err
-	}
+	shortTable(&b, rows, len(rows))
 	for _, section := range []struct {
 		title string
 		items []string
 	}{{"Which records count", e.Kept}, {"What is public", e.Public}, {"What a client sends", append(append(slices.Clip(e.Sent), e.Read), cost(p.Study())...)}, {"What stays with a client", e.Stays}} {
-		fmt.Fprintf(w, "\n%s\n\n", section.title)
+		fmt.Fprintf(&b, "\n%s\n\n", section.title)
 		for _, item := range section.items {
-			if _, err := fmt.Fprint(w, Bullet(item)); err != nil {
-				return err
-			}
+			b.WriteString(Bullet(item))
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // writeModel writes a table of the model's parameters with their priors, the term that one record
 // adds to the log density, in words and as a formula, and the text of the program.
-func (e *Explained) writeModel(w io.Writer) error {
+func (e *Explained) writeModel(b *strings.Builder) {
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for _, q := range e.Parameters {
 		rows = append(rows, []string{q.Name, q.Prior, q.About})
 	}
-	if err := shortTable(w, rows); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n%s", Wrap(e.InWords), e.Record, e.ProgramText())
-	return err
+	shortTable(b, rows, mostExplained)
+	fmt.Fprintf(b, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n%s", Wrap(e.InWords), e.Record, e.ProgramText())
 }
 
 // ProgramText returns the text of the program that the study gives, with the notes of the compiler,
@@ -177,7 +170,7 @@ func (e *Explained) writeFormula(b *strings.Builder) {
 	for _, p := range e.Priors {
 		rows = append(rows, []string{p.Parameter, p.Prior, p.From})
 	}
-	_ = shortTable(b, rows) // a strings.Builder has no errors
+	shortTable(b, rows, mostExplained)
 }
 
 // visible is a mapping for [strings.Map]. It replaces characters that a terminal would not show by
@@ -215,12 +208,12 @@ func cost(st *study.Study) []string {
 // mostExplained is the largest number of parameters that a text lists.
 const mostExplained = 40
 
-// shortTable writes a table of parameters. rows[0] is its heading.
-func shortTable(w io.Writer, rows [][]string) error {
-	if more := len(rows) - 1 - mostExplained; more > 0 {
-		rows = append(rows[:1+mostExplained], []string{fmt.Sprintf("and %d more", more), "", "--json lists all"})
+// shortTable writes a table with at most the given number of rows below its heading, rows[0].
+func shortTable(b *strings.Builder, rows [][]string, most int) {
+	if more := len(rows) - 1 - most; more > 0 {
+		rows = append(rows[:1+most], []string{fmt.Sprintf("and %d more", more), "", "--json lists all"})
 	}
-	return Table(w, "  ", 3, rows)
+	_ = Table(b, "  ", 3, rows) // a strings.Builder has no errors
 }
 
 // ExplainJSON writes the description of a study as one JSON object.
