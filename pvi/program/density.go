@@ -111,19 +111,16 @@ func (s *stager) truncated(t *syntax.Statement) {
 		s.fail("E403", *t.Truncated, "a truncated density of a parameter is in the language only as its prior, with constant arguments.")
 	}
 	c := v.from.constraint
-	for _, of := range []struct {
-		e    *syntax.Expr
-		kind []ir.ConstraintKind
-		at   float64
-	}{{t.Low, []ir.ConstraintKind{ir.Lower, ir.Both}, c.Lower}, {t.High, []ir.ConstraintKind{ir.Upper, ir.Both}, c.Upper}} {
-		if of.e == nil {
-			continue
+	declared := func(e *syntax.Expr, kind ir.ConstraintKind, at float64) {
+		if e == nil {
+			return
 		}
-		bound := s.eval(of.e)
-		if !bound.fixed() || bound.number() != of.at || c.Kind != of.kind[0] && c.Kind != of.kind[1] {
-			s.fail("E403", of.e.At, "the truncation must be the bound with which %s is declared.", v.from.name)
+		if bound := s.eval(e); !bound.fixed() || bound.number() != at || c.Kind != kind && c.Kind != ir.Both {
+			s.fail("E403", e.At, "the truncation must be the bound with which %s is declared.", v.from.name)
 		}
 	}
+	declared(t.Low, ir.Lower, c.Lower)
+	declared(t.High, ir.Upper, c.Upper)
 }
 
 // density adds the log density of a variate to the program. If the variate consists of elements of

@@ -30,12 +30,14 @@ func (s *stager) quadrature() model.Quadrature {
 	if len(s.freed) == 2 {
 		q.Points = 9
 	}
+	worst := normal
 	for _, l := range s.freed {
-		if l.closeness != normal {
-			q.LeastPrecision = 0.1
-		}
+		worst = max(worst, l.closeness)
 	}
-	if slices.ContainsFunc(s.freed, func(l placed) bool { return l.closeness == skew }) {
+	if worst > normal {
+		q.LeastPrecision = 0.1
+	}
+	if worst == skew {
 		q.Points = map[int]int{15: 31, 9: 15}[q.Points]
 	}
 	return q
@@ -123,8 +125,7 @@ func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value 
 }
 
 // addLaw makes d the density of latents. y consists of elements of a parameter whose elements are
-// latents. It returns false if one of the elements already has a density. The caller must then add
-// the density to the log density as a further factor.
+// latents. It returns false if one of the elements already has a density.
 func (s *stager) addLaw(d density, name string, y value, args []value, at syntax.Span) bool {
 	elements := y.from.latents[y.first : y.first+y.shape.size()]
 	if slices.ContainsFunc(elements, func(l *latent) bool { return l.law != "" }) {

@@ -48,7 +48,7 @@ func (s *stager) addProper(d density, name string, y value, args []value, at syn
 
 // addPrior makes a density the prior of y, which consists of elements of a parameter. It returns
 // false if one of the elements already has a prior, or if no parameter can have this density as its
-// prior. The caller must then add the density to the log density as a further factor.
+// prior.
 func (s *stager) addPrior(d density, name string, y value, args []value, at syntax.Span) bool {
 	q := y.from
 	elements := q.elements[y.first : y.first+y.shape.size()]

@@ -30,8 +30,7 @@ func Forecast(p *pvi.Protocol) string {
 		if p.Study().Model.Absent() {
 			of = "number of the tables"
 		}
-		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to each, so the noise hides the contributions of up to %.0f records of the whole federation.",
-			Number(f.Noise), of, Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f))
+		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every %s. A record adds at most %s to each", Number(f.Noise), of, Number(f.Largest)) + hides(p, f))
 	}
 	text := Wrap(fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
 		Number(f.Noise), Number(f.Largest), f.Largest/f.Noise))
@@ -66,8 +65,8 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 	if p.Study().Inference.Solver == study.DPSEP {
 		return propagationForecast(p, f)
 	}
-	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s, so the noise hides the contributions of up to %.0f records of the whole federation.",
-		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
+	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s",
+		Number(f.Noise), Number(f.Largest)) + hides(p, f)
 	if m := p.Method().Noise().Multiplier; steps.Rate < 1 && m < leastSampledNoise {
 		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", Number(m), leastSampledNoise)
 	}
@@ -75,18 +74,20 @@ func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) st
 }
 
 func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
-	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s, so the noise hides the contributions of up to %.0f records of the whole federation.",
-		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest)) + hides(p, f)
+	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s",
+		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest)) + hides(p, f)
 }
 
-// hides returns a warning if the noise is as large as the contributions of all records that the
-// study expects, by its nominal number of records, or larger. Otherwise it returns "".
+// hides returns the end of a sentence, which states how many records the noise hides. A warning
+// follows if the noise is as large as the contributions of all records that the study expects, by
+// its nominal number of records, or larger.
 func hides(p *pvi.Protocol, f method.Forecast) string {
+	text := fmt.Sprintf(", so the noise hides the contributions of up to %.0f records of the whole federation.", math.Ceil(f.Noise/f.Largest))
 	records := float64(p.Study().Federation.NominalRecords) * float64(len(p.Roster()))
 	if records == 0 || f.Noise/f.Largest < records {
-		return ""
+		return text
 	}
-	return fmt.Sprintf(" The study expects only %.0f records of all clients together, so it is hopeless.", records)
+	return text + fmt.Sprintf(" The study expects only %.0f records of all clients together, so it is hopeless.", records)
 }
 
 // fullSignal is the ratio of signal to noise ([method.Signalled.Signal]) from which on more clients

@@ -68,12 +68,12 @@ func sent(p *pvi.Protocol) []string {
 			}
 			return []string{
 				fmt.Sprintf("%s times: %s, scaled together to norm %s or less, with Gaussian noise that in a sum has sd %s. They are the gradient and the curvature of all its records at a published point, the products of the gradient's elements, and two numbers that say how much was clipped.%s",
-					capital(fmt.Sprint(p.Releases())), Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier), votes),
+					capital(p.Releases()), Plural(p.MessageSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier), votes),
 			}
 		}
 		return []string{
 			fmt.Sprintf("%s times: the change of its factor, %s, found by %s, clipped to norm %s, with Gaussian noise that in a sum has %s times the clip as standard deviation.",
-				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
+				capital(p.Releases()), size, solverInWords(in.Solver), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
 		}
 	case study.Record, study.Person:
 		if in.Solver == study.Tabulate {
@@ -149,11 +149,11 @@ func everyRound(rounds int) string {
 	return fmt.Sprintf("each of %d rounds", rounds)
 }
 
-func capital(number string) string {
-	if number == "1" {
+func capital(n int) string {
+	if n == 1 {
 		return "One"
 	}
-	return number
+	return fmt.Sprint(n)
 }
 
 func stays(st *study.Study) []string {
@@ -199,14 +199,14 @@ func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 	var out []string
 	if _, ok := m.(*gradientsum.Method); ok {
 		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, %s clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
-			capital(fmt.Sprint(steps.Total)), Plural(m.Sampled().Dim(), "number"), one(&p.Study().Privacy), Number(n.Clip), Number(n.Multiplier)))
+			capital(steps.Total), Plural(m.Sampled().Dim(), "number"), one(&p.Study().Privacy), Number(n.Clip), Number(n.Multiplier)))
 	} else {
 		what := "gradients"
 		if in.Solver == study.DPSEP {
 			what = "sites"
 		}
-		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, %s clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(steps.Round, "noisy sum"), what, one(&p.Study().Privacy), Number(n.Clip), Number(n.Multiplier), fmt.Sprint(steps.Total)))
+		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, %s clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %d of them.",
+			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(steps.Round, "noisy sum"), what, one(&p.Study().Privacy), Number(n.Clip), Number(n.Multiplier), steps.Total))
 	}
 	if s, ok := m.Start(); ok {
 		out = append(out, fmt.Sprintf("Once, before anything else: %s that summarise its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
