@@ -18,12 +18,12 @@ var (
 // pages returns the text of all documentation pages, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*", "*.md"))
+	paths, err := filepath.Glob(filepath.Join(root, "docs", "*", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := map[string]string{}
-	for _, path := range append(paths, filepath.Join("..", "..", "..", "README.md"), filepath.Join("..", "..", "..", "experiments", "README.md")) {
+	for _, path := range append(paths, filepath.Join(root, "README.md"), filepath.Join(root, "experiments", "README.md")) {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -13,9 +13,13 @@ import (
 	"testing"
 )
 
-func source(t *testing.T, path ...string) string {
+// root is the root of the repository.
+var root = filepath.Join("..", "..", "..")
+
+// source returns the text of a file. path is relative to the root of the repository.
+func source(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(append([]string{"..", "..", ".."}, path...)...))
+	b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,49 +93,43 @@ func names(text string, pattern *regexp.Regexp) (all []string) {
 
 // The test checks that the page for operators lists exactly the flags of the programs.
 func TestOperationsHasTheFlags(t *testing.T) {
-	page := section(t, source(t, "docs", "use", "operations.md"), "Flags")
+	page := section(t, source(t, "docs/use/operations.md"), "Flags")
 	serve, run, ok := strings.Cut(page, "Flags of `client run`")
 	run, _, _ = strings.Cut(run, "The state directory is")
 	if !ok {
 		t.Fatal("the page has not both commands")
 	}
-	same(t, "coordinator serve", names(serve, flag), flagsOf(t, source(t, "cmd", "coordinator", "serve.go"), "serveCommand"))
-	ofRun := flagsOf(t, source(t, "cmd", "client", "run.go"), "runCommand")
-	ofConnection := flagsOf(t, source(t, "cmd", "client", "connection.go"), "connection")
+	same(t, "coordinator serve", names(serve, flag), flagsOf(t, source(t, "cmd/coordinator/serve.go"), "serveCommand"))
+	ofRun := flagsOf(t, source(t, "cmd/client/run.go"), "runCommand")
+	ofConnection := flagsOf(t, source(t, "cmd/client/connection.go"), "connection")
 	same(t, "client run", names(run, flag), append(ofRun, ofConnection...))
 }
 
 // The test checks that the page for operators lists exactly the metrics of the programs.
 func TestOperationsHasTheMetrics(t *testing.T) {
-	said := names(section(t, source(t, "docs", "use", "operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
+	said := names(section(t, source(t, "docs/use/operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
 	var are []string
-	hub := source(t, "coordinator", "daemon", "metrics.go")
+	hub := source(t, "coordinator/daemon/metrics.go")
 	for _, name := range names(hub, regexp.MustCompile(`(?:counters?|histogram)\("([a-z_]+)"`)) {
 		are = append(are, "fedpvi_"+name)
 	}
 	for _, name := range names(hub, regexp.MustCompile(`Name: "([a-z_]+)"`)) {
 		are = append(are, "fedpvi_"+name)
 	}
-	site := source(t, "cmd", "client", "metrics.go")
+	site := source(t, "cmd/client/metrics.go")
 	same(t, "metrics", said, append(are, names(site, regexp.MustCompile(`"(fedpvi_client_[a-z_]+)"`))...))
 }
 
 // The test checks that the page for operators lists exactly the files that the daemons keep.
 func TestOperationsHasTheFiles(t *testing.T) {
-	said := names(section(t, source(t, "docs", "use", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json|url))`"))
+	said := names(section(t, source(t, "docs/use/operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json|url))`"))
 	var are []string
 	file := regexp.MustCompile(`"([a-z-]+\.(?:key|db|sock|toml|json|url))"`)
-	for _, path := range [][]string{
-		{"coordinator", "keys.go"},
-		{"coordinator", "store", "store.go"},
-		{"coordinator", "admin", "socket.go"},
-		{"client", "ledger", "store.go"},
-		{"client", "ledger", "files.go"},
-		{"client", "policy.go"},
-		{"client", "reading.go"},
-		{"internal", "web", "web.go"},
+	for _, path := range []string{
+		"coordinator/keys.go", "coordinator/store/store.go", "coordinator/admin/socket.go",
+		"client/ledger/store.go", "client/ledger/files.go", "client/policy.go", "client/reading.go", "internal/web/web.go",
 	} {
-		are = append(are, names(source(t, path...), file)...)
+		are = append(are, names(source(t, path), file)...)
 	}
 	same(t, "files", said, are)
 }
@@ -144,12 +142,9 @@ var network = regexp.MustCompile(`\b(net\.(Listen|ListenConfig|ListenPacket|List
 // coordinator, and the coordinator opens a socket in its state directory.
 func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 	var found []string
+	ofDaemons := regexp.MustCompile(`^(cmd/(client|coordinator)|client|coordinator|transport|internal/(audit|table|cli|private|durable|web)|crypto|pvi|dpmech|gpu)(/|$)`)
 	for _, f := range files(t) {
-		ofDaemons := regexp.MustCompile(`^(cmd/(client|coordinator)|client|coordinator|transport|internal/(audit|table|cli|private|durable|web)|crypto|pvi|dpmech|gpu)(/|$)`)
-		if f.test || !ofDaemons.MatchString(f.folder) {
-			continue
-		}
-		if network.MatchString(source(t, strings.Split(f.path, "/")...)) {
+		if !f.test && ofDaemons.MatchString(f.folder) && network.MatchString(source(t, f.path)) {
 			found = append(found, f.path)
 		}
 	}
@@ -173,7 +168,7 @@ func TestDaemonsUseTheNetworkInKnownPlaces(t *testing.T) {
 		"cmd/coordinator/serve.go": {"Metrics", "Web", "Traces", "Gossip"}, "cmd/coordinator/main.go": {"Audit"}, "cmd/client/run.go": {"Metrics", "Web", "Gossip"}, "cmd/client/main.go": {"Audit"},
 	} {
 		for _, name := range flags {
-			tag := regexp.MustCompile(`(?m)^\s` + name + `\s+\S+\s+(.*)$`).FindStringSubmatch(source(t, strings.Split(path, "/")...))
+			tag := regexp.MustCompile(`(?m)^\s` + name + `\s+\S+\s+(.*)$`).FindStringSubmatch(source(t, path))
 			if tag == nil || strings.Contains(tag[1], "default:") {
 				t.Errorf("%s: the flag %s has a default: %q", path, name, tag)
 			}
@@ -190,19 +185,19 @@ func TestUnitsFitThePrograms(t *testing.T) {
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},
 		"fedpvi-client.service":      {"runCommand", "run.go", "client", "2 3 4 5 7"},
 	} {
-		text := source(t, "deploy", "systemd", unit)
+		text := source(t, "deploy/systemd/"+unit)
 		start := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindStringSubmatch(text)
 		variable := regexp.MustCompile(`(?m)^Environment=(\w+)=`).FindStringSubmatch(text)
 		if start == nil || variable == nil {
 			t.Fatalf("%s starts nothing", unit)
 		}
-		all := append(flagsOf(t, source(t, "cmd", c.folder, c.file), c.command), "log")
+		all := append(flagsOf(t, source(t, "cmd/"+c.folder+"/"+c.file), c.command), "log")
 		for _, f := range names(start[1], regexp.MustCompile(`--([a-z-]+)`)) {
 			if !slices.Contains(all, f) {
 				t.Errorf("%s: there is no flag --%s", unit, f)
 			}
 		}
-		if !strings.Contains(source(t, "cmd", c.folder, "main.go"), `env:"`+variable[1]+`"`) {
+		if !strings.Contains(source(t, "cmd/"+c.folder+"/main.go"), `env:"`+variable[1]+`"`) {
 			t.Errorf("%s: nothing reads %s", unit, variable[1])
 		}
 		if !strings.Contains(text, "\nRestartPreventExitStatus="+c.codes+"\n") {

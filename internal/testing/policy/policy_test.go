@@ -26,7 +26,6 @@ type file struct {
 
 func files(t *testing.T) []file {
 	t.Helper()
-	root := filepath.Join("..", "..", "..")
 	var all []file
 	err := filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
 		if err != nil {
@@ -194,189 +193,128 @@ func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	}
 }
 
-// forbidden lists imports that are forbidden. Each entry has the reason and a function that returns
-// true for the exempt files.
-var forbidden = []struct {
-	prefix  string
-	allowed func(f file) bool
-	why     string
-}{
+// Files of which several rules speak, in the form of rule.except.
+const (
+	tests    = " ..._test.go"
+	sims     = " sim/..."
+	daemons  = " client/... coordinator/... transport/..."
+	tools    = " tools/demonet/* tools/load/* tools/dist/* tools/pages/*" // programs for developers
+	commands = " cmd/..." + tools
+)
+
+// A rule forbids the import of a package and of the packages below it.
+type rule struct {
+	prefix string
+	why    string
+	// except lists files that may have the import. In a pattern, * stands for text without a slash,
+	// and ... for any text.
+	except string
+	only   string // files to which the rule applies, in the same form; if empty, all files
+}
+
+var forbidden = []rule{
 	{
 		// Package transport draws random pauses and random numbers for incidents. Program demonet
 		// draws the times at which it kills processes.
-		"math/rand", func(f file) bool {
-			return f.test || f.folder == "internal/testing/formulas" || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
-		},
-		"randomness that protects someone comes from dpmech.Stream",
+		prefix: "math/rand", why: "randomness that protects someone comes from dpmech.Stream",
+		except: "internal/testing/formulas/* tools/demonet/* transport/timing.go transport/refusal.go" + sims + tests,
 	},
 	{
-		"crypto/rand", func(f file) bool { return f.path == "dpmech/stream.go" || crypto(f) },
-		"one place keys streams from the operating system",
+		prefix: "crypto/rand", why: "one place keys streams from the operating system",
+		except: "dpmech/stream.go crypto/...",
 	},
 	{
-		"fedpvi/dpmech/seeded", func(f file) bool {
-			return f.test || f.folder == "internal/testing/noise" || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder" || f.folder == "tools/demonet/seen"
-		},
-		"seeded noise protects nobody: it is for simulations and tests",
+		prefix: "fedpvi/dpmech/seeded", why: "seeded noise protects nobody: it is for simulations and tests",
+		except: "internal/testing/noise/* sim/* sim/audit/* sim/baseline/* sim/autoencoder/* tools/demonet/seen/*" + tests,
 	},
 	{
 		// The file public.go generates public numbers, and none of its functions takes or returns a
-		// stream. The file plan.go derives keys from streams that are passed to it.
-		"fedpvi/dpmech/internal/stream", func(f file) bool {
-			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
-		},
-		"a function that keys a stream can seed it",
+		// stream. The files plan*.go derive keys from streams that are passed to them.
+		prefix: "fedpvi/dpmech/internal/stream", why: "a function that keys a stream can seed it",
+		except: "dpmech/stream.go dpmech/public.go dpmech/plan.go dpmech/plan_words.go dpmech/plan_normal.go dpmech/seeded/*",
 	},
 	{
-		"os", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || f.folder == "internal/testing/browser" || f.folder == "internal/testing/postgres" || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/demonet/seen" ||
-				f.folder == "internal/private" || f.folder == "internal/audit" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/table/origin" || f.folder == "internal/table/sqldata" || f.folder == "internal/testing/manual" || f.folder == "internal/testing/mistakes" || coordinator(f) || client(f)
-		},
-		"the algorithm reads no file and no environment",
+		prefix: "os", why: "the algorithm reads no file and no environment",
+		except: "internal/testing/browser/* internal/testing/postgres/* internal/testing/manual/* internal/testing/mistakes/* tools/plant/... tools/demonet/seen/* tools/protogen/* " +
+			"internal/private/* internal/audit/* internal/durable/* internal/cli/* internal/table/origin/* internal/table/sqldata/* coordinator/... client/..." + commands + sims + tests,
 	},
 	{
-		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/calendar" || f.folder == "internal/speed" || f.folder == "sim/subprocess" || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/durable" || f.folder == "internal/web" || command(f) || f.folder == "tools/plant" ||
-				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
-		},
-		"the algorithm knows no clock",
+		prefix: "time", why: "the algorithm knows no clock",
+		except: "sim/report/... sim/subprocess/* internal/calendar/* internal/speed/* internal/audit/... internal/durable/* internal/web/* tools/plant/* crypto/channel/* crypto/invitation/*" + daemons + commands + tests,
 	},
 	{
-		"net", func(f file) bool {
-			return transport(f) || coordinator(f) || command(f) || f.folder == "internal/web" || f.folder == "client/pages" || f.folder == "internal/table/sqldata" || f.folder == "internal/testing/postgres" || strings.HasPrefix(f.folder, "internal/audit") || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
-		},
-		"one room has sockets for clients, another one for orders, another one for pages, and commands read addresses and serve figures; crypto reads them and tests its connections",
+		prefix: "net", why: "one room has sockets for clients, another one for orders, another one for pages, and commands read addresses and serve figures; crypto reads them and tests its connections",
+		except: "transport/... coordinator/... internal/web/* client/pages/* internal/table/sqldata/* internal/testing/postgres/* internal/audit/... crypto/channel/* crypto/invitation/* " +
+			"client/..._test.go crypto/..._test.go internal/testing/abuse/*_test.go" + commands,
 	},
 	{
-		"google.golang.org", func(f file) bool {
-			return transport(f) || f.folder == "internal/audit/collector" && f.test || f.folder == "tools/protogen" || f.folder == "internal/testing/abuse" && f.test
-		},
-		"one package defines the bytes on the wire",
+		prefix: "google.golang.org", why: "one package defines the bytes on the wire",
+		except: "transport/... internal/audit/collector/*_test.go tools/protogen/* internal/testing/abuse/*_test.go",
+	},
+	{prefix: "google.golang.org/grpc/encoding", why: "a message that unpacks to more than came is a way to fill a memory"},
+	{prefix: "github.com/hashicorp", why: "gossip is a hint, in one place", except: "transport/membership/*"},
+	{
+		// Planted faults write to the log of the program, and outcomes.go reads it.
+		prefix: "log", why: "logs leave the machine; crypto defines the logged form of its values",
+		except: "crypto/... internal/audit/... internal/testing/canary/* internal/testing/abuse/*_test.go sim/audit/outcomes.go tools/plant/planted/*" + daemons + commands,
 	},
 	{
-		"google.golang.org/grpc/encoding", func(file) bool { return false },
-		"a message that unpacks to more than came is a way to fill a memory",
+		prefix: "fedpvi/transport/membership", why: "a hint is for the daemons, to show to people and to wake up by",
+		except: "coordinator/* coordinator/daemon/* client/* cmd/...",
 	},
 	{
-		"github.com/hashicorp", func(f file) bool { return f.folder == "transport/membership" },
-		"gossip is a hint, in one place",
+		prefix: "go.opentelemetry.io", why: "traces and the audit log leave the machine: one package decides their content, and a client, whose times depend on its records, has no traces",
+		except: "coordinator/daemon/* cmd/coordinator/traces.go internal/audit/collector/*",
 	},
+	{prefix: "github.com/jackc", why: "one package reads databases", except: "internal/table/sqldata/*"},
 	{
-		"log", func(f file) bool {
-			return command(f) || client(f) || crypto(f) || transport(f) || coordinator(f) || strings.HasPrefix(f.folder, "internal/audit") || f.folder == "internal/testing/canary" || f.folder == "internal/testing/abuse" && f.test ||
-				f.path == "sim/audit/outcomes.go" || f.folder == "tools/plant/planted" // planted faults write to the log of the program, and outcomes.go reads it
-		},
-		"logs leave the machine; crypto defines the logged form of its values",
+		prefix: "fedpvi/internal/table/arrowdata", why: "the decoder of Arrow takes long to compile, and the client alone needs it",
+		except: "cmd/client/*" + tests,
 	},
+	{prefix: "modernc.org/sqlite", why: "one package reads databases", except: "internal/table/sqldata/*" + tests},
 	{
-		"fedpvi/transport/membership", func(f file) bool {
-			return f.folder == "coordinator" || f.folder == "coordinator/daemon" || f.folder == "client" || strings.HasPrefix(f.folder, "cmd/")
-		},
-		"a hint is for the daemons, to show to people and to wake up by",
+		prefix: "fedpvi/internal/table/sqldata", why: "drivers of databases take long to compile, and the client alone needs them",
+		except: "cmd/client/*" + tests,
 	},
+	{prefix: "fedpvi/internal/table/origin", why: "the coordinator has no records", only: "coordinator/..."},
 	{
-		"go.opentelemetry.io", func(f file) bool {
-			return f.folder == "coordinator/daemon" || f.path == "cmd/coordinator/traces.go" || f.folder == "internal/audit/collector"
-		},
-		"traces and the audit log leave the machine: one package decides their content, and a client, whose times depend on its records, has no traces",
+		prefix: "filippo.io", why: "one package seals messages and state, and one protects key files",
+		except: "crypto/seal/* crypto/keyfile/*",
 	},
+	{prefix: "fedpvi/pvi", why: "crypto signs and seals bytes without their meaning", only: "crypto/..."},
+	{prefix: "fedpvi/accountant", why: "crypto signs and seals bytes without their cost", only: "crypto/..."},
+	{prefix: "fedpvi/dpmech", why: "crypto has its randomness from the operating system alone", only: "crypto/..."},
+	{prefix: "fedpvi/tools/demonet/seen", why: "nothing that is shipped writes what it does", except: "tools/demonet/*"},
+	{prefix: "fedpvi/tools/plant/planted", why: "nothing that is shipped has a fault to be switched on", except: "tools/plant/*"},
 	{
-		"github.com/jackc", func(f file) bool { return f.folder == "internal/table/sqldata" },
-		"one package reads databases",
+		prefix: "os/exec", why: "no program starts another one, except a solver that a simulation names in Go: no name reaches a shell",
+		except: "internal/testing/browser/* internal/testing/postgres/* sim/subprocess/* tools/plant/... tools/protogen/* examples/extend/*_test.go " +
+			"internal/cli/*_test.go internal/audit/*_test.go internal/web/*_test.go internal/table/origin/*_test.go cmd/client/*_test.go gpu/cuda/*/..._test.go" + tools,
 	},
+	{prefix: "gorgonia.org", why: "one package calls the CUDA driver, and only behind its build tag", except: "gpu/cuda/driver/*"},
 	{
-		"fedpvi/internal/table/arrowdata", func(f file) bool { return f.folder == "cmd/client" || f.test },
-		"the decoder of Arrow takes long to compile, and the client alone needs it",
+		prefix: "encoding/gob", why: "foreign data is read by parsers of its format, never into a type that it names",
+		except: "internal/testing/canary/*",
 	},
-	{
-		"modernc.org/sqlite", func(f file) bool { return f.folder == "internal/table/sqldata" || f.test },
-		"one package reads databases",
-	},
-	{
-		"fedpvi/internal/table/sqldata", func(f file) bool { return f.folder == "cmd/client" || f.test },
-		"drivers of databases take long to compile, and the client alone needs them",
-	},
-	{
-		"fedpvi/internal/table/origin", func(f file) bool { return !coordinator(f) },
-		"the coordinator has no records",
-	},
-	{
-		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" || f.folder == "crypto/keyfile" },
-		"one package seals messages and state, and one protects key files",
-	},
-	{
-		"fedpvi/pvi", func(f file) bool { return !crypto(f) },
-		"crypto signs and seals bytes without their meaning",
-	},
-	{
-		"fedpvi/accountant", func(f file) bool { return !crypto(f) },
-		"crypto signs and seals bytes without their cost",
-	},
-	{
-		"fedpvi/dpmech", func(f file) bool { return !crypto(f) },
-		"crypto has its randomness from the operating system alone",
-	},
-	{
-		"fedpvi/tools/demonet/seen", func(f file) bool { return f.folder == "tools/demonet" },
-		"nothing that is shipped writes what it does",
-	},
-	{
-		"fedpvi/tools/plant/planted", func(f file) bool { return f.folder == "tools/plant" },
-		"nothing that is shipped has a fault to be switched on",
-	},
-	{
-		"os/exec", func(f file) bool {
-			return tool(f) || f.folder == "internal/testing/browser" || f.folder == "internal/testing/postgres" || f.folder == "sim/subprocess" || f.folder == "examples/extend" && f.test || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || f.folder == "internal/audit" || f.folder == "internal/web" || f.folder == "internal/table/origin" || f.folder == "cmd/client" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
-		},
-		"no program starts another one, except a solver that a simulation names in Go: no name reaches a shell",
-	},
-	{
-		"gorgonia.org", func(f file) bool { return f.folder == "gpu/cuda/driver" },
-		"one package calls the CUDA driver, and only behind its build tag",
-	},
-	{
-		"encoding/gob", func(f file) bool { return f.folder == "internal/testing/canary" },
-		"foreign data is read by parsers of its format, never into a type that it names",
-	},
-	{
-		"plugin", func(file) bool { return false },
-		"no code travels",
-	},
+	{prefix: "plugin", why: "no code travels"},
 	{
 		// The disk test in package chaos uses a hook that bbolt has for its own tests.
-		"unsafe", func(f file) bool {
-			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/testing/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
-		},
-		"only code that calls C needs it; generated code uses it",
+		prefix: "unsafe", why: "only code that calls C needs it; generated code uses it",
+		except: "....pb.go internal/testing/chaos/disk_test.go gpu/cuda/*/...",
 	},
 }
 
-// plan reports whether a file defines the plans of sampled mechanisms.
-func plan(f file) bool {
-	return slices.Contains([]string{"dpmech/plan.go", "dpmech/plan_words.go", "dpmech/plan_normal.go"}, f.path)
+// listed returns true if one of the patterns matches path.
+func listed(path, patterns string) bool {
+	pattern := strings.NewReplacer(`\.\.\.`, ".*", `\*`, "[^/]*")
+	return slices.ContainsFunc(strings.Fields(patterns), func(p string) bool {
+		return regexp.MustCompile("^" + pattern.Replace(regexp.QuoteMeta(p)) + "$").MatchString(path)
+	})
 }
 
-func client(f file) bool { return f.folder == "client" || strings.HasPrefix(f.folder, "client/") }
-
-func transport(f file) bool {
-	return f.folder == "transport" || strings.HasPrefix(f.folder, "transport/")
+func (r rule) allows(path string) bool {
+	return listed(path, r.except) || r.only != "" && !listed(path, r.only)
 }
-
-// tool reports whether a file belongs to a program for developers.
-func tool(f file) bool {
-	return slices.Contains([]string{"tools/demonet", "tools/load", "tools/dist", "tools/pages"}, f.folder)
-}
-
-// command reports whether a file belongs to a program for users.
-func command(f file) bool {
-	return strings.HasPrefix(f.folder, "cmd/") || tool(f)
-}
-
-func coordinator(f file) bool {
-	return f.folder == "coordinator" || strings.HasPrefix(f.folder, "coordinator/")
-}
-
-func crypto(f file) bool { return f.folder == "crypto" || strings.HasPrefix(f.folder, "crypto/") }
 
 // The test checks that no file has a forbidden import, unless the file is exempt.
 //
@@ -387,7 +325,7 @@ func TestForbiddenImports(t *testing.T) {
 	for _, f := range files(t) {
 		for _, i := range f.imports {
 			for _, rule := range forbidden {
-				if (i == rule.prefix || strings.HasPrefix(i, rule.prefix+"/")) && !rule.allowed(f) {
+				if (i == rule.prefix || strings.HasPrefix(i, rule.prefix+"/")) && !rule.allows(f.path) {
 					t.Errorf("%s imports %s: %s", f.path, i, rule.why)
 				}
 			}
@@ -421,11 +359,7 @@ func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 		if f.test || strings.HasSuffix(f.path, ".pb.go") {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(f.path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if at := escape.FindIndex(text); at != nil {
+		if at := escape.FindStringIndex(source(t, f.path)); at != nil {
 			t.Errorf("%s has an escape sequence at byte %d", f.path, at[0])
 		}
 	}
@@ -435,11 +369,7 @@ func TestProgramsPrintNoEscapeSequences(t *testing.T) {
 // code that go.sum does not name.
 func TestNoReplace(t *testing.T) {
 	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(text), "replace ") {
+		if strings.Contains(source(t, name), "replace ") {
 			t.Errorf("%s has a replace directive", name)
 		}
 	}

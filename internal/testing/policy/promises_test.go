@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,41 +15,29 @@ import (
 var namedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`|\\[((?:Test|Fuzz)[A-Z]\\w*)\\]\\(([^)]*)\\)")
 
 // testsOf returns the tests and fuzz targets that source declares.
-func testsOf(source string) map[string]bool {
-	there := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`).FindAllStringSubmatch(source, -1) {
-		there[m[1]] = true
-	}
-	return there
+func testsOf(source string) []string {
+	return names(source, regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`))
 }
 
 // The test checks that every test that a page names exists. If the name is a link, the test must be
 // in the linked file.
 func TestPagesNameExistingTests(t *testing.T) {
-	there := map[string]bool{}
-	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
+	var there []string
+	for _, f := range files(t) {
+		if f.test {
+			there = append(there, testsOf(source(t, f.path))...)
 		}
-		source, err := os.ReadFile(path)
-		for name := range testsOf(string(source)) {
-			there[name] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for page, text := range pages(t) {
 		for _, m := range namedTest.FindAllStringSubmatch(text, -1) {
-			if m[1] != "" && !there[m[1]] {
+			if m[1] != "" && !slices.Contains(there, m[1]) {
 				t.Errorf("%s: there is no %s", filepath.Base(page), m[1])
 			}
 			if m[2] == "" {
 				continue
 			}
 			source, err := os.ReadFile(filepath.Join(filepath.Dir(page), filepath.FromSlash(m[3])))
-			if err != nil || !testsOf(string(source))[m[2]] {
+			if err != nil || !slices.Contains(testsOf(string(source)), m[2]) {
 				t.Errorf("%s: %s has no %s: %v", filepath.Base(page), m[3], m[2], err)
 			}
 		}
@@ -157,7 +144,7 @@ var promising = map[string]map[string]string{
 // check that the named test fits the promise. The author of the promise must do this.
 func TestPromisesNameTests(t *testing.T) {
 	for page, exceptions := range promising {
-		for _, err := range unproved(source(t, strings.Split(page, "/")...), exceptions) {
+		for _, err := range unproved(source(t, page), exceptions) {
 			t.Errorf("%s: %v", page, err)
 		}
 	}
@@ -192,7 +179,7 @@ func TestPromisesWithoutTestsAreFound(t *testing.T) {
 // The test checks that the page on identities lists exactly the domains under which programs sign
 // data.
 func TestIdentityHasTheDomains(t *testing.T) {
-	page := section(t, source(t, "docs", "prove", "identity.md"), "Signatures")
+	page := section(t, source(t, "docs/prove/identity.md"), "Signatures")
 	table := page[strings.Index(page, "\n| `fedpvi/v1/"):strings.Index(page, "\n\n**Envelope**")]
 	var said, are []string
 	for _, row := range strings.Split(strings.TrimSpace(table), "\n") {
@@ -200,16 +187,11 @@ func TestIdentityHasTheDomains(t *testing.T) {
 			said = append(said, strings.TrimPrefix(name, "fedpvi/v1/"))
 		}
 	}
-	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return err
+	domain := regexp.MustCompile(`identity\.Domain\s*= "fedpvi/v1/([a-z-]+)"`)
+	for _, f := range files(t) {
+		if !f.test {
+			are = append(are, names(source(t, f.path), domain)...)
 		}
-		source, err := os.ReadFile(path)
-		are = append(are, names(string(source), regexp.MustCompile(`identity\.Domain\s*= "fedpvi/v1/([a-z-]+)"`))...)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	same(t, "domains", said, are)
 }
