@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -14,8 +15,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the lists of docs/prove/threat-model.md")
-
-const page = "docs/prove/threat-model.md"
 
 // The test checks that every case has a test, and that the lists of the documentation page are
 // up to date.
@@ -28,26 +27,9 @@ func TestPageMatchesTests(t *testing.T) {
 	for _, problem := range Check(shows) {
 		t.Error(problem)
 	}
-	path := filepath.Join(root, filepath.FromSlash(page))
-	written, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(written)
-	for name, list := range map[string][]Case{"cases": Cases, "advisories": Advisories} {
-		if want, err = manual.Between(want, name, List(list, shows)); err != nil {
-			t.Fatalf("%s: %v", page, err)
-		}
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(written), want); diff != "" {
-		t.Errorf("%s does not match the tests, run go test ./internal/testing/abuse -update (-page +tests):\n%s", page, diff)
-	}
+	manual.Tables(t, filepath.Join(root, "docs", "prove", "threat-model.md"), map[string]string{
+		"cases": List(Cases, shows), "advisories": List(Advisories, shows),
+	}, *update, "go test ./internal/testing/abuse -update")
 }
 
 // The test checks that Scan accepts a directive only in the doc comment of a test.
@@ -78,7 +60,7 @@ func TestScan(t *testing.T) {
 // The test checks that Check reports missing and unknown cases.
 func TestCheck(t *testing.T) {
 	var all []Show
-	for _, c := range append(append([]Case{}, Cases...), Advisories...) {
+	for _, c := range slices.Concat(Cases, Advisories) {
 		all = append(all, Show{c.ID, "f", "TestX", "refused"})
 	}
 	if problems := Check(all); len(problems) != 0 {

@@ -30,7 +30,7 @@ var Bank = []Formula{
 	{
 		Name: "interaction", Text: "y ~ x * arm", Family: "gaussian", columns: numeric("y", -10, 10),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.arm("b_", 1)
+			a, b, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.arm(1)
 			slope := []float64{0, d.normal("b_x_x_arm_a2", 0, .5), d.normal("b_x_x_arm_a3", 0, .5)}
 			sigma := d.positive("sigma", 1, .3)
 			return func(c covariates) []float64 {
@@ -92,7 +92,7 @@ var Bank = []Formula{
 	{
 		Name: "student", Text: "y ~ x + arm, sigma ~ z", Family: "student", columns: numeric("y", -15, 15),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.arm("b_", 1)
+			a, b, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.arm(1)
 			s, z := d.normal("Intercept_sigma", 0, .3), d.normal("b_sigma_z", 0, .3)
 			nu := 1 + d.positive("nu", 5, .4)
 			return func(c covariates) []float64 {
@@ -103,7 +103,7 @@ var Bank = []Formula{
 	{
 		Name: "logit", Text: "y ~ x + z + arm", Family: "bernoulli", columns: levelled("y", 2),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, z, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.normal("b_z", 0, 1), d.arm("b_", 1)
+			a, b, z, arm := d.normal("Intercept", 0, 1), d.normal("b_x", 0, 1), d.normal("b_z", 0, 1), d.arm(1)
 			return func(c covariates) []float64 {
 				return []float64{d.bernoulli(sigmoid(a + b*c.x + z*c.z + arm[c.arm]))}
 			}
@@ -122,7 +122,7 @@ var Bank = []Formula{
 	{
 		Name: "cloglog", Text: "y ~ x + arm", Family: "bernoulli(cloglog)", columns: levelled("y", 2),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", -1, .7), d.normal("b_x", 0, .5), d.arm("b_", .5)
+			a, b, arm := d.normal("Intercept", -1, .7), d.normal("b_x", 0, .5), d.arm(.5)
 			return func(c covariates) []float64 {
 				return []float64{d.bernoulli(-math.Expm1(-math.Exp(a + b*c.x + arm[c.arm])))}
 			}
@@ -151,7 +151,7 @@ var Bank = []Formula{
 	{
 		Name: "exposure", Text: "y ~ x + arm + offset(log(days))", Family: "poisson", columns: join(numeric("y", 0, 100), numeric("days", 1, 30)),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", -2, .7), d.normal("b_x", 0, .4), d.arm("b_", .5)
+			a, b, arm := d.normal("Intercept", -2, .7), d.normal("b_x", 0, .4), d.arm(.5)
 			return func(c covariates) []float64 {
 				days := 1 + 29*d.Float64()
 				return []float64{d.poisson(days * math.Exp(a+b*c.x+arm[c.arm])), days}
@@ -172,7 +172,7 @@ var Bank = []Formula{
 	{
 		Name: "zero-truncated", Text: "y | trunc(lb = 1) ~ x + arm", Family: "poisson", columns: numeric("y", 1, 50),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", .7, .5), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			a, b, arm := d.normal("Intercept", .7, .5), d.normal("b_x", 0, .3), d.arm(.4)
 			return func(c covariates) []float64 {
 				return []float64{above(0, func() float64 { return d.poisson(math.Exp(a + b*c.x + arm[c.arm])) })}
 			}
@@ -181,7 +181,7 @@ var Bank = []Formula{
 	{
 		Name: "negbinomial", Text: "y ~ x + arm, shape ~ z", Family: "negbinomial", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			a, b, arm := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.arm(.4)
 			s, z := d.normal("Intercept_shape", .7, .4), d.normal("b_shape_z", 0, .3)
 			return func(c covariates) []float64 {
 				return []float64{d.count(math.Exp(a+b*c.x+arm[c.arm]), math.Exp(s+z*c.z))}
@@ -229,7 +229,7 @@ var Bank = []Formula{
 	{
 		Name: "gamma", Text: "y ~ x + arm", Family: "Gamma", columns: numeric("y", .001, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			a, b, arm := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.arm(.4)
 			shape := d.positive("shape", 3, .4)
 			return func(c covariates) []float64 {
 				return []float64{d.gamma(shape, math.Exp(a+b*c.x+arm[c.arm]))}
@@ -272,7 +272,7 @@ var Bank = []Formula{
 	{
 		Name: "beta", Text: "y ~ x + arm, phi ~ z", Family: "Beta", columns: numeric("y", .0001, .9999),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", 0, .7), d.normal("b_x", 0, .4), d.arm("b_", .5)
+			a, b, arm := d.normal("Intercept", 0, .7), d.normal("b_x", 0, .4), d.arm(.5)
 			s, z := d.normal("Intercept_phi", 2, .4), d.normal("b_phi_z", 0, .3)
 			return func(c covariates) []float64 {
 				return []float64{d.beta(sigmoid(a+b*c.x+arm[c.arm]), math.Exp(s+z*c.z))}
@@ -302,7 +302,7 @@ var Bank = []Formula{
 	{
 		Name: "cumulative", Text: "grade ~ x + arm", Family: "cumulative", columns: levelled("grade", 4),
 		draw: func(d *drawer) func(covariates) []float64 {
-			b, arm, cuts := d.normal("b_x", 0, 1), d.arm("b_", .7), d.cuts(-1, 3)
+			b, arm, cuts := d.normal("b_x", 0, 1), d.arm(.7), d.cuts(-1, 3)
 			return func(c covariates) []float64 { return []float64{grade(b*c.x+arm[c.arm]+d.logistic(), cuts)} }
 		},
 	},
@@ -319,7 +319,7 @@ var Bank = []Formula{
 	{
 		Name: "weibull", Text: "time | cens(1 - dead) ~ x + arm", Family: "weibull", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", 1, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			a, b, arm := d.normal("Intercept", 1, .4), d.normal("b_x", 0, .3), d.arm(.4)
 			shape := d.positive("shape", 1.3, .3)
 			return func(c covariates) []float64 {
 				scale := math.Exp(a+b*c.x+arm[c.arm]) / math.Gamma(1+1/shape)
@@ -330,7 +330,7 @@ var Bank = []Formula{
 	{
 		Name: "lognormal", Text: "time | cens(1 - dead) ~ x + arm", Family: "lognormal", columns: join(numeric("time", .001, 10), numeric("dead", 0, 1)),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm(.4)
 			sigma := d.positive("sigma", .8, .3)
 			return func(c covariates) []float64 {
 				return d.observed(math.Exp(a + b*c.x + arm[c.arm] + sigma*d.NormFloat64()))
@@ -340,7 +340,7 @@ var Bank = []Formula{
 	{
 		Name: "weights", Text: "time | weights(w) ~ x + arm", Family: "exponential", columns: join(numeric("time", .001, 50), numeric("w", 1, 4)),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm(.4)
 			return func(c covariates) []float64 { // the outcome of a record is the mean of w times
 				w := float64(1 + d.IntN(4))
 				return []float64{d.gamma(w, math.Exp(a+b*c.x+arm[c.arm])), w}
@@ -354,7 +354,7 @@ var Bank = []Formula{
 			for k := range hazard {
 				hazard[k] = math.Exp(d.normal([]string{"log_hazard[1]", "log_hazard[2]", "log_hazard[3]"}[k], -1.5, .5))
 			}
-			b, arm := d.normal("b_x", 0, .4), d.arm("b_", .5)
+			b, arm := d.normal("b_x", 0, .4), d.arm(.5)
 			return func(c covariates) []float64 {
 				left, t := d.ExpFloat64()/math.Exp(b*c.x+arm[c.arm]), 0.
 				for k, width := range []float64{2, 3, math.Inf(1)} {
@@ -381,7 +381,7 @@ var Bank = []Formula{
 	{
 		Name: "zero-inflated-negbinomial", Text: "y ~ x", Family: "zero_inflated_negbinomial", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, shape, zero := d.normal("Intercept", 1.5, .5), d.normal("b_x", 0, .3), d.positive("shape", 3, .4), d.share("zi", .1, .5)
+			a, b, shape, zero := d.normal("Intercept", 1.5, .5), d.normal("b_x", 0, .3), d.positive("shape", 3, .4), d.share("zi", .5)
 			return func(c covariates) []float64 {
 				return []float64{(1 - d.bernoulli(zero)) * d.count(math.Exp(a+b*c.x), shape)}
 			}
@@ -390,7 +390,7 @@ var Bank = []Formula{
 	{
 		Name: "zero-inflated-binomial", Text: "y | trials(n) ~ x", Family: "zero_inflated_binomial", columns: join(numeric("y", 0, 20), numeric("n", 1, 20)),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, zero := d.normal("Intercept", 0, 1), d.normal("b_x", 0, .7), d.share("zi", .1, .5)
+			a, b, zero := d.normal("Intercept", 0, 1), d.normal("b_x", 0, .7), d.share("zi", .5)
 			return func(c covariates) []float64 {
 				n := float64(1 + d.IntN(20))
 				return []float64{(1 - d.bernoulli(zero)) * d.binomial(n, sigmoid(a+b*c.x)), n}
@@ -400,7 +400,7 @@ var Bank = []Formula{
 	{
 		Name: "zero-inflated-beta", Text: "y ~ x", Family: "zero_inflated_beta", columns: numeric("y", 0, .9999),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, phi, zero := d.normal("Intercept", 0, .7), d.normal("b_x", 0, .4), d.positive("phi", 8, .4), d.share("zi", .1, .5)
+			a, b, phi, zero := d.normal("Intercept", 0, .7), d.normal("b_x", 0, .4), d.positive("phi", 8, .4), d.share("zi", .5)
 			return func(c covariates) []float64 {
 				return []float64{(1 - d.bernoulli(zero)) * d.beta(sigmoid(a+b*c.x), phi)}
 			}
@@ -409,7 +409,7 @@ var Bank = []Formula{
 	{
 		Name: "hurdle-poisson", Text: "y ~ x", Family: "hurdle_poisson", columns: numeric("y", 0, 50),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, zero := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.share("hu", .1, .6)
+			a, b, zero := d.normal("Intercept", 1, .5), d.normal("b_x", 0, .3), d.share("hu", .6)
 			return func(c covariates) []float64 {
 				return []float64{(1 - d.bernoulli(zero)) * above(0, func() float64 { return d.poisson(math.Exp(a + b*c.x)) })}
 			}
@@ -418,7 +418,7 @@ var Bank = []Formula{
 	{
 		Name: "hurdle-lognormal", Text: "y ~ x", Family: "hurdle_lognormal", columns: numeric("y", 0, 100),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, sigma, zero := d.normal("Intercept", .7, .5), d.normal("b_x", 0, .3), d.positive("sigma", .7, .3), d.share("hu", .1, .6)
+			a, b, sigma, zero := d.normal("Intercept", .7, .5), d.normal("b_x", 0, .3), d.positive("sigma", .7, .3), d.share("hu", .6)
 			return func(c covariates) []float64 {
 				return []float64{(1 - d.bernoulli(zero)) * math.Exp(a+b*c.x+sigma*d.NormFloat64())}
 			}
@@ -442,7 +442,7 @@ func Sampled() []Formula {
 		Name: "interval", Text: "time | cens(status, upper) ~ x + arm", Family: "lognormal",
 		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
 		draw: func(d *drawer) func(covariates) []float64 {
-			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm("b_", .4)
+			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm(.4)
 			return func(c covariates) []float64 { // times above 8 and below .5 are censored, and half of the other times are known only to lie in an interval of length 1
 				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
 				switch visited := d.IntN(2) == 0; {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -74,9 +75,9 @@ func (d *drawer) positive(name string, median, sd float64) float64 {
 	return math.Exp(d.normal(name, math.Log(median), sd))
 }
 
-// share draws a probability, whose coordinate is its log odds.
-func (d *drawer) share(name string, low, high float64) float64 {
-	p := low + (high-low)*d.Float64()
+// share draws a probability between 0.1 and high. Its coordinate is its log odds.
+func (d *drawer) share(name string, high float64) float64 {
+	p := 0.1 + (high-0.1)*d.Float64()
 	d.truth["logit "+name] = math.Log(p / (1 - p))
 	return p
 }
@@ -99,8 +100,8 @@ func (d *drawer) effects(name string, n int, spread float64) []float64 {
 
 // arm draws the coefficients of the second and third level of the column arm. The first level is
 // the reference, so its coefficient is 0.
-func (d *drawer) arm(prefix string, sd float64) []float64 {
-	return []float64{0, d.normal(prefix+"arm_a2", 0, sd), d.normal(prefix+"arm_a3", 0, sd)}
+func (d *drawer) arm(sd float64) []float64 {
+	return []float64{0, d.normal("b_arm_a2", 0, sd), d.normal("b_arm_a3", 0, sd)}
 }
 
 func (d *drawer) bernoulli(p float64) float64 {
@@ -193,7 +194,7 @@ func (f Formula) Study(head string) string {
 }
 
 func (f Formula) all() []formulaColumn {
-	return append(append([]formulaColumn(nil), f.columns...), covariateColumns...)
+	return slices.Concat(f.columns, covariateColumns)
 }
 
 // Drawn draws the true parameters and n records. truth maps the name of each unconstrained

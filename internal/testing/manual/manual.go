@@ -5,11 +5,11 @@ package manual
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
 )
 
 // Check runs the command with the argument man. It checks that the page names every command, flag
@@ -18,7 +18,11 @@ import (
 // --quiet, with the short form -q, exactly once.
 func Check(t *testing.T, run func(args []string) int, commands any, words map[string]string) {
 	t.Helper()
-	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(print(t, run))
+	code, text, _ := Output(t, run, "man")
+	if code != 0 {
+		t.Fatalf("man ends with %d", code)
+	}
+	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(text)
 	page = strings.ReplaceAll(page, "--[no-]", "--")
 	parser, err := kong.New(commands, kong.Vars(words))
 	if err != nil {
@@ -69,9 +73,33 @@ func Check(t *testing.T, run func(args []string) int, commands any, words map[st
 	}
 }
 
-// Between replaces the part of the page between two marks by table, and returns the new page. The
-// marks are comments that contain the given name.
-func Between(page, name, table string) (string, error) {
+// Tables checks that the file at path has the given tables. With update, it writes them to the file
+// instead. Each table stands between two marks, which are comments with its name, the key of tables.
+// The command is the one that updates the file.
+func Tables(t *testing.T, path string, tables map[string]string, update bool, command string) {
+	t.Helper()
+	written, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(written)
+	for name, table := range tables {
+		if want, err = between(want, name, table); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	if update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(string(written), want); diff != "" {
+		t.Errorf("%s does not match the tests, run %s (-page +tests):\n%s", path, command, diff)
+	}
+}
+
+// between replaces the part of the page between the marks with the given name by table, and returns
+// the new page.
+func between(page, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)
 	_, after, ended := strings.Cut(rest, end)
@@ -81,23 +109,29 @@ func Between(page, name, table string) (string, error) {
 	return before + begin + "\n" + table + "\n" + end + after, nil
 }
 
-func print(t *testing.T, run func(args []string) int) string {
-	path := filepath.Join(t.TempDir(), "page.1")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
+// Output runs a command with the given arguments. It returns the exit code and the output.
+func Output(t *testing.T, run func(args []string) int, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var files [3]*os.File // standard output, standard error, and standard input, which is empty
+	for i := range files {
+		f, err := os.CreateTemp(t.TempDir(), "output")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
 	}
-	defer f.Close()
-	stdout := os.Stdout
-	os.Stdout = f
-	code := run([]string{"man"})
-	os.Stdout = stdout
-	if code != 0 {
-		t.Fatalf("man ends with %d", code)
+	usual := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
+	os.Stdin, os.Stdout, os.Stderr = files[2], files[0], files[1]
+	code = run(args)
+	os.Stdin, os.Stdout, os.Stderr = usual[0], usual[1], usual[2]
+	var texts [2]string
+	for i, f := range files[:2] {
+		b, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[i] = string(b)
 	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(page)
+	return code, texts[0], texts[1]
 }

@@ -8,12 +8,9 @@ package mistakes
 import (
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"fedpvi/internal/testing/manual"
 )
@@ -61,7 +58,9 @@ func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 		b.WriteString("| mistake | command and message | exit code |\n|---|---|---|\n")
 	}
 	for _, m := range all {
-		code, message := p.try(t, m)
+		code, stdout, stderr := manual.Output(t, p.Run, m.Args...)
+		hide := strings.NewReplacer(p.Hide...)
+		message := strings.TrimSpace(hide.Replace(p.Message(stdout, stderr)))
 		if code != m.Code {
 			t.Errorf("%s: exit code %d, want %d\n%s", m.Name, code, m.Code, message)
 		}
@@ -78,33 +77,17 @@ func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 			}
 			continue
 		}
-		command := strings.NewReplacer(p.Hide...).Replace(p.Name + " " + strings.Join(m.Args, " "))
+		command := hide.Replace(p.Name + " " + strings.Join(m.Args, " "))
 		fmt.Fprintf(&b, "| %s | `%s`<br>%s | %d |\n", m.Name, command, cell(message), code)
 	}
 	path := filepath.Join(root, "docs", "use", "mistakes.md")
-	written, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := manual.Between(string(written), name, b.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if diff := cmp.Diff(string(written), want); diff != "" {
-		t.Errorf("the page has other messages, run go test -p 1 ./cmd/... -run TestMistakes -args -update (-page +command):\n%s", diff)
-	}
+	manual.Tables(t, path, map[string]string{name: b.String()}, *update, "go test -p 1 ./cmd/... -run TestMistakes -args -update")
 }
 
 // Succeed runs a command that must succeed, and returns its output.
 func (p Program) Succeed(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
-	code, stdout, stderr := p.output(t, args)
+	code, stdout, stderr := manual.Output(t, p.Run, args...)
 	if code != 0 {
 		t.Fatalf("%s %s: exit code %d\n%s", p.Name, strings.Join(args, " "), code, stderr)
 	}
@@ -114,42 +97,8 @@ func (p Program) Succeed(t *testing.T, args ...string) (stdout string) {
 // Code runs a command and returns its exit code.
 func (p Program) Code(t *testing.T, args ...string) int {
 	t.Helper()
-	code, _, _ := p.output(t, args)
+	code, _, _ := manual.Output(t, p.Run, args...)
 	return code
-}
-
-// try runs the command, and returns its exit code and its message.
-func (p Program) try(t *testing.T, m Mistake) (code int, message string) {
-	t.Helper()
-	code, stdout, stderr := p.output(t, m.Args)
-	return code, strings.TrimSpace(strings.NewReplacer(p.Hide...).Replace(p.Message(stdout, stderr)))
-}
-
-// output runs the command, and returns its exit code and its output.
-func (p Program) output(t *testing.T, args []string) (code int, stdout, stderr string) {
-	t.Helper()
-	var files [3]*os.File // standard output, standard error, and standard input, which is empty
-	for i := range files {
-		f, err := os.CreateTemp(t.TempDir(), "output")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		files[i] = f
-	}
-	usual := [3]*os.File{os.Stdin, os.Stdout, os.Stderr}
-	os.Stdin, os.Stdout, os.Stderr = files[2], files[0], files[1]
-	code = p.Run(args)
-	os.Stdin, os.Stdout, os.Stderr = usual[0], usual[1], usual[2]
-	var texts [2]string
-	for i, f := range files[:2] {
-		b, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts[i] = string(b)
-	}
-	return code, texts[0], texts[1]
 }
 
 // cell escapes a message so that it can be a cell of a Markdown table.

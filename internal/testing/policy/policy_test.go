@@ -235,7 +235,7 @@ var forbidden = []rule{
 	},
 	{
 		prefix: "os", why: "the algorithm reads no file and no environment",
-		except: "internal/testing/browser/* internal/testing/postgres/* internal/testing/manual/* internal/testing/mistakes/* tools/plant/... tools/demonet/seen/* tools/protogen/* " +
+		except: "internal/testing/browser/* internal/testing/postgres/* internal/testing/manual/* tools/plant/... tools/demonet/seen/* tools/protogen/* " +
 			"internal/private/* internal/audit/* internal/durable/* internal/cli/* internal/table/origin/* internal/table/sqldata/* coordinator/... client/..." + commands + sims + tests,
 	},
 	{
