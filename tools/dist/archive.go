@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,23 +21,24 @@ type entry struct {
 	owner int // user ID and group ID of the owner
 }
 
-// pack writes a tar archive. The bytes of the archive do not depend on the machine, the clock or
-// the user.
-func pack(w io.Writer, date time.Time, entries []entry) error {
-	t := tar.NewWriter(w)
+// pack returns a tar archive. Its bytes do not depend on the machine, the clock or the user.
+func pack(date time.Time, entries []entry) ([]byte, error) {
+	var out bytes.Buffer
+	t := tar.NewWriter(&out)
 	for _, e := range entries {
 		h := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.body)), ModTime: date.Truncate(time.Second), Format: tar.FormatPAX, Typeflag: tar.TypeReg, Uid: e.owner, Gid: e.owner}
 		if strings.HasSuffix(e.name, "/") {
 			h.Typeflag = tar.TypeDir
 		}
 		if err := t.WriteHeader(h); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
+			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
 		if _, err := t.Write(e.body); err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
+			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
 	}
-	return t.Close()
+	err := t.Close()
+	return out.Bytes(), err
 }
 
 // squeeze compresses b with gzip. The header contains no file name and no time.
@@ -62,7 +62,6 @@ var alongside = []string{"LICENSE", "SECURITY.md", "man/*.1", "docs/use/operatio
 // units matches the unit files of systemd, which only archives for Linux contain.
 const units = "deploy/systemd/*"
 
-// archive writes the archive of the programs for one target.
 func (r release) archive(bin string, t target) error {
 	top := fmt.Sprintf("fedpvi-%s-%s/", r.version, t)
 	entries := []entry{{name: top, mode: 0o755}}
@@ -97,30 +96,42 @@ func (r release) archive(bin string, t target) error {
 			entries = append(entries, entry{name: top + filepath.ToSlash(name), mode: 0o644, body: b})
 		}
 	}
-	var packed bytes.Buffer
-	if err := pack(&packed, r.date, entries); err != nil {
+	packed, err := pack(r.date, entries)
+	if err != nil {
 		return err
 	}
-	b, err := squeeze(packed.Bytes())
+	b, err := squeeze(packed)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(r.out, strings.TrimSuffix(top, "/")+".tar.gz"), b, 0o644)
 }
 
+// hashed returns all files in a folder, in alphabetical order, with their SHA-256.
+func hashed(folder string) (all []resource, err error) {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(filepath.Join(folder, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, resource{Name: f.Name(), Digest: map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(b))}})
+	}
+	return all, nil
+}
+
 // sums writes the SHA-256 of all files in a folder, in the format of sha256sum --check.
 func sums(folder string) error {
-	files, err := os.ReadDir(folder)
+	files, err := hashed(folder)
 	if err != nil {
 		return err
 	}
 	var b strings.Builder
 	for _, f := range files {
-		text, err := os.ReadFile(filepath.Join(folder, f.Name()))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(text), f.Name())
+		fmt.Fprintf(&b, "%s  %s\n", f.Digest["sha256"], f.Name)
 	}
 	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(b.String()), 0o644)
 }

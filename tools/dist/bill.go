@@ -53,7 +53,6 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// bill writes the bill of materials of a program.
 func (r release) bill(program, name string, t target) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -73,7 +72,6 @@ const volume = "/var/lib/fedpvi"
 
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
 
-// image writes the image of a daemon.
 func (r release) image(program, name string, t target) error {
 	b, err := os.ReadFile(program)
 	if err != nil {
@@ -88,18 +86,18 @@ func (r release) image(program, name string, t target) error {
 
 // oci returns an image of one program in the layout of the OCI specification.
 func (r release) oci(program []byte, name, machine string) ([]byte, error) {
-	var files bytes.Buffer
-	if err := pack(&files, r.date, []entry{
+	files, err := pack(r.date, []entry{
 		{name: "usr/", mode: 0o755},
 		{name: "usr/bin/", mode: 0o755},
 		{name: "usr/bin/" + name, mode: 0o755, body: program},
 		{name: "var/", mode: 0o755},
 		{name: "var/lib/", mode: 0o755},
 		{name: volume[1:] + "/", mode: 0o700, owner: nobody},
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	layer, err := squeeze(files.Bytes())
+	layer, err := squeeze(files)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +114,7 @@ func (r release) oci(program []byte, name, machine string) ([]byte, error) {
 	c.Config.Env = []string{"PATH=/usr/bin", stateOf[name] + "=" + volume + "/state"}
 	c.Config.Volumes = map[string]empty{volume: {}}
 	c.Config.Labels = map[string]string{"org.opencontainers.image.title": "fedpvi " + name, "org.opencontainers.image.version": r.version}
-	c.RootFS.Type, c.RootFS.DiffIDs = "layers", []string{digest(files.Bytes())}
+	c.RootFS.Type, c.RootFS.DiffIDs = "layers", []string{digest(files)}
 	asJSON := func(v any) []byte {
 		b, failure := json.Marshal(v)
 		err = errors.Join(err, failure)
@@ -139,7 +137,5 @@ func (r release) oci(program []byte, name, machine string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	err = pack(&out, r.date, entries)
-	return out.Bytes(), err
+	return pack(r.date, entries)
 }

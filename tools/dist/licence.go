@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -53,7 +55,7 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)`)
 
 // licensed reads the licence of the module in a folder.
 func licensed(folder string) (module, error) {
-	texts, err := licenceTexts(folder, licenceFile)
+	texts, err := licenceTexts(folder)
 	if err != nil {
 		return module{}, err
 	}
@@ -64,32 +66,29 @@ func licensed(folder string) (module, error) {
 	return module{strings.Join(found, " AND "), texts}, nil
 }
 
-// licenceTexts returns the contents of every file in folder whose name matches name. If the name of
-// a subfolder matches, the contents of all files below the subfolder are included.
-func licenceTexts(folder string, name *regexp.Regexp) (string, error) {
+// licenceTexts returns the contents of every file in folder whose name matches licenceFile. If the
+// name of a subfolder matches, the contents of all files below the subfolder are included.
+func licenceTexts(folder string) (string, error) {
 	files, err := os.ReadDir(folder)
 	if err != nil {
 		return "", err
 	}
 	var all strings.Builder
 	for _, f := range files {
-		if !name.MatchString(f.Name()) {
+		if !licenceFile.MatchString(f.Name()) {
 			continue
 		}
-		path := filepath.Join(folder, f.Name())
-		if f.IsDir() {
-			below, err := licenceTexts(path, regexp.MustCompile(""))
-			if err != nil {
-				return "", err
+		err := filepath.WalkDir(filepath.Join(folder, f.Name()), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
 			}
-			all.WriteString(below)
-			continue
-		}
-		text, err := os.ReadFile(path)
+			text, err := os.ReadFile(path)
+			all.Write(append(text, '\n'))
+			return err
+		})
 		if err != nil {
 			return "", err
 		}
-		all.Write(append(text, '\n'))
 	}
 	return all.String(), nil
 }
@@ -129,13 +128,8 @@ func identify(text string) []string {
 // licences returns the text of the file LICENCES: the licences of all modules that programs may
 // contain.
 func (r release) licences() []byte {
-	var paths []string
-	for path := range r.modules {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
 	var b strings.Builder
-	for _, path := range paths {
+	for _, path := range slices.Sorted(maps.Keys(r.modules)) {
 		fmt.Fprintf(&b, "%s (%s)\n\n%s\n\n", path, r.modules[path].licence, strings.TrimSpace(r.modules[path].texts))
 	}
 	return []byte(b.String())

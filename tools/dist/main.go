@@ -35,7 +35,6 @@ type target struct {
 
 func (t target) String() string { return t.system + "-" + t.processor }
 
-// executable returns the name of the file of a program.
 func (t target) executable(program string) string {
 	if t.system == "windows" {
 		return program + ".exe"
@@ -212,7 +211,6 @@ func (r release) manuals(ctx context.Context) error {
 	return nil
 }
 
-// build makes all files of the release for one target.
 func (r release) build(ctx context.Context, t target) error {
 	bin, err := os.MkdirTemp("", "dist")
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -43,18 +42,11 @@ type predicate struct {
 
 // provenance writes the statement about all files that are in the release so far.
 func (r release) provenance() error {
-	s := statement{Type: "https://in-toto.io/Statement/v1", Kind: "https://slsa.dev/provenance/v1"}
-	files, err := os.ReadDir(r.out)
+	files, err := hashed(r.out)
 	if err != nil {
 		return err
 	}
-	for _, f := range files {
-		b, err := os.ReadFile(filepath.Join(r.out, f.Name()))
-		if err != nil {
-			return err
-		}
-		s.Subject = append(s.Subject, resource{Name: f.Name(), Digest: map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(b))}})
-	}
+	s := statement{Type: "https://in-toto.io/Statement/v1", Kind: "https://slsa.dev/provenance/v1", Subject: files}
 	d := &s.Predicate.Definition
 	d.Type, d.Parameters = "urn:fedpvi:make-dist:v1", map[string]string{"version": r.version}
 	d.Dependencies = []resource{
