@@ -11,7 +11,7 @@ import (
 // An attack tries to distinguish two data sets, called worlds. In world 0, the null world, the
 // protected record or client is absent or replaced. In world 1, the other world, it is present.
 type attack struct {
-	claim *claim
+	claim claim
 
 	// observe simulates one run in world 0 or 1, and returns the numbers that the observer sees, or
 	// numbers computed from them. Runs with different numbers are independent.
@@ -65,7 +65,7 @@ type Rate struct {
 
 // run runs the attack. It learns statistics from pilot runs, and tests the claim on other runs.
 func (a attack) run(ctx context.Context, task task) (Check, error) {
-	claimed, err := a.claim.profile()
+	claimed, err := a.claim()
 	if err != nil {
 		return Check{}, err
 	}
@@ -164,12 +164,10 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 func descending(scores []float64, sign float64) []float64 {
 	out := make([]float64, len(scores))
 	for i, x := range scores {
-		out[i] = -sign * x
+		out[i] = sign * x
 	}
 	slices.Sort(out)
-	for i := range out {
-		out[i] = -out[i]
-	}
+	slices.Reverse(out)
 	return out
 }
 

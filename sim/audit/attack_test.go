@@ -37,14 +37,12 @@ func TestAttackRefutesFalseClaims(t *testing.T) {
 		actual, claimed float64
 		refuted         bool
 	}{{.5, .5, false}, {.5, .6, false}, {.5, .3, true}, {.3, .1, true}} {
-		check, err := shifted(c.actual, c.claimed).run(context.Background(), task{seed: 1, runs: 4000, alpha: 1e-8})
-		if err != nil {
-			t.Fatal(err)
+		result, err := shifted(c.actual, c.claimed).run(context.Background(), task{seed: 1, runs: 4000, alpha: 1e-8})
+		check(t, err)
+		if result.Passed == c.refuted {
+			t.Errorf("shift %g claimed as %g: %s", c.actual, c.claimed, result.Detail)
 		}
-		if check.Passed == c.refuted {
-			t.Errorf("shift %g claimed as %g: %s", c.actual, c.claimed, check.Detail)
-		}
-		for _, p := range check.Profile.Points {
+		for _, p := range result.Profile.Points {
 			if p.AtLeast > p.Seen {
 				t.Errorf("the lower bound %g is above the observed value %g", p.AtLeast, p.Seen)
 			}
@@ -56,12 +54,10 @@ func TestAttackRefutesFalseClaims(t *testing.T) {
 // attack on four releases with a shift of .5 must have the same success as an attack on one
 // Gaussian release with μ = .5·√4.
 func TestLinearIsOptimal(t *testing.T) {
-	check, err := shifted(.5, .5).run(context.Background(), task{seed: 2, runs: 20_000, alpha: 1e-8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result, err := shifted(.5, .5).run(context.Background(), task{seed: 2, runs: 20_000, alpha: 1e-8})
+	check(t, err)
 	want := accountant.GaussianDelta(1, 0)
-	for _, p := range check.Profile.Points {
+	for _, p := range result.Profile.Points {
 		if p.Epsilon == 0 && math.Abs(p.Seen-want) > .015 {
 			t.Errorf("advantage %g, want %g ± .015 (three standard errors)", p.Seen, want)
 		}
@@ -101,9 +97,7 @@ func TestLikelihoodRatios(t *testing.T) {
 func TestClaimedTradeOff(t *testing.T) {
 	c := newClaim(accountant.Gaussian{Sensitivity: 1, Sigma: 1, Adjacency: accountant.AddRemove})
 	curve, err := c.tradeOff(shownRates)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, r := range curve {
 		tpr := distuv.UnitNormal.CDF(1 + distuv.UnitNormal.Quantile(r.FPR))
 		if r.TPR < tpr*(1-1e-9) || r.TPR > 1.25*tpr {
@@ -193,7 +187,7 @@ func TestFirsts(t *testing.T) {
 	for n := range 20 {
 		for step := -n; step <= n; step++ {
 			used := make([]bool, n)
-			for i := range firsts(n, step) {
+			for _, i := range firsts(n, step) {
 				for _, at := range []int{i, i + step} {
 					if at < 0 || at >= n || used[at] && step != 0 {
 						t.Fatalf("distance %d of %d: index %d", step, n, at)

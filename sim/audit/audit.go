@@ -1,11 +1,12 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Options configure an audit.
@@ -89,79 +90,56 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 // order, so that the fast questions are answered early.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
-	order := make([]int, len(questions))
-	for i := range order {
-		order[i] = i
+	var order []int
+	for _, ahead := range []bool{true, false} {
+		for i, q := range questions {
+			if (q.about == o.Ahead) == ahead {
+				order = append(order, i)
+			}
+		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(late(questions[i], o.Ahead), late(questions[j], o.Ahead))
-	})
-	each := task{o.Seed, o.Runs, FalseAlarm / float64(a.checks())}
+	of := a.checks()
+	each := task{o.Seed, o.Runs, FalseAlarm / float64(of)}
+	all, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	all.SetLimit(max(1, o.Workers))
 	var (
 		mu     sync.Mutex
-		wg     sync.WaitGroup
-		next   int
 		checks = make([][]Check, len(questions))
-		first  error
 		found  bool
 		done   int
 	)
-	take := func() (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if next == len(order) || first != nil || found {
-			return 0, false
-		}
-		next++
-		return order[next-1], true
-	}
-	settle := func(i int, answers []Check, err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case found: // a check has failed and the audit stops, so ignore later results
-		case err != nil && first == nil:
-			first = err
-			stop()
-		case err == nil:
+	for _, i := range order {
+		all.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			answers, err := questions[i].answer(ctx, each)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || found {
+				return err
+			}
 			checks[i] = answers
 			for _, c := range answers {
 				done++
 				if o.Progress != nil {
-					o.Progress(done, a.checks(), c)
+					o.Progress(done, of, c)
 				}
 				found = found || o.First && !c.Passed
 			}
 			if found {
 				stop()
 			}
-		}
-	}
-	for range max(1, o.Workers) {
-		wg.Go(func() {
-			for {
-				i, ok := take()
-				if !ok {
-					return
-				}
-				c, err := questions[i].answer(ctx, each)
-				settle(i, c, err)
-			}
+			return nil
 		})
 	}
-	wg.Wait()
-	return slices.Concat(checks...), first
-}
-
-// late returns the key by which questions are sorted: 0 for a question about the case ahead, which
-// comes first, and 1 for other questions.
-func late(q question, ahead string) int {
-	if q.about == ahead {
-		return 0
+	err := all.Wait()
+	if found { // the audit has stopped at a finding, so the questions after it may have failed
+		err = nil
 	}
-	return 1
+	return slices.Concat(checks...), err
 }
 
 // checks returns the number of checks of an audit.

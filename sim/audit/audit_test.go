@@ -7,14 +7,20 @@ import (
 	"testing"
 )
 
+// check fails the test if err is not nil. It calls Helper, which is slow, only for an error.
+func check(t testing.TB, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
 // The test checks that an audit of the unchanged program has no finding.
 //
 //abuse:case P19 the optimal attack on every mechanism stays within its stated privacy
 func TestAuditHasNoFindings(t *testing.T) {
 	a, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	runs := 120
 	if testing.Short() {
 		runs = 10
@@ -26,9 +32,7 @@ func TestAuditHasNoFindings(t *testing.T) {
 		}
 		last = done
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, c := range r.Findings() {
 		t.Errorf("%s, %s: %s", c.Case, c.Name, c.Detail)
 	}
@@ -44,9 +48,7 @@ func TestAuditHasNoFindings(t *testing.T) {
 	var reports []*Report
 	for _, workers := range []int{1, 3} {
 		r, err := part.Run(context.Background(), Options{Seed: 8, Runs: runs, Workers: workers})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		reports = append(reports, r)
 	}
 	if !reflect.DeepEqual(reports[0], reports[1]) {
@@ -68,13 +70,26 @@ func TestOneCaseComesFirst(t *testing.T) {
 	for ahead, want := range map[string][]string{"": {"a", "b", "c", "b"}, "b": {"b", "b", "a", "c"}, "unknown": {"a", "b", "c", "b"}} {
 		ran = nil
 		r, err := a.Run(context.Background(), Options{Ahead: ahead})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if !slices.Equal(ran, want) || len(r.Checks) != 4 || r.Checks[1].Case != "b" || r.Checks[2].Case != "c" {
 			t.Errorf("%q first: ran %v, reported %v", ahead, ran, r.Checks)
 		}
 	}
+}
+
+// failures answers questions, and returns descriptions of the checks that fail.
+func failures(t *testing.T, each task, questions ...question) (found []string) {
+	t.Helper()
+	for _, q := range questions {
+		checks, err := q.answer(context.Background(), each)
+		check(t, err)
+		for _, c := range checks {
+			if !c.Passed {
+				found = append(found, c.Name+": "+c.Detail)
+			}
+		}
+	}
+	return found
 }
 
 func TestAuditStops(t *testing.T) {
@@ -82,9 +97,7 @@ func TestAuditStops(t *testing.T) {
 	never := single("a", "never", func(ctx context.Context, _ task) (Check, error) { return Check{}, ctx.Err() })
 	a := &Auditor{[]question{fails, never, never}}
 	r, err := a.Run(context.Background(), Options{First: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if len(r.Checks) != 1 || r.Passed || r.Checks[0].Name != "fails" {
 		t.Errorf("%+v", r)
 	}

@@ -2,7 +2,9 @@ package audit
 
 import (
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -116,13 +118,6 @@ const leastExpected = 100
 
 // uniformP returns the result of chiSquareP for cells of equal probability.
 func uniformP(observed []float64) float64 {
-	var total float64
-	for _, n := range observed {
-		total += n
-	}
-	expected := make([]float64, len(observed))
-	for i := range expected {
-		expected[i] = total / float64(len(observed))
-	}
-	return chiSquareP(observed, expected)
+	n := len(observed)
+	return chiSquareP(observed, slices.Repeat([]float64{floats.Sum(observed) / float64(n)}, n))
 }

@@ -122,14 +122,10 @@ func TestStepDelta(t *testing.T) {
 		{accountant.WithoutReplacement{Rate: .3, Sigma: 1.5, Adjacency: accountant.ReplaceOne}, .3, 2, 0, 1.5},
 	} {
 		profile, err := accountant.Account(c.event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, epsilon := range []float64{0, .5, 1} {
 			bound, err := profile.Delta(epsilon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			got := stepDelta(c.q, c.with, c.without, c.sigma, epsilon)
 			if math.Abs(got/bound.Upper-1) > 2e-3 {
 				t.Errorf("%T: δ(%g) = %g, want %g as from the accountant", c.event, epsilon, got, bound.Upper)

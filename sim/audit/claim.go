@@ -16,15 +16,12 @@ var Epsilons = []float64{0, 0.5, 1, 2}
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
 // A claim is the privacy that the accountant promises against an observer, as a bound on δ for
-// several ε. It covers everything that the observer sees in one run of an [attack].
-type claim struct {
-	// profile returns upper bounds on δ at all of claimedEpsilons. It computes them in the first
-	// call only.
-	profile func() ([]float64, error)
-}
+// several ε. It covers everything that the observer sees in one run of an [attack]. The function
+// returns upper bounds on δ at all of claimedEpsilons. It computes them in the first call only.
+type claim func() ([]float64, error)
 
-func newClaim(e accountant.Event) *claim {
-	return &claim{sync.OnceValues(func() ([]float64, error) {
+func newClaim(e accountant.Event) claim {
+	return sync.OnceValues(func() ([]float64, error) {
 		profile, err := accountant.Account(e)
 		if err != nil {
 			return nil, err
@@ -38,7 +35,7 @@ func newClaim(e accountant.Event) *claim {
 			deltas = append(deltas, b.Upper)
 		}
 		return deltas, nil
-	})}
+	})
 }
 
 // claimedEpsilons returns every ε for which a claim computes δ.
@@ -49,8 +46,8 @@ func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons)
 // claimedEpsilons, of
 //
 //	min(δ(ε) + e^ε·f, 1 − max(0, 1 − δ(ε) − f)/e^ε)
-func (c *claim) tradeOff(fprs []float64) ([]Rate, error) {
-	deltas, err := c.profile()
+func (c claim) tradeOff(fprs []float64) ([]Rate, error) {
+	deltas, err := c()
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@
 package audit
 
 import (
-	"context"
 	"math"
 	"testing"
 
@@ -148,33 +147,11 @@ func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vect
 
 // auditProducts runs the checks of an audit on sums that a device computes, and returns
 // descriptions of the checks that fail.
-func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) (found []string) {
+func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) []string {
 	t.Helper()
-	ctx := context.Background()
 	d = d.onProducts(device)
 	const alpha = 1e-7 // small, because the test makes four checks in three cases and with five faults
-	see := func(name string, c Check) {
-		if !c.Passed {
-			found = append(found, name+": "+c.Detail)
-		}
-	}
-	z, err := d.quiet(ctx, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	see("size of noise", judge(z.variances(), alpha))
-	see("shape of noise", judge(z.shapes(), alpha))
-	see("noise is fresh", judge(z.correlations(), alpha))
-	a, err := d.attack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := a.run(ctx, task{seed: seed, runs: runs, alpha: alpha})
-	if err != nil {
-		t.Fatal(err)
-	}
-	see("profile", c)
-	return found
+	return failures(t, task{seed, runs, alpha}, aboutNoise(d.name, d.quiet), lazily(d.name, d.attack))
 }
 
 var productCases = []descent{

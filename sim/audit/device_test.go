@@ -167,44 +167,20 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 
 // audit runs the checks of an audit on steps that a device computes, and returns descriptions of
 // the checks that fail.
-func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (found []string) {
+func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) []string {
 	t.Helper()
-	ctx := context.Background()
 	d = d.on(device)
 	const alpha = 1e-7 // small, because the test makes eight checks in four cases and with four faults
-	see := func(name string, c Check) {
-		if !c.Passed {
-			found = append(found, name+": "+c.Detail)
+	frequencies := func(ctx context.Context, t task) (Check, error) {
+		next, err := d.deviceBatches(device, seed)
+		if err != nil {
+			return Check{}, err
 		}
+		return d.frequenciesOf(ctx, t, 1, next)
 	}
-	z, err := d.quiet(ctx, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	see("size of noise", judge(z.variances(), alpha))
-	see("shape of noise", judge(z.shapes(), alpha))
-	see("noise is fresh", judge(z.correlations(), alpha))
-	next, err := d.deviceBatches(device, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := d.frequenciesOf(ctx, task{seed: seed, alpha: alpha}, 1, next)
-	if err != nil {
-		t.Fatal(err)
-	}
-	see("frequencies", c)
-	a, err := d.attack()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = a.run(ctx, task{seed: seed, runs: runs, alpha: alpha}); err != nil {
-		t.Fatal(err)
-	}
-	see("profile", c)
-	return found
+	return failures(t, task{seed, runs, alpha}, aboutNoise(d.name, d.quiet), single(d.name, "frequencies", frequencies), lazily(d.name, d.attack))
 }
 
-// The test checks that the releases of a sampled sum on a device satisfy the mechanism's claims.
 func TestAuditOfTheDevice(t *testing.T) {
 	for i, d := range deviceCases {
 		for _, finding := range d.audit(t, &tamperer{Device: new(emulator.Device)}, uint64(i+1), 400) {
@@ -213,7 +189,6 @@ func TestAuditOfTheDevice(t *testing.T) {
 	}
 }
 
-// The test checks that the audit finds a device that does not follow its plan.
 func TestAuditFindsTamperingDevice(t *testing.T) {
 	d := deviceCases[0]
 	var key []uint64 // noise key of the first plan

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
@@ -111,10 +112,8 @@ func (f noisy) oblivious(_ context.Context, t task) (Check, error) {
 		if first == nil {
 			first = dst
 		}
-		for i := range dst {
-			if dst[i] != first[i] {
-				return certain(false, "vector %d has noise that the empty sum does not have", k+1), nil
-			}
+		if !slices.Equal(dst, first) {
+			return certain(false, "vector %d has noise that the empty sum does not have", k+1), nil
 		}
 	}
 	var noise dpmech.Noise

@@ -7,9 +7,7 @@ import "testing"
 func TestGradientCases(t *testing.T) {
 	for _, g := range gradientCases {
 		a, err := g.attack()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for world := range 2 {
 			seen, err := a.observe(1, world, 0)
 			want := 4

@@ -24,30 +24,20 @@ func TestAnotherParticipantIsAnObserver(t *testing.T) {
 		{1, method.Coalition, true},
 	} {
 		f, err := newInsider(c.colluders)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		a, err := f.attack()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		claimed := f.claimFor(c.view)
 		a.claim = newClaim(claimed)
-		check, err := a.run(context.Background(), task{seed: 1, runs: 5000, alpha: 1e-6})
-		if err != nil {
-			t.Fatal(err)
-		}
+		result, err := a.run(context.Background(), task{seed: 1, runs: 5000, alpha: 1e-6})
+		check(t, err)
 		profile, err := accountant.Account(claimed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		epsilon, err := profile.Epsilon(1e-5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("colluders = %d, stated against %s ε = %.2f at δ = 1e-5: %s", c.colluders, c.view, epsilon.Upper, check.Detail)
-		if check.Passed != c.holds {
-			t.Errorf("colluders = %d, stated against %s: %s", c.colluders, c.view, check.Detail)
+		check(t, err)
+		t.Logf("colluders = %d, stated against %s ε = %.2f at δ = 1e-5: %s", c.colluders, c.view, epsilon.Upper, result.Detail)
+		if result.Passed != c.holds {
+			t.Errorf("colluders = %d, stated against %s: %s", c.colluders, c.view, result.Detail)
 		}
 	}
 }

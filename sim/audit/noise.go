@@ -91,18 +91,18 @@ func (z noises) shapes() []trial {
 // differ in two of these, such as release and sender, because a faulty program might reuse the
 // noise of another sender's release. Each draw is in at most one pair of a trial.
 func (z noises) correlations() []trial {
-	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
 	var trials []trial
 	for _, pair := range pairings(releases, senders, dim) {
 		var a, b []float64
 		s := pair.step
-		for k := range firsts(runs, s[0]) {
-			for t := range firsts(releases, s[1]) {
-				for m := range firsts(senders, s[2]) {
-					for i := range firsts(dim, s[3]) {
-						a = append(a, at(k, t, m, i))
-						b = append(b, at(k+s[0], t+s[1], m+s[2], i+s[3]))
+		inReleases, inSenders, inDim := firsts(releases, s[1]), firsts(senders, s[2]), firsts(dim, s[3])
+		for _, k := range firsts(runs, s[0]) {
+			for _, t := range inReleases {
+				for _, m := range inSenders {
+					for _, i := range inDim {
+						a = append(a, z[k][t][m][i])
+						b = append(b, z[k+s[0]][t+s[1]][m+s[2]][i+s[3]])
 					}
 				}
 			}
@@ -151,18 +151,14 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts chooses disjoint pairs (i, i+step) of indices in 0..n-1, and yields the index i of each
-// pair. If step is 0, firsts yields all indices.
-func firsts(n, step int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		apart, first := max(step, -step), max(-step, 0)
-		for i := range n - apart {
-			if apart > 0 && i/apart%2 != 0 {
-				continue
-			}
-			if !yield(i + first) {
-				return
-			}
+// firsts chooses disjoint pairs (i, i+step) of indices in 0..n-1, and returns the index i of each
+// pair. If step is 0, firsts returns all indices.
+func firsts(n, step int) (all []int) {
+	apart, first := max(step, -step), max(-step, 0)
+	for i := range n - apart {
+		if apart == 0 || i/apart%2 == 0 {
+			all = append(all, i+first)
 		}
 	}
+	return all
 }

@@ -16,26 +16,19 @@ func TestPersonIsHidden(t *testing.T) {
 		for _, epsilon := range []string{"0.5", "1.0", "3.0"} {
 			for _, ofPersons := range []bool{true, false} {
 				p, err := c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier"}, study.Override{Key: "privacy.epsilon", Value: epsilon})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				// Every run derives the protocol again. With a noise multiplier instead of ε, this
 				// needs no slow calibration of the noise.
 				multiplier := strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)
-				if p, err = c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier", Value: multiplier}); err != nil {
-					t.Fatal(err)
-				}
+				p, err = c.protocol(ofPersons, study.Override{Key: "privacy.noise_multiplier", Value: multiplier})
+				check(t, err)
 				a, err := c.against(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				check, err := a.run(context.Background(), task{seed: 1, runs: 3000, alpha: 1e-6})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%s, ε = %s for %s: %s", c.name(), epsilon, p.Study().Privacy.Protects(), check.Detail)
-				if check.Passed != ofPersons {
-					t.Errorf("%s, ε = %s for %s: passed is %t: %s", c.name(), epsilon, p.Study().Privacy.Protects(), check.Passed, check.Detail)
+				check(t, err)
+				result, err := a.run(context.Background(), task{seed: 1, runs: 3000, alpha: 1e-6})
+				check(t, err)
+				t.Logf("%s, ε = %s for %s: %s", c.name(), epsilon, p.Study().Privacy.Protects(), result.Detail)
+				if result.Passed != ofPersons {
+					t.Errorf("%s, ε = %s for %s: passed is %t: %s", c.name(), epsilon, p.Study().Privacy.Protects(), result.Passed, result.Detail)
 				}
 			}
 		}

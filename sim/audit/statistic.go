@@ -114,14 +114,5 @@ func meanAt(runs [][]float64, i int) float64 {
 	return s / float64(len(runs))
 }
 
-// pooled returns all observations in one slice.
-func pooled(runs [][]float64) []float64 {
-	var all []float64
-	for _, x := range runs {
-		all = append(all, x...)
-	}
-	return all
-}
-
 // spread returns the standard deviation of all observations.
-func spread(runs [][]float64) float64 { return stat.StdDev(pooled(runs), nil) }
+func spread(runs [][]float64) float64 { return stat.StdDev(slices.Concat(runs...), nil) }
