@@ -39,9 +39,7 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	} {
 		sigma := c.sigma
 		upper, _, err := RandomAllocation{2, 1, sigma, AddRemove}.laws()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, epsilon := range []float64{0, 0.3, 1, 2, 4} {
 			remove, add := twoSteps(sigma, epsilon)
 			for i, d := range []struct{ got, want float64 }{{upper.remove.single(epsilon), remove}, {upper.add.single(epsilon), add}} {
@@ -63,9 +61,7 @@ func TestAllocationBySimulation(t *testing.T) {
 	const k, sigma, draws = 50, 1.0, 400_000
 	src := rand.New(rand.NewPCG(1, 2))
 	upper, _, err := RandomAllocation{k, 1, sigma, AddRemove}.laws()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	epsilons := []float64{0, 0.2, 0.5}
 	var remove, add [3]float64
 	for range draws {
@@ -140,9 +136,7 @@ func TestAllocationHasARenyiDivergence(t *testing.T) {
 		}
 	}
 	filter, err := NewRenyiFilter(Target{2, 1e-5}, 20, AddRemove)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if err := filter.Charge(RandomAllocation{100, 1, 20, AddRemove}); err != nil {
 		t.Error(err)
 	}

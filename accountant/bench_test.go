@@ -2,7 +2,6 @@ package accountant
 
 import "testing"
 
-// headline is a common example.
 var headline = Repeated{Poisson{0.01, 1, AddRemove}, 1000}
 
 func benchmarkEpsilon(b *testing.B, e Event, method Method, delta float64) {

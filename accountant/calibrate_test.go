@@ -16,9 +16,7 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 			return Repeated{Gaussian{1, sigma, AddRemove}, releases}, nil
 		}
 		c, err := CalibrateNoise(target, event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		at := func(sigma float64) float64 {
 			e, _ := event(sigma)
 			return epsilonOf(t, e, target.Delta).Upper

@@ -34,9 +34,7 @@ var oneOfEach = []struct {
 func fromHex(t *testing.T, text string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(string(bytes.ReplaceAll([]byte(text), []byte(" "), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }
 
@@ -108,14 +106,11 @@ func TestMarshalEventErrors(t *testing.T) {
 	}
 }
 
-// The test checks that encoding and decoding an event does not change its cost.
 func TestEventsKeepTheirCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEvent(t)
 		b, err := MarshalEvent(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		read, err := UnmarshalEvent(b)
 		if err != nil || !reflect.DeepEqual(read, e) {
 			t.Fatalf("%#v is read as %#v, %v", e, read, err)
@@ -157,9 +152,7 @@ func TestQuoteEqualsCharge(t *testing.T) {
 func FuzzUnmarshalEvent(f *testing.F) {
 	for _, c := range oneOfEach {
 		b, err := MarshalEvent(c.event)
-		if err != nil {
-			f.Fatal(err)
-		}
+		check(f, err)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

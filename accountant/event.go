@@ -88,7 +88,6 @@ func (t *tally) gaussian(low, high, times float64) {
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*low*low) * (1 - 0x1p-50)
 }
 
-// sample adds the event e to the tally. times is the number of times that e occurs.
 func (t *tally) sample(e lossy, times float64) {
 	if times == 0 {
 		return

@@ -13,17 +13,12 @@ import (
 
 var testTarget = Target{Epsilon: 1, Delta: 1e-5}
 
-// filters returns a Gaussian filter and a Rényi filter for the target.
 func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []*Filter {
 	t.Helper()
 	g, err := NewGaussianFilter(target, adjacency)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	r, err := NewRenyiFilter(target, order, adjacency)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return []*Filter{g, r}
 }
 
@@ -35,7 +30,6 @@ func drawTarget(t *rapid.T, low, high, least float64) Target {
 	}
 }
 
-// drawFilter draws a new Gaussian or Rényi filter, under ZeroOut.
 func drawFilter(t *rapid.T) *Filter {
 	target := drawTarget(t, -3, 4, -40)
 	var f *Filter
@@ -46,9 +40,7 @@ func drawFilter(t *rapid.T) *Filter {
 		order := 1 + math.Exp(rapid.Float64Range(-2, 5).Draw(t, "log order"))
 		f, err = NewRenyiFilter(target, order, ZeroOut)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return f
 }
 
@@ -71,9 +63,7 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := drawTarget(t, -5, 4, -40)
 		f, err := NewGaussianFilter(target, ZeroOut)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var admitted Composed
 		for range 20 {
 			// Because of rounding, the cost of the event can be slightly larger than the drawn
@@ -86,9 +76,7 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		fill := Gaussian{math.Sqrt(f.Left()) * (1 - 0x1p-40), 1, ZeroOut}
 		if f.Left() > 0 {
-			if err := f.Charge(fill); err != nil {
-				t.Fatal(err)
-			}
+			check(t, f.Charge(fill))
 			admitted = append(admitted, fill)
 		}
 		got := epsilonOf(t, admitted, target.Delta).Upper
@@ -109,9 +97,7 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 func TestRenyiFilterMeetsTarget(t *testing.T) {
 	for _, order := range []float64{1.5, 8, 24, 64} {
 		f, err := NewRenyiFilter(testTarget, order, ZeroOut)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		n := 0
 		e := Gaussian{1, 100, ZeroOut}
 		for f.Charge(e) == nil {
@@ -174,9 +160,7 @@ func TestFilterCostIsMonotone(t *testing.T) {
 		m := n + rapid.IntRange(0, 1000).Draw(t, "more")
 		cost := func(sensitivity float64, n int) filterCost {
 			c, err := f.cost(Repeated{DiscreteGaussian{sensitivity * (1 << 20), 1 << 20, 3, 7, ZeroOut}, n})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			return c
 		}
 		least := cost(sensitivity, n)
@@ -199,9 +183,7 @@ func TestFilterOrderOfCharges(t *testing.T) {
 			return Gaussian{math.Sqrt(part * f.Budget() / max(1, f.order)), 1, ZeroOut}
 		}), 1, 9).Draw(t, "events")
 		for i, e := range events {
-			if err := errors.Join(f.Charge(e), g.Charge(events[len(events)-1-i])); err != nil {
-				t.Fatal(err)
-			}
+			check(t, errors.Join(f.Charge(e), g.Charge(events[len(events)-1-i])))
 		}
 		if a, b := f.Spent(), g.Spent(); math.Abs(a-b) > 1e-14*a {
 			t.Fatalf("spent %.17g in one order and %.17g in the other", a, b)
@@ -307,9 +289,7 @@ func TestFilterRace(t *testing.T) {
 	for _, f := range filters(t, testTarget, 20, ZeroOut) {
 		e := Gaussian{1, 10 * math.Sqrt(max(1, f.order)/f.Budget()), ZeroOut}
 		cost, err := f.cost(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		f.spent.main = f.budget.main - 1.5*cost.main
 		var wait sync.WaitGroup
 		var winners atomic.Int64

@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -10,9 +11,7 @@ import (
 func discreteSumOf(t testing.TB, variance float64, n int) discreteSum {
 	t.Helper()
 	law, err := newDiscreteSum(variance, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return law
 }
 
@@ -30,44 +29,34 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 		}
 	}
 	readVectors(t, "discrete_gaussian", &cases)
-	var worst, worstTail float64
 	for _, c := range cases {
 		law := discreteSumOf(t, c.Sigma2, 1)
-		for _, at := range c.Pmf {
-			got := law.pmf(at.K)
-			worst = max(worst, relative(got, at.P))
-			if r := relative(got, at.P); r > 1e-13 { // The tolerance includes the rounding of decimal parameters such as 0.05.
-				t.Errorf("%s: mass at %d is %.17g, want %.17g (%.1e, claimed %.1e)", c.ID, at.K, got, at.P, r, law.err)
-			}
+		for _, at := range c.Pmf { // The tolerance includes the rounding of decimal parameters such as 0.05.
+			checkNear(t, fmt.Sprintf("%s: mass at %d", c.ID, at.K), law.pmf(at.K), at.P, 1e-13)
 		}
 		for _, tail := range c.Tails {
 			var got float64
 			for k := len(law.half) - 1; k >= tail.M; k-- {
 				got += law.pmf(k)
 			}
-			worstTail = max(worstTail, relative(got, tail.P))
-			if r := relative(got, tail.P); r > 1e-12 {
-				t.Errorf("%s: mass from %d on is %.17g, want %.17g (%.1e)", c.ID, tail.M, got, tail.P, r)
-			}
+			checkNear(t, fmt.Sprintf("%s: mass from %d on", c.ID, tail.M), got, tail.P, 1e-12)
 		}
 	}
-	t.Logf("worst relative errors: pmf %.1e, tails %.1e", worst, worstTail)
 }
 
 // brackets fails the test unless want is between lower and upper, up to the rounding of want, and
-// both bounds are within 1e-11 of want. It returns the larger relative error. The tolerance is wide
-// for two reasons: an atom with a loss of exactly ε adds its whole rounding error to the upper
-// bound, and δ may be as small as 10⁻⁴ of this error.
-func brackets(t *testing.T, name string, lower, upper, want float64) float64 {
+// both bounds are within 1e-11 of want. The tolerance is wide for two reasons: an atom with a loss
+// of exactly ε adds its whole rounding error to the upper bound, and δ may be as small as 10⁻⁴ of
+// this error.
+func brackets(t *testing.T, name string, lower, upper, want float64) {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
-		return 0 // mass below 2⁻⁹⁸⁹ is not listed
+		return // mass below 2⁻⁹⁸⁹ is not listed
 	}
 	worst := max(relative(lower, want), relative(upper, want))
 	if lower > want*(1+0x1p-52) || upper < want*(1-0x1p-52) || worst > 1e-11 {
 		t.Errorf("%s: δ in [%.17g, %.17g], want %.17g (%.1e)", name, lower, upper, want, worst)
 	}
-	return worst
 }
 
 func TestDiscreteGaussianDeltaVectors(t *testing.T) {
@@ -78,12 +67,10 @@ func TestDiscreteGaussianDeltaVectors(t *testing.T) {
 		Delta           float64 `json:"delta_str,string"`
 	}
 	readVectors(t, "discrete_gaussian_delta", &cases)
-	worst := 0.0
 	for _, c := range cases {
 		lower, upper := discreteSumOf(t, c.Sigma2, 1).delta(c.Sensitivity, c.Epsilon)
-		worst = max(worst, brackets(t, c.ID, lower, upper, c.Delta))
+		brackets(t, c.ID, lower, upper, c.Delta)
 	}
-	t.Logf("worst relative error %.1e", worst)
 }
 
 func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
@@ -100,7 +87,6 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 		Single      float64 `json:"single_dg_delta_with_k_sigma2,string"`
 	}
 	readVectors(t, "sum_discrete_gaussian", &cases)
-	var worst, worstVariance, worstPmf, worstTau, worstSingle float64
 	for _, c := range cases {
 		if c.ID == "sum_discrete_gaussian-107" {
 			// The reference file has 1.00416217...e-44, which is wrong from the seventh digit
@@ -110,23 +96,18 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 		}
 		law := discreteSumOf(t, c.Sigma2, c.K)
 		lower, upper := law.delta(c.Sensitivity, c.Epsilon)
-		worst = max(worst, brackets(t, c.ID, lower, upper, c.Delta))
+		brackets(t, c.ID, lower, upper, c.Delta)
 		lower, upper = discreteSumOf(t, c.Sigma2*float64(c.K), 1).delta(c.Sensitivity, c.Epsilon)
-		worstSingle = max(worstSingle, brackets(t, c.ID+", one share", lower, upper, c.Single))
+		brackets(t, c.ID+", one share", lower, upper, c.Single)
 
 		var variance float64
 		for k := range law.half {
 			variance += 2 * float64(k) * float64(k) * law.pmf(k)
 		}
-		tau := sharesDistance(math.Sqrt(c.Sigma2), c.K)
-		if relative(variance, c.Variance) > 1e-13 || relative(law.pmf(0), c.Pmf0) > 1e-13 || relative(tau, c.Tau) > 1e-12 {
-			t.Errorf("%s: variance, mass at 0, distance = %.17g, %.17g, %.17g, want %.17g, %.17g, %.17g", c.ID, variance, law.pmf(0), tau, c.Variance, c.Pmf0, c.Tau)
-		}
-		worstVariance = max(worstVariance, relative(variance, c.Variance))
-		worstPmf = max(worstPmf, relative(law.pmf(0), c.Pmf0))
-		worstTau = max(worstTau, relative(tau, c.Tau))
+		checkNear(t, c.ID+": variance", variance, c.Variance, 1e-13)
+		checkNear(t, c.ID+": mass at 0", law.pmf(0), c.Pmf0, 1e-13)
+		checkNear(t, c.ID+": distance", sharesDistance(math.Sqrt(c.Sigma2), c.K), c.Tau, 1e-12)
 	}
-	t.Logf("worst relative errors: delta %.1e, variance %.1e, pmf0 %.1e, tau %.1e, one share %.1e", worst, worstVariance, worstPmf, worstTau, worstSingle)
 }
 
 // naiveSum computes the distribution of the sum of n samples by n − 1 full convolutions.
@@ -244,9 +225,7 @@ func TestAtoms(t *testing.T) {
 		shift := rapid.IntRange(-8, 8).Draw(t, "shift")
 		epsilon := rapid.Float64Range(1e-9, 20).Draw(t, "epsilon")
 		law, err := newDiscreteSum(variance, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		losses, masses, rest := law.atoms(shift)
 		var total, upper compensated
 		total.add(rest)

@@ -91,7 +91,6 @@ func epsilonOnly(Profile, float64, float64) (Bound, error) {
 	return Bound{}, errors.New("the method computes ε only")
 }
 
-// tightest returns the method that Tightest selects for p.
 func (p Profile) tightest() Method {
 	if p.Gaussian() {
 		return Exact

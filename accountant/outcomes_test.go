@@ -11,9 +11,7 @@ func TestOutcomesOfRandomisedResponse(t *testing.T) {
 	const epsilon = .5
 	p := 1 / (1 + math.Exp(-epsilon))
 	own, err := NewOutcomes([]float64{p, 1 - p}, []float64{1 - p, p}, AddRemove)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, times := range []int{1, 20} {
 		compose := func(e Event) Event {
 			return Composed{Repeated{e, times}, Gaussian{Sigma: 4, Sensitivity: 1, Adjacency: AddRemove}}
@@ -34,9 +32,7 @@ func TestOutcomesOfRandomisedResponse(t *testing.T) {
 func TestOutcomesOfBothOrders(t *testing.T) {
 	p, q := []float64{.6, .4}, []float64{.3, .7}
 	own, err := NewOutcomes(p, q, ReplaceOne)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	const epsilon = .4
 	exact := func(p, q []float64) (delta float64) {
 		for k := range 8 {

@@ -89,9 +89,7 @@ func TestDiscreteGaussianIsCovered(t *testing.T) {
 		for _, epsilon := range []float64{0, .1, .5, 1, 2, 5} {
 			want := exactDelta(sigma, k, epsilon)
 			b, err := p.Delta(epsilon)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			got := b.Upper
 			if got < want*(1-1e-9) || b.Lower > want*(1+1e-9)+1e-40 {
 				t.Errorf("shift %d: δ(%g) = %g, and exactly %g", k, epsilon, got, want)

@@ -8,9 +8,7 @@ import (
 func must(t *testing.T) func(Bound, error) Bound {
 	return func(b Bound, err error) Bound {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return b
 	}
 }
@@ -34,8 +32,7 @@ func TestAttackRiskVectors(t *testing.T) {
 	above, below := 0.0, 0.0
 	check := func(what string, got Bound, want float64) {
 		t.Helper()
-		checkUpper(t, what, got.Upper, want, 1e-3)
-		checkLower(t, what, got.Lower, want, 2e-3)
+		checkBounds(t, what, got, want, 1e-3, 2e-3)
 		above, below = max(above, got.Upper/want-1), max(below, 1-got.Lower/want)
 	}
 	for _, c := range cases {
@@ -127,9 +124,7 @@ func TestTrueRateShape(t *testing.T) {
 	} {
 		p := account(t, e)
 		curve, err := p.TradeOff(fprs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		before, lastSlope := 0.0, math.Inf(1)
 		advantage := ok(p.Advantage())
 		deltas := []float64{1e-6, 0.01}
@@ -206,8 +201,7 @@ func TestOddsFactor(t *testing.T) {
 		for _, z := range []float64{2, 3, 5} {
 			want := mu*mu/2 + mu*z
 			got := ok(account(t, Gaussian{mu, 1, AddRemove}).OddsFactor(normalCDF(-z)))
-			checkUpper(t, "log odds factor", got.Upper, want, 0.6)
-			checkLower(t, "log odds factor", got.Lower, want, 0.8)
+			checkBounds(t, "log odds factor", got, want, 0.6, 0.8)
 			t.Logf("μ %g, z %g: %.4g in [%.4g, %.4g]", mu, z, want, got.Lower, got.Upper)
 		}
 	}

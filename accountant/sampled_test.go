@@ -3,6 +3,8 @@ package accountant
 import (
 	"math"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // checkUpper fails the test if got is below the exact value want, or if the relative error of got
@@ -21,27 +23,32 @@ func checkLower(t *testing.T, what string, got, want, below float64) {
 	}
 }
 
-// tester is a *testing.T, *testing.B or *rapid.T.
-type tester interface {
-	Helper()
-	Fatal(args ...any)
-}
-
-func account(t tester, e Event) Profile {
-	t.Helper()
-	p, err := Account(e)
+// check fails the test if err is not nil. It calls Helper, which is slow, only for an error.
+func check(t rapid.TB, err error) {
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
 	}
+}
+
+// checkBounds checks both bounds with checkUpper and checkLower.
+func checkBounds(t *testing.T, what string, got Bound, want, above, below float64) {
+	t.Helper()
+	checkUpper(t, what, got.Upper, want, above)
+	checkLower(t, what, got.Lower, want, below)
+}
+
+func account(t rapid.TB, e Event) Profile {
+	t.Helper()
+	p, err := Account(e)
+	check(t, err)
 	return p
 }
 
-func epsilonOf(t tester, e Event, delta float64) Bound {
+func epsilonOf(t rapid.TB, e Event, delta float64) Bound {
 	t.Helper()
 	b, err := account(t, e).Epsilon(delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b
 }
 
@@ -62,12 +69,9 @@ func TestPoissonVectors(t *testing.T) {
 	for _, c := range some(cases) {
 		p := account(t, poisson(c.Q, c.Sigma, c.T, AddRemove))
 		b, err := p.Epsilon(c.Delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		want := c.Exact.Eps
-		checkUpper(t, c.ID, b.Upper, want, 2e-4)
-		checkLower(t, c.ID, b.Lower, want, 5e-4)
+		checkBounds(t, c.ID, b, want, 2e-4, 5e-4)
 
 		contour, err := p.EpsilonBy(Contour, c.Delta)
 		if err != nil {
@@ -78,9 +82,7 @@ func TestPoissonVectors(t *testing.T) {
 		}
 
 		renyi, err := p.EpsilonBy(RenyiDP, c.Delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if renyi.Upper < want {
 			t.Errorf("%s: Rényi ε %g is below the true value %g", c.ID, renyi.Upper, want)
 		}
@@ -110,11 +112,8 @@ func TestPoissonDeltaVectors(t *testing.T) {
 	for _, c := range some(cases) {
 		p := account(t, poisson(c.Q, c.Sigma, c.T, AddRemove))
 		b, err := p.Delta(c.Epsilon)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkUpper(t, c.ID, b.Upper, c.Exact.Delta, 1e-3)
-		checkLower(t, c.ID, b.Lower, c.Exact.Delta, 1e-3)
+		check(t, err)
+		checkBounds(t, c.ID, b, c.Exact.Delta, 1e-3, 1e-3)
 		if b, err := p.DeltaBy(Contour, c.Epsilon); err == nil && relative((b.Upper+b.Lower)/2, c.Exact.Delta) > 1e-8 {
 			t.Errorf("%s: contour δ = %+v, want %g", c.ID, b, c.Exact.Delta)
 		}
@@ -131,8 +130,7 @@ func TestReplaceOneVectors(t *testing.T) {
 	readVectors(t, "poisson_replace_one_eps", &cases)
 	for _, c := range some(cases) {
 		b := epsilonOf(t, poisson(c.Q, c.Sigma, c.T, ReplaceOne), c.Delta)
-		checkUpper(t, c.ID, b.Upper, c.Exact.Eps, 2e-4)
-		checkLower(t, c.ID, b.Lower, c.Exact.Eps, 5e-4)
+		checkBounds(t, c.ID, b, c.Exact.Eps, 2e-4, 5e-4)
 	}
 }
 
@@ -151,9 +149,7 @@ func TestWithoutReplacementVectors(t *testing.T) {
 	for _, c := range some(cases) {
 		p := account(t, Repeated{WithoutReplacement{c.Q, c.Sigma, ReplaceOne}, c.T})
 		b, err := p.Epsilon(c.Delta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if c.Upper.Eps != nil {
 			checkUpper(t, c.ID, b.Upper, *c.Upper.Eps, 1e-3)
 		}
@@ -189,8 +185,7 @@ func TestHeterogeneousVectors(t *testing.T) {
 			all = append(all, poisson(p.Q, p.Sigma, p.T, AddRemove))
 		}
 		b := epsilonOf(t, all, c.Delta)
-		checkUpper(t, c.ID, b.Upper, c.Exact.Eps, 1e-3)
-		checkLower(t, c.ID, b.Lower, c.Exact.Eps, 1e-3)
+		checkBounds(t, c.ID, b, c.Exact.Eps, 1e-3, 1e-3)
 	}
 }
 
@@ -212,8 +207,7 @@ func TestHardBrackets(t *testing.T) {
 			t.Errorf("%s: [%g, %g] misses [%g, %g]", c.ID, b.Lower, b.Upper, c.Eps_lower, c.Eps_upper)
 		}
 		if c.Exact_contour != nil {
-			checkUpper(t, c.ID, b.Upper, *c.Exact_contour, 2e-4)
-			checkLower(t, c.ID, b.Lower, *c.Exact_contour, 5e-4)
+			checkBounds(t, c.ID, b, *c.Exact_contour, 2e-4, 5e-4)
 		}
 	}
 }

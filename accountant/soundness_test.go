@@ -114,8 +114,7 @@ func TestSeedPaperVectors(t *testing.T) {
 	readVectors(t, "seed_papers_eps", &cases)
 	for _, c := range some(cases) {
 		b := epsilonOf(t, poisson(c.Q, c.Sigma, c.T, AddRemove), c.Delta)
-		checkUpper(t, c.Setting, b.Upper, *c.Poisson, 1e-3)
-		checkLower(t, c.Setting, b.Lower, *c.Poisson, 1e-3)
+		checkBounds(t, c.Setting, b, *c.Poisson, 1e-3, 1e-3)
 		checkUpper(t, c.Setting, epsilonOf(t, poisson(c.Q, c.Sigma, c.T, ReplaceOne), c.Delta).Upper, *c.Replace, 1e-3)
 		if c.Upper != nil && c.Lower != nil {
 			b := epsilonOf(t, Repeated{WithoutReplacement{c.Q, c.Sigma, ReplaceOne}, c.T}, c.Delta)
@@ -269,9 +268,7 @@ func TestLaplaceAndResponse(t *testing.T) {
 	// For k-fold randomised response, δ(ε) is a binomial sum.
 	for _, k := range []int{1, 2, 10, 40} {
 		b, err := account(t, Repeated{Approximate{epsilon0, 0, AddRemove}, k}).Delta(1.5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		p := 1 / (1 + math.Exp(-epsilon0))
 		var want float64
 		for j := 0; j <= k; j++ {
@@ -398,9 +395,7 @@ func TestChargesAlone(t *testing.T) {
 		for _, n := range []int{128, 256, 512, 2048} {
 			for _, upper := range []bool{true, false} {
 				tilt, err := c.tilting(order, width, 0, upper, false)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				w := tilt.window(n)
 				for i := max(0, w.lowest, -w.first); i < n-1; i++ {
 					epsilon := (float64(w.first+i) + .5) * width

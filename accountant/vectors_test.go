@@ -21,9 +21,7 @@ func readVectors(t *testing.T, section string, dst any) {
 		t.Skipf("no reference values: %v (set FEDPVI_VECTORS to the file)", err)
 	}
 	var sections map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &sections); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(raw, &sections))
 	if err := json.Unmarshal(sections[section], dst); err != nil {
 		t.Fatalf("section %s: %v", section, err)
 	}
@@ -49,6 +47,14 @@ func relative(got, want float64) float64 {
 	return math.Abs(got-want) / math.Abs(want)
 }
 
+// checkNear fails the test if the relative error of got is above the tolerance.
+func checkNear(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if r := relative(got, want); !(r <= tolerance) {
+		t.Errorf("%s: got %.17g, want %.17g (relative error %.1e)", what, got, want, r)
+	}
+}
+
 func TestGaussianDeltaVectors(t *testing.T) {
 	var cases []struct {
 		ID                                 string
@@ -56,10 +62,7 @@ func TestGaussianDeltaVectors(t *testing.T) {
 	}
 	readVectors(t, "gaussian_delta", &cases)
 	for _, c := range cases {
-		got := GaussianDelta(c.Sensitivity/c.Sigma, c.Epsilon)
-		if r := relative(got, c.Delta); r > 1e-12 {
-			t.Errorf("%s: GaussianDelta(%g, %g) = %g, want %g (relative error %.1e)", c.ID, c.Sensitivity/c.Sigma, c.Epsilon, got, c.Delta, r)
-		}
+		checkNear(t, c.ID, GaussianDelta(c.Sensitivity/c.Sigma, c.Epsilon), c.Delta, 1e-12)
 	}
 }
 
@@ -70,10 +73,7 @@ func TestGaussianEpsilonVectors(t *testing.T) {
 	}
 	readVectors(t, "gaussian_eps", &cases)
 	for _, c := range cases {
-		got := GaussianEpsilon(1/c.Sigma, c.Delta)
-		if r := relative(got, c.Epsilon); r > 1e-12 {
-			t.Errorf("%s: GaussianEpsilon(1/%g, %g) = %g, want %g (relative error %.1e)", c.ID, c.Sigma, c.Delta, got, c.Epsilon, r)
-		}
+		checkNear(t, c.ID, GaussianEpsilon(1/c.Sigma, c.Delta), c.Epsilon, 1e-12)
 	}
 }
 
@@ -84,10 +84,7 @@ func TestGaussianMuVectors(t *testing.T) {
 	}
 	readVectors(t, "gaussian_sigma", &cases)
 	for _, c := range cases {
-		got := c.Sensitivity / GaussianMu(c.Epsilon, c.Delta)
-		if r := relative(got, c.Sigma); r > 1e-12 {
-			t.Errorf("%s: sigma for (%g, %g) = %g, want %g (relative error %.1e)", c.ID, c.Epsilon, c.Delta, got, c.Sigma, r)
-		}
+		checkNear(t, c.ID, c.Sensitivity/GaussianMu(c.Epsilon, c.Delta), c.Sigma, 1e-12)
 	}
 }
 

@@ -155,7 +155,6 @@ func (e *epoch) Records() int { return e.records }
 func (e *epoch) MeanBatch() float64 { return float64(len(e.order)) / float64(e.Steps()) }
 func (e *epoch) Steps() int         { return len(e.ends) - 1 }
 
-// begins reports whether the next step is the first of an epoch.
 func (e *epoch) begins() bool { return e.step == 0 }
 
 // next appends the batch of the next step to dst.

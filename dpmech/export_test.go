@@ -29,7 +29,6 @@ func (b Binomial) Table() (first int, function []*big.Int) {
 // Outcome returns the outcome of a draw with the given 256 bits.
 func (b Binomial) Outcome(u [4]uint64) int { return b.sample(&given{u[:]}) }
 
-// given is a source of random words with fixed values.
 type given struct{ words []uint64 }
 
 func (g *given) Uint64() uint64 {

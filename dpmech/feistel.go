@@ -53,7 +53,6 @@ func newFeistel(records int) feistel {
 	}
 }
 
-// key draws the keys of all rounds from src.
 func (f *feistel) key(src *Stream) {
 	var words [3 * maxFeistelRounds]uint64
 	src.Fill(words[:3*len(f.rounds)])

@@ -65,13 +65,9 @@ func TestFeistelVectors(t *testing.T) {
 		writeFeistelVectors(t, path)
 	}
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var vectors []feistelVector
-	if err := json.Unmarshal(raw, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(raw, &vectors))
 	for _, v := range vectors {
 		var key []uint64
 		for _, word := range v.Key {
@@ -98,12 +94,8 @@ func writeFeistelVectors(t *testing.T, path string) {
 		vectors = append(vectors, v)
 	}
 	raw, err := json.MarshalIndent(vectors, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(raw, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.WriteFile(path, append(raw, '\n'), 0o644))
 }
 
 // The test compares the permutation with a line-by-line implementation of its specification. A

@@ -8,15 +8,21 @@ import (
 	"pgregory.net/rapid"
 )
 
+// check fails the test if err is not nil. It calls Helper, which is slow, only for an error.
+func check(t rapid.TB, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
+
 // The test checks that addChecked shortens a vector at most once, for vectors and clips of all
 // sizes.
 func TestShrinksAreBounded(t *testing.T) {
 	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
 	rapid.Check(t, func(t *rapid.T) {
 		lattice, err := NewLattice(rapid.SampledFrom(lattices).Draw(t, "exponent"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		g := newGate(lattice, rapid.Int64Range(1, 1<<maxClipBits).Draw(t, "clip"))
 		unit := 1.0
 		if rapid.Bool().Draw(t, "near the clip") {
@@ -158,14 +164,10 @@ func TestClippedVectorsFitAtOnce(t *testing.T) {
 //abuse:case A17 noise is wiped after its use
 func TestUsedNoiseIsWiped(t *testing.T) {
 	m, err := NewGaussianSum(Config{Dim: 2, Clip: 1, NoiseMultiplier: 1, Shares: 1, Terms: 1, Releases: 1, Adjacency: "zero-out"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var noise Noise
 	m.Draw(&noise, NewStream())
-	if err := m.ReleaseOne(make([]int64, 2), make([]int64, 2), &noise, []float64{1, 0}); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.ReleaseOne(make([]int64, 2), make([]int64, 2), &noise, []float64{1, 0}))
 	if !slices.Equal(noise.drawn.steps, []int64{0, 0}) {
 		t.Errorf("used noise is not wiped: %v", noise.drawn.steps)
 	}

@@ -2,7 +2,6 @@ package dpmech_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -32,25 +31,22 @@ func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	return all
 }
 
-// tester is a *testing.T, *testing.B or *rapid.T.
-type tester interface {
-	Helper()
-	Fatal(args ...any)
-	Fatalf(format string, args ...any)
+// check fails the test if err is not nil. It calls Helper, which is slow, only for an error.
+func check(t rapid.TB, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
 }
 
-func accumulated(t tester, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
+func accumulated(t rapid.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
 	t.Helper()
 	a := m.NewAccumulator()
 	for _, v := range vectors {
-		if err := a.Add(v); err != nil {
-			t.Fatal(err)
-		}
+		check(t, a.Add(v))
 	}
 	sum, err := released(m, a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return sum
 }
 
@@ -66,7 +62,7 @@ func released(m *dpmech.GaussianSum, a *dpmech.Accumulator) (sum []int64, err er
 // compares it with the mechanism's contribution. A vector within the bound must be truncated and
 // otherwise unchanged. A longer vector must keep its direction, and its norm must be within 2^-18
 // of the bound, apart from the error of truncation.
-func checkNaive(t tester, m *dpmech.GaussianSum, v []float64, got []int64) {
+func checkNaive(t rapid.TB, m *dpmech.GaussianSum, v []float64, got []int64) {
 	t.Helper()
 	checkSensitivity(t, m, got, v)
 	float := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
@@ -133,7 +129,6 @@ func TestGateAtTheBound(t *testing.T) {
 	}
 }
 
-// The test checks that the contribution of a vector does not depend on earlier vectors.
 func TestGateHasNoMemory(t *testing.T) {
 	for _, m := range gates(t, 6) {
 		vectors := [][]float64{
@@ -213,9 +208,7 @@ func TestAccumulator(t *testing.T) {
 	add := func(a *dpmech.Accumulator, vectors ...[]float64) {
 		t.Helper()
 		for _, v := range vectors {
-			if err := a.Add(v); err != nil {
-				t.Fatal(err)
-			}
+			check(t, a.Add(v))
 		}
 	}
 	release := func(a *dpmech.Accumulator) error {
@@ -225,13 +218,9 @@ func TestAccumulator(t *testing.T) {
 	// The sum of an Accumulator must equal the sum of a Release with the same noise.
 	a := m.NewAccumulator()
 	add(a, one, two, one)
-	if err := release(a); err != nil {
-		t.Fatal(err)
-	}
+	check(t, release(a))
 	wantDst, wantSum := make([]int64, 3), make([]int64, 3)
-	err := m.Release(wantDst, wantSum, seeded.Stream(1, "exact"), func(add func([]float64) error) error {
-		return errors.Join(add(one), add(one), add(two))
-	})
+	err := m.Release(wantDst, wantSum, seeded.Stream(1, "exact"), adding(one, one, two))
 	if err != nil || !slices.Equal(dst, wantDst) || !slices.Equal(sum, wantSum) {
 		t.Errorf("accumulated: %v of %v, want %v of %v, %v", dst, sum, wantDst, wantSum, err)
 	}
@@ -292,9 +281,7 @@ func TestNoiseIsNotLost(t *testing.T) {
 	m.Draw(&noise, seeded.Stream(1, "copy"))
 	again := noise
 	dst, sum := make([]int64, 3), make([]int64, 3)
-	if err := m.ReleaseOne(dst, sum, &noise, v); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.ReleaseOne(dst, sum, &noise, v))
 	if err := m.ReleaseOne(dst, sum, &again, v); err == nil {
 		t.Errorf("a copy of used noise released %v as %v", sum, dst)
 	}
@@ -307,14 +294,13 @@ func TestNoiseIsNotLost(t *testing.T) {
 		if err := m.ReleaseOne(dst, sum, &noise, v); err == nil {
 			t.Error("the noise of a refused release is used")
 		}
-		err := m.Release(c[0], c[1], seeded.Stream(1, "overlap"), func(add func([]float64) error) error { return add(v) })
+		err := m.Release(c[0], c[1], seeded.Stream(1, "overlap"), adding(v))
 		if err == nil || !strings.Contains(err.Error(), "overlap") {
 			t.Errorf("overlapping destinations: %v", err)
 		}
 	}
 }
 
-// The test checks that a release draws the noise before the query reads the data.
 func TestNoiseComesFirst(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
@@ -351,9 +337,7 @@ func TestGateAllocatesNothing(t *testing.T) {
 		},
 	} {
 		if n := testing.AllocsPerRun(100, func() {
-			if err := f(); err != nil {
-				t.Fatal(err)
-			}
+			check(t, f())
 		}); n != 0 {
 			t.Errorf("%s allocates %g times", what, n)
 		}
@@ -376,9 +360,7 @@ func BenchmarkAdd(b *testing.B) {
 				a := m.NewAccumulator()
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := a.Add(v); err != nil {
-						b.Fatal(err)
-					}
+					check(b, a.Add(v))
 				}
 			})
 		}
@@ -393,14 +375,11 @@ func BenchmarkAdd(b *testing.B) {
 				}
 				return nil
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
+			check(b, err)
 		})
 	}
 }
 
-// randomVector returns a vector of about the given norm.
 func randomVector(dim int, norm float64) []float64 {
 	g, err := dpmech.NewDiscreteGaussian(1 << 20)
 	if err != nil {

@@ -40,9 +40,7 @@ func newGaussian(t testing.TB, sigma int64) dpmech.DiscreteGaussian {
 func newGaussianRatio(t testing.TB, num, den int64) dpmech.DiscreteGaussian {
 	t.Helper()
 	g, err := dpmech.NewDiscreteGaussianRatio(num, den)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return g
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// The test checks that integers, and the floats next to them, are truncated toward zero.
 func TestTruncation(t *testing.T) {
 	for _, whole := range []float64{0, 1, 2, 1 << 34, 1<<50 + 1} {
 		for _, sign := range []float64{1, -1} {
@@ -20,7 +19,6 @@ func TestTruncation(t *testing.T) {
 	}
 }
 
-// The test checks that a sum of squares with an infinity or NaN is not finite.
 func TestSumOfSquaresNotFinite(t *testing.T) {
 	for n := 1; n < 10; n++ {
 		for i := range n {

@@ -21,9 +21,7 @@ func TestLaws(t *testing.T) {
 	for _, family := range laws {
 		for _, sd := range []int64{1, 2, 3, 10, 40, 100, 10_000} {
 			l, err := family.New(sd, float64(sd))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for name, err := range map[string]error{
 				"mass":    checkMass(l, float64(sd)),
 				"sampler": checkSampler(l, seeded.Stream(1, "frequencies", uint64(sd)), 400_000),
@@ -41,9 +39,7 @@ func TestLaws(t *testing.T) {
 func TestFaultsOfLaws(t *testing.T) {
 	for _, family := range laws {
 		l, err := family.New(10, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for _, divisor := range []int64{2, 4} {
 			if err := checkSampler(faulty{l, divisor, 1}, seeded.Stream(2, "faults"), 10_000); err == nil {
 				t.Errorf("%s: noise divided by %d is not found", family.Name, divisor)

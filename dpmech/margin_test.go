@@ -56,9 +56,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	}
 	checkSensitivity(t, m, accumulated(t, m, v), "a vector of elements that vanish")
 	got, err := exactRows(t, m, []float64{1}, []int32{0}, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	checkSensitivity(t, m, got, "a row of elements that vanish")
 }
 

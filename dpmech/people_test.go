@@ -132,9 +132,7 @@ func TestSampledPersonsWithoutASum(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return dst[0]
 	}
 	one := int64(1 / s.Lattice().Step())

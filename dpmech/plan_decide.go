@@ -43,7 +43,6 @@ func (p *planSteps) Decide(open uint64) error {
 	return nil
 }
 
-// noiseAt returns sample j of a step's noise.
 func (p *planSteps) noiseAt(step, j uint32) int64 {
 	p.placeNoise(&p.bits, step, int(j))
 	for range j % 8 {

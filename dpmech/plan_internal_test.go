@@ -79,9 +79,7 @@ func TestNormalPairAtTheEnds(t *testing.T) {
 func TestWordsLeaveNoKeys(t *testing.T) {
 	for _, sampling := range []Sampling{Poisson{Rate: 0.5, Selection: Feistel}, Poisson{Rate: 0.5}} {
 		sampler, err := sampling.Sampler(1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		p := newPlanSteps(3, NewStreams(), NewStream())
 		before := make([]uint64, planSizes)
 		words := p.appendWords(before[:0], sampler, 1000, planGate{})
@@ -100,27 +98,17 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 // machine makes at the same position.
 func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	plan, err := sampled.Begin().Plan(5, NewStreams(), NewStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	products, err := NewProductSum(ProductConfig{
 		Sampling: FullBatch{}, Records: 1, Steps: 5, Layers: []ProductLayer{{3, 5}, {7, 11}}, Clip: 1, NoiseMultiplier: 2, Together: 1, Adjacency: accountant.AddRemove,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	run, err := products.Begin(NewStreams())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	product, err := run.Plan(5, NewStreams(), NewStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	const step = 3
 	noise := make([]int64, 1000)
 	plan.fillNoise(noise, step)
@@ -147,13 +135,9 @@ func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 // the plan.
 func TestDecide(t *testing.T) {
 	m, err := NewSampledSum(SampledConfig{Sampling: Poisson{Rate: 0.5}, Records: 20, Steps: 4, Dim: 3, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	p, err := m.Begin().Plan(4, NewStreams(), NewStream())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	at := func(step, j uint64) uint64 { return (step+1)<<32 | j }
 	if p.Decide(at(0, 0)) == nil {
 		t.Error("a sample is decided although no device has the plan")
@@ -168,13 +152,10 @@ func TestDecide(t *testing.T) {
 				t.Errorf("sample %#x is decided", bad)
 			}
 		}
-		if err := p.Decide(open); err != nil {
-			t.Fatal(err)
-		}
+		check(t, p.Decide(open))
 	}
-	if w, err = p.Words(nil); err != nil {
-		t.Fatal(err)
-	}
+	w, err = p.Words(nil)
+	check(t, err)
 	got := w[w[planDecided]:]
 	want := []uint64{at(3, 2), uint64(p.noiseAt(3, 2)), at(0, 1), uint64(p.noiseAt(0, 1))}
 	if w[planDecidedCount] != 2 || !slices.Equal(got, want) {

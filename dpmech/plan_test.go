@@ -24,9 +24,7 @@ func planned(t testing.TB, sampling dpmech.Sampling, records, steps, dim int) *d
 func newPlan(t testing.TB, m *dpmech.SampledSum, steps int, index uint64) *dpmech.Plan {
 	t.Helper()
 	p, err := m.Begin().Plan(steps, seeded.Streams(5, "plan", index), seeded.Stream(5, "plan, draws", index))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -35,9 +33,7 @@ func TestPlanUsesStepsUp(t *testing.T) {
 	run := m.Begin()
 	streams, draws := seeded.Streams(1, "uses"), seeded.Stream(1, "uses, draws")
 	p, err := run.Plan(4, streams, draws)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if run.Remaining() != 1 || p.Steps() != 4 || p.Remaining() != 4 || p.Mechanism() != m {
 		t.Errorf("of 5 steps 4 are in a plan, %d are left, and %d of the plan", run.Remaining(), p.Remaining())
 	}
@@ -48,16 +44,13 @@ func TestPlanUsesStepsUp(t *testing.T) {
 	}
 	dst := make([]int64, 2)
 	for range 4 {
-		if err := p.Next(dst, each([]float64{0, 0})); err != nil {
-			t.Fatal(err)
-		}
+		check(t, p.Next(dst, each([]float64{0, 0})))
 	}
 	if err := p.Next(dst, each([]float64{0, 0})); !errors.Is(err, dpmech.ErrNoSteps) {
 		t.Errorf("a fifth step of four: %v", err)
 	}
-	if p, err = run.Plan(1, streams, draws); err != nil {
-		t.Fatal(err)
-	}
+	p, err = run.Plan(1, streams, draws)
+	check(t, err)
 	p.Wipe()
 	if err := p.Next(dst, each([]float64{0, 0})); !errors.Is(err, dpmech.ErrNoSteps) {
 		t.Errorf("a step of a wiped plan: %v", err)
@@ -109,10 +102,9 @@ func TestPlannedSteps(t *testing.T) {
 	p := newPlan(t, m, steps, 1)
 	v := make([]float64, dim)
 	v[3], v[5] = 30, -40 // a vector whose norm is far above the clip
-	one, err := oneVector(m, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := exactSum(t, newSum(t, dpmech.Config{
+		Dim: dim, Clip: m.Clip(), NoiseMultiplier: m.NoiseMultiplier(), Shares: 1, Terms: 1, Releases: 1, Adjacency: m.Adjacency(),
+	}), v)
 	dst := make([]int64, dim)
 	sigma := float64(m.ShareSigma())
 	var noise []float64
@@ -123,9 +115,7 @@ func TestPlannedSteps(t *testing.T) {
 			batch = len(b)
 			return each(v)(b, sum)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		sizes += float64(batch)
 		for i, n := range dst {
 			noise = append(noise, float64(n-int64(batch)*one[i])/sigma)
@@ -136,19 +126,6 @@ func TestPlannedSteps(t *testing.T) {
 		t.Errorf("batches have %g records on average, want %g within %g", got, mean, 5*sd)
 	}
 	checkNormal(t, noise)
-}
-
-// oneVector returns the contribution of v to a sum.
-func oneVector(m *dpmech.SampledSum, v []float64) ([]int64, error) {
-	sum, dst := make([]int64, len(v)), make([]int64, len(v))
-	gate, err := dpmech.NewGaussianSum(dpmech.Config{
-		Dim: m.Dim(), Clip: m.Clip(), NoiseMultiplier: m.NoiseMultiplier(), Shares: 1, Terms: 1, Releases: 1, Adjacency: m.Adjacency(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	err = gate.Release(dst, sum, seeded.Stream(1, "one"), func(add func([]float64) error) error { return add(v) })
-	return sum, err
 }
 
 // checkNormal rejects numbers that are not independent and standard normal. It rejects
@@ -193,9 +170,7 @@ func TestNormalsOfAPlan(t *testing.T) {
 			p.Normals(z)
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		all = append(all, z...)
 	}
 	checkNormal(t, all)
@@ -212,9 +187,7 @@ func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	m := planned(t, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 100, 2, 4)
 	words := func(p *dpmech.Plan) []uint64 {
 		w, err := p.Words(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return w
 	}
 	if !slices.Equal(words(newPlan(t, m, 1, 3)), words(newPlan(t, m, 1, 3))) {
@@ -224,9 +197,7 @@ func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	var plans [2][]uint64
 	for i := range plans {
 		p, err := run.Plan(1, streams, draws)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		plans[i] = words(p)
 	}
 	differ := 0
@@ -280,15 +251,11 @@ func FuzzPlannedStep(f *testing.F) {
 		if rate == 0 { // with rate 0 all batches are empty, and there is no event
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		var steps [2][][]int64
 		for i := range steps {
 			p, err := m.Begin().Plan(2, seeded.Streams(seed, "fuzz"), seeded.Stream(seed, "fuzz, draws"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			for range 2 {
 				dst := make([]int64, 1+int(dim))
 				err := p.Next(dst, func(batch []uint32, _ *dpmech.Accumulator) error {
@@ -304,9 +271,7 @@ func FuzzPlannedStep(f *testing.F) {
 					}
 					return nil
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check(t, err)
 				for _, n := range dst {
 					if float64(max(n, -n)) > float64(m.MaxTotal()) {
 						t.Fatalf("noise of %d steps", n)

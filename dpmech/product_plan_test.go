@@ -13,9 +13,7 @@ import (
 func newProductPlan(t testing.TB, cfg dpmech.ProductConfig, seed uint64) *dpmech.ProductPlan {
 	t.Helper()
 	p, err := beginProduct(t, newProductSum(t, cfg), 1).Plan(cfg.Steps, seeded.Streams(seed, "plan"), seeded.Stream(seed, "plan, draws"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
@@ -24,19 +22,13 @@ func newProductPlan(t testing.TB, cfg dpmech.ProductConfig, seed uint64) *dpmech
 func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (batch []uint32, released []float64) {
 	t.Helper()
 	batch, err := p.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for i, n := range batch {
-		if err := p.Put(i, records[n]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, p.Put(i, records[n]))
 	}
 	for i, part := range p.Parts() {
 		dst := make([]float32, p.Size(i))
-		if err := p.Release(i, dst); err != nil {
-			t.Fatal(err)
-		}
+		check(t, p.Release(i, dst))
 		layer, height := p.Layers()[part.Layer], part.To-part.From
 		for row := part.From; row < min(part.To, layer.Inputs); row++ {
 			for c := range layer.Outputs {
@@ -133,9 +125,7 @@ func TestProductPlanDraws(t *testing.T) {
 	seen := map[uint64]bool{}
 	for range cfg.Steps {
 		first, err := a.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		second, err := b.Next()
 		if err != nil || !slices.Equal(first, second) || !slices.IsSorted(first) {
 			t.Fatalf("one plan has the batches %v and %v, %v", first, second, err)
@@ -165,9 +155,7 @@ func TestProductPlanUsesStepsUp(t *testing.T) {
 	run := beginProduct(t, s, 1)
 	streams, draws := seeded.Streams(1, "uses"), seeded.Stream(1, "uses, draws")
 	p, err := run.Plan(3, streams, draws)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if run.Remaining() != 1 || p.Steps() != 3 || p.Mechanism() != s {
 		t.Errorf("of 4 steps 3 are in a plan, and %d are left", run.Remaining())
 	}
@@ -200,16 +188,14 @@ func TestProductPlanUsesStepsUp(t *testing.T) {
 	if _, err := p.Words(nil); err == nil {
 		t.Error("a device has steps that were taken")
 	}
-	if p, err = run.Plan(1, streams, draws); err != nil {
-		t.Fatal(err)
-	}
+	p, err = run.Plan(1, streams, draws)
+	check(t, err)
 	p.Wipe()
 	if _, err := p.Next(); !errors.Is(err, dpmech.ErrNoSteps) {
 		t.Errorf("a step of a wiped plan: %v", err)
 	}
 }
 
-// The test checks that a step cannot be released after the plan's keys were wiped.
 func TestWipedProductPlanReleasesNothing(t *testing.T) {
 	cfg := product
 	cfg.Sampling = dpmech.Poisson{} // rate 0, so that batches are empty
@@ -219,9 +205,7 @@ func TestWipedProductPlanReleasesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for part := range before {
-			if err := p.Release(part, make([]float32, p.Size(part))); err != nil {
-				t.Fatal(err)
-			}
+			check(t, p.Release(part, make([]float32, p.Size(part))))
 		}
 		p.Wipe()
 		for part := range p.Parts() {
@@ -264,9 +248,7 @@ func TestProductPlansOfSamplings(t *testing.T) {
 func TestBatchPlan(t *testing.T) {
 	sampling := dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}
 	p, err := dpmech.NewBatchPlan(sampling, 50, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var sizes float64
 	for range p.Steps() {
 		batch, err := p.Next()

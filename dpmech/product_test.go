@@ -25,18 +25,14 @@ var product = dpmech.ProductConfig{
 func newProductSum(t testing.TB, cfg dpmech.ProductConfig) *dpmech.ProductSum {
 	t.Helper()
 	s, err := dpmech.NewProductSum(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return s
 }
 
 func beginProduct(t testing.TB, s *dpmech.ProductSum, seed uint64) *dpmech.ProductRun {
 	t.Helper()
 	run, err := s.Begin(seeded.Streams(seed, "product"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return run
 }
 
@@ -76,9 +72,7 @@ func step(t testing.TB, run *dpmech.ProductRun, layers []dpmech.ProductLayer, re
 		t.Fatalf("a batch of %d records, want %d: %v", len(batch), len(records), err)
 	}
 	for i, n := range batch {
-		if err := run.Put(i, records[n]); err != nil {
-			t.Fatal(err)
-		}
+		check(t, run.Put(i, records[n]))
 	}
 	return release(t, run, layers)
 }
@@ -91,9 +85,7 @@ func release(t testing.TB, run *dpmech.ProductRun, layers []dpmech.ProductLayer)
 	}
 	for i, p := range run.Parts() {
 		dst := make([]float32, run.Size(i))
-		if err := run.Release(i, dst); err != nil {
-			t.Fatal(err)
-		}
+		check(t, run.Release(i, dst))
 		l, height := layers[p.Layer], p.To-p.From
 		for at, x := range dst {
 			column := at/(height*math32.TileColumns)*math32.TileColumns + at%math32.TileColumns
@@ -351,15 +343,11 @@ func TestProductRunRefuses(t *testing.T) {
 	if err := run.Put(0, productRecord{record[1], record[0]}); err == nil {
 		t.Error("no error for exchanged layers")
 	}
-	if err := run.Put(0, record); err != nil {
-		t.Fatal(err)
-	}
+	check(t, run.Put(0, record))
 	if err := run.Release(0, dst[1:]); err == nil {
 		t.Error("a part was released into too little room")
 	}
-	if err := run.Release(0, dst); err != nil {
-		t.Fatal(err)
-	}
+	check(t, run.Release(0, dst))
 	if err := run.Release(0, dst); err == nil {
 		t.Error("Release released the same part twice")
 	}
@@ -396,9 +384,7 @@ func TestProductBatchesAreInOrder(t *testing.T) {
 	cfg.Sampling, cfg.Records = dpmech.Poisson{Rate: 0.1}, 500
 	run := beginProduct(t, newProductSum(t, cfg), 11)
 	batch, err := run.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if len(batch) < 20 || !slices.IsSorted(batch) {
 		t.Errorf("the batch %v is not in order", batch)
 	}

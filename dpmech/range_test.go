@@ -2,6 +2,7 @@ package dpmech_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"fedpvi/dpmech"
@@ -39,19 +40,10 @@ func TestRangeIsTight(t *testing.T) {
 	cfg.Dim = dim
 	m := newSum(t, cfg)
 	noisy, exact := make([]int64, dim), make([]int64, dim)
+	vectors := slices.Repeat([][]float64{{0, 0, 9}}, 50) // ten times as many as the mechanism has room for
 	var sum [dim]int64
 	for n := 1; n <= 100; n++ {
-		err := m.Release(noisy, exact, seeded.Stream(20_000, "range", uint64(n)), func(add func([]float64) error) error {
-			for range 50 { // ten times as many vectors as the mechanism has room for
-				if err := add([]float64{0, 0, 9}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, m.Release(noisy, exact, seeded.Stream(20_000, "range", uint64(n)), adding(vectors...)))
 		for i, x := range noisy {
 			sum[i] += x
 			if x > m.Range().Of(1) || x < -m.Range().Of(1) || sum[i] > m.Range().Of(n) || sum[i] < -m.Range().Of(n) {

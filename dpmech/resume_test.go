@@ -16,7 +16,6 @@ func resumable(t *testing.T, sampling dpmech.Sampling) *dpmech.SampledSum {
 	})
 }
 
-// The test checks that a resumed run allows exactly the remaining steps.
 func TestResume(t *testing.T) {
 	nothing := func([]uint32, *dpmech.Accumulator) error { return nil }
 	for _, sampling := range []dpmech.Sampling{dpmech.FullBatch{}, dpmech.RandomAllocation{Steps: 4, Picks: 1}} {
@@ -26,9 +25,7 @@ func TestResume(t *testing.T) {
 		}
 		streams := seeded.Streams(1, "resume")
 		for range 4 {
-			if err := run.Next(make([]int64, 1), streams, nothing); err != nil {
-				t.Fatal(err)
-			}
+			check(t, run.Next(make([]int64, 1), streams, nothing))
 		}
 		if err := run.Next(make([]int64, 1), streams, nothing); !errors.Is(err, dpmech.ErrNoSteps) {
 			t.Errorf("%T: a step beyond the last: %v", sampling, err)

@@ -25,12 +25,9 @@ func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	return x, slopes, rows, d
 }
 
-// The test checks that assembly and Go code compute the same squared norms and the same sums.
 func TestRowLanesAgree(t *testing.T) {
 	lattice, err := NewLattice(20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	rapid.Check(t, func(r *rapid.T) {
 		x, slopes, rows, d := drawnRows(r)
 		g := newGate(lattice, rapid.Int64Range(1, 1<<maxClipBits).Draw(r, "clip"))

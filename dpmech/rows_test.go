@@ -33,9 +33,7 @@ func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int
 func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64) {
 	t.Helper()
 	got, err := exactRows(t, m, []float64{slope}, []int32{0}, row)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	v := make([]float64, len(row))
 	for j, x := range row {
 		v[j] = slope * x
@@ -77,9 +75,7 @@ func oneByOne(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int3
 	sum := make([]int64, m.Dim())
 	for l := range rows {
 		one, err := exactRows(t, m, slopes[l:l+1], rows[l:l+1], x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for j, n := range one {
 			sum[j] += n
 		}
@@ -157,9 +153,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 	slopes, rows, x := []float64{1, math.NaN(), 1e-300}, []int32{0, 1, 2}, []float64{1, 2, 3, 4, 5, 6, 1e-200, 8, math.Inf(1)}
 	if n := testing.AllocsPerRun(100, func() {
 		a.Reset()
-		if err := a.AddRows(slopes, rows, x); err != nil {
-			t.Fatal(err)
-		}
+		check(t, a.AddRows(slopes, rows, x))
 	}); n != 0 {
 		t.Errorf("rows allocate %g times", n)
 	}

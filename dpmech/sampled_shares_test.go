@@ -58,9 +58,7 @@ func TestSampledShareSize(t *testing.T) {
 		t.Errorf("%d shares", s.Shares())
 	}
 	run, dst := s.Begin(), make([]int64, cfg.Dim)
-	if err := run.Next(dst, seeded.Streams(1, "shares"), each([]float64{1, 1, 1})); err != nil {
-		t.Fatal(err)
-	}
+	check(t, run.Next(dst, seeded.Streams(1, "shares"), each([]float64{1, 1, 1})))
 	for _, n := range dst {
 		if n > s.MaxTotal()/12 || n < -s.MaxTotal()/12 {
 			t.Errorf("a release of %d is beyond its part of %d", n, s.MaxTotal())

@@ -24,9 +24,7 @@ var sampled = dpmech.SampledConfig{
 func newSampledSum(t testing.TB, cfg dpmech.SampledConfig) *dpmech.SampledSum {
 	t.Helper()
 	s, err := dpmech.NewSampledSum(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return s
 }
 
@@ -77,9 +75,7 @@ func TestSampledStep(t *testing.T) {
 				}
 				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			if !slices.Equal(dst, want) {
 				t.Errorf("%s: step %d releases %v, want %v", name, step, dst, want)
 			}
@@ -98,9 +94,7 @@ func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 			streams.Wipe()
 			return each([]float64{1, 2, 3})(batch, sum)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		*streams = *dpmech.NewStreams()
 	}
 }
@@ -111,9 +105,7 @@ func TestSampledSumHasNoMoreStepsThanPlanned(t *testing.T) {
 	streams := seeded.Streams(1, "planned")
 	dst := make([]int64, 3)
 	for range sampled.Steps {
-		if err := run.Next(dst, streams, each([]float64{1, 2, 3})); err != nil {
-			t.Fatal(err)
-		}
+		check(t, run.Next(dst, streams, each([]float64{1, 2, 3})))
 	}
 	touched := false
 	err := run.Next(dst, streams, func([]uint32, *dpmech.Accumulator) error { touched = true; return nil })
@@ -193,9 +185,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 func checkNoise(t *testing.T, name string, run *dpmech.SampledRun, query dpmech.SampledQuery) {
 	t.Helper()
 	dst, want := make([]int64, sampled.Dim), make([]int64, sampled.Dim)
-	if err := run.Next(dst, seeded.Streams(2, "noise"), query); err != nil {
-		t.Fatal(err)
-	}
+	check(t, run.Next(dst, seeded.Streams(2, "noise"), query))
 	newGaussian(t, newSampledSum(t, sampled).ShareSigma()).Fill(want, seeded.Streams(2, "noise").Noise)
 	if !slices.Equal(dst, want) {
 		t.Errorf("%s: the step contains more than noise", name)
@@ -212,9 +202,7 @@ func TestSampledSumAllocatesNothing(t *testing.T) {
 		dst := make([]int64, 3)
 		query := each([]float64{1, 2, 3})
 		if n := testing.AllocsPerRun(100, func() {
-			if err := run.Next(dst, streams, query); err != nil {
-				t.Fatal(err)
-			}
+			check(t, run.Next(dst, streams, query))
 		}); n != 0 {
 			t.Errorf("%s: a step allocates %v times", name, n)
 		}
@@ -248,23 +236,17 @@ func TestSampledConfigErrors(t *testing.T) {
 func account(t *testing.T, e accountant.Event) accountant.Profile {
 	t.Helper()
 	p, err := accountant.Account(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return p
 }
 
-// epsilonOf returns the upper bound on ε(δ) for the event e.
 func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
 	t.Helper()
 	b, err := account(t, e).Epsilon(delta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return b.Upper
 }
 
-// The test compares the ε of the mechanism with the reference file.
 func TestSampledEventVectors(t *testing.T) {
 	long(t)
 	path := os.Getenv("FEDPVI_VECTORS")
@@ -287,9 +269,7 @@ func TestSampledEventVectors(t *testing.T) {
 		Replace []vector `json:"poisson_replace_one_eps"`
 		Fixed   []vector `json:"wor_replace_one_eps"`
 	}
-	if err := json.Unmarshal(raw, &sections); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(raw, &sections))
 	cfg := sampled
 	cfg.Records, cfg.Dim = 1000, 1000
 	check := func(v vector, want *float64) {
@@ -411,9 +391,7 @@ func BenchmarkSampledSum(b *testing.B) {
 	dst, query := make([]int64, cfg.Dim), each(slices.Repeat([]float64{0.1}, cfg.Dim))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := run.Next(dst, streams, query); err != nil {
-			b.Fatal(err)
-		}
+		check(b, run.Next(dst, streams, query))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// perIndex reports the time per index of a batch.
 func perIndex(b *testing.B, indices int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(indices), "ns/index")
 }

@@ -16,9 +16,7 @@ import (
 func newSampler(t testing.TB, s dpmech.Sampling, records int) dpmech.Sampler {
 	t.Helper()
 	sampler, err := s.Sampler(records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return sampler
 }
 
@@ -115,7 +113,6 @@ func TestSamplersAllocateNothing(t *testing.T) {
 	}
 }
 
-// The test checks that Next appends the batch to the content of dst.
 func TestNextAppends(t *testing.T) {
 	for name, sampling := range samplings(20) {
 		sampler := newSampler(t, sampling, 20)
@@ -293,9 +290,7 @@ func TestSamplerEvents(t *testing.T) {
 	for records := 1; records < 200; records++ {
 		for batch := range records + 1 {
 			e, err := newSampler(t, dpmech.WithoutReplacement{Batch: batch}, records).Event(1, accountant.AddRemove, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			rate := e.(accountant.Repeated).Event.(accountant.WithoutReplacement).Rate
 			exact := big.NewRat(int64(batch), int64(records))
 			if got := new(big.Rat).SetFloat64(rate); got.Cmp(exact) < 0 || rate > 1 {

@@ -16,20 +16,22 @@ var narrow = dpmech.Config{Dim: 3, Clip: 2, NoiseMultiplier: 1.5, Shares: 1, Ter
 
 // summed releases the sum of vectors with the mechanism m. It returns the exact sum and the
 // released, noisy sum.
-func summed(t tester, m *dpmech.GaussianSum, vectors [][]float64) (sum, noisy []int64) {
+func summed(t rapid.TB, m *dpmech.GaussianSum, vectors [][]float64) (sum, noisy []int64) {
 	sum, noisy = make([]int64, m.Dim()), make([]int64, m.Dim())
-	err := m.Release(noisy, sum, seeded.Stream(1, "saturate"), func(add func([]float64) error) error {
+	check(t, m.Release(noisy, sum, seeded.Stream(1, "saturate"), adding(vectors...)))
+	return sum, noisy
+}
+
+// adding returns a query that adds the vectors.
+func adding(vectors ...[]float64) dpmech.Query {
+	return func(add func([]float64) error) error {
 		for _, v := range vectors {
 			if err := add(v); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	return sum, noisy
 }
 
 func drawVectors(t *rapid.T, most int) [][]float64 {
@@ -106,9 +108,7 @@ func TestBatchesAreSaturated(t *testing.T) {
 	})
 	dst, noise := make([]int64, 1), make([]int64, 1)
 	step := func(dst []int64, x float64) {
-		if err := s.Begin().Next(dst, seeded.Streams(1, "batch"), each([]float64{x})); err != nil {
-			t.Fatal(err)
-		}
+		check(t, s.Begin().Next(dst, seeded.Streams(1, "batch"), each([]float64{x})))
 	}
 	step(dst, 1)
 	step(noise, 0)

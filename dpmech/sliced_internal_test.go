@@ -99,7 +99,6 @@ func TestSlicedGuide(t *testing.T) {
 	}
 }
 
-// The test checks that samples have the same bits with and without vector instructions.
 func TestSlicedLanesAgree(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, sigma := range slicedSigmas {

@@ -81,14 +81,10 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 			}
 		} `json:"discrete_gaussian"`
 	}
-	if err := json.Unmarshal(raw, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	check(t, json.Unmarshal(raw, &vectors))
 	check := func(what string, got float64, want string) {
 		w, err := strconv.ParseFloat(want, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		if math.Abs(got-w) > 1e-11*w {
 			t.Errorf("%s is %g, want %g", what, got, w)
 		}

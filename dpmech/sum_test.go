@@ -16,12 +16,10 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-func newSum(t tester, cfg dpmech.Config) *dpmech.GaussianSum {
+func newSum(t rapid.TB, cfg dpmech.Config) *dpmech.GaussianSum {
 	t.Helper()
 	m, err := dpmech.NewGaussianSum(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return m
 }
 
@@ -30,7 +28,7 @@ var ordinary = dpmech.Config{
 }
 
 // exactSum returns the sum of vectors in a release, without its noise.
-func exactSum(t tester, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
+func exactSum(t rapid.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
 	t.Helper()
 	sum, _ := summed(t, m, vectors)
 	return sum
@@ -61,7 +59,7 @@ func clipSteps(m *dpmech.GaussianSum) *big.Int {
 
 // checkSensitivity fails the test if a vector contributes more than C to a sum. The privacy
 // guarantee of every release depends on this bound.
-func checkSensitivity(t tester, m *dpmech.GaussianSum, sum []int64, what any) {
+func checkSensitivity(t rapid.TB, m *dpmech.GaussianSum, sum []int64, what any) {
 	bound := clipSteps(m)
 	if normSquared(sum).Cmp(bound.Mul(bound, bound)) > 0 {
 		t.Fatalf("%v adds %v, whose norm is above C = %v steps", what, sum, clipSteps(m))
@@ -101,23 +99,8 @@ func TestSensitivity(t *testing.T) {
 			v[i] = cfg.Clip * rapid.Float64Range(-3, 3).Draw(t, "element")
 		}
 		dst, sum := make([]int64, cfg.Dim), make([]int64, cfg.Dim)
-		if err := releaseOne(m, dst, sum, seeded.Stream(1, "sensitivity"), v); err != nil {
-			t.Fatal(err)
-		}
-		checkSensitivity(t, m, sum, v)
-		// A vector within the bound must be truncated toward zero and otherwise unchanged.
-		var norm float64
-		for _, x := range v {
-			norm = math.Hypot(norm, x)
-		}
-		if steps, _ := clipSteps(m).Float64(); norm > steps*m.Lattice().Step()*(1-1e-9) {
-			return
-		}
-		for i, x := range v {
-			if want := math.Trunc(x / m.Lattice().Step()); float64(sum[i]) != want {
-				t.Fatalf("element %d: %g is %d steps of %g, want %g", i, x, sum[i], m.Lattice().Step(), want)
-			}
-		}
+		check(t, releaseOne(m, dst, sum, seeded.Stream(1, "sensitivity"), v))
+		checkNaive(t, m, v, sum)
 	})
 }
 
@@ -153,9 +136,7 @@ func TestEventIsTheMechanism(t *testing.T) {
 	src := seeded.Stream(4, "variance")
 	var squares float64
 	for range draws / 3 {
-		if err := releaseOne(m, dst, sum, src, []float64{1, -1, .5}); err != nil {
-			t.Fatal(err)
-		}
+		check(t, releaseOne(m, dst, sum, src, []float64{1, -1, .5}))
 		for i := range dst {
 			z := float64(dst[i]-sum[i]) / e.Sigma
 			squares += z * z
@@ -237,12 +218,10 @@ func TestNoiseIsUsedOnce(t *testing.T) {
 	}
 	refused("used by a release that failed")
 	m.Draw(&noise, seeded.Stream(1, "once"))
-	if err := m.ReleaseOne(dst, sum, &noise, v); err != nil {
-		t.Fatal(err)
-	}
+	check(t, m.ReleaseOne(dst, sum, &noise, v))
 	refused("used")
 	want, exact := make([]int64, 3), make([]int64, 3)
-	err := m.Release(want, exact, seeded.Stream(1, "once"), func(add func([]float64) error) error { return add(v) })
+	err := m.Release(want, exact, seeded.Stream(1, "once"), adding(v))
 	if err != nil || !slices.Equal(dst, want) || !slices.Equal(sum, exact) {
 		t.Errorf("released %v of %v, want %v of %v, %v", dst, sum, want, exact, err)
 	}
@@ -274,8 +253,7 @@ func TestRecordsThatAreNotFinite(t *testing.T) {
 
 func TestReleaseErrors(t *testing.T) {
 	m := newSum(t, ordinary)
-	one := func(add func([]float64) error) error { return add([]float64{1, 1, 1}) }
-	short := func(add func([]float64) error) error { return add([]float64{1}) }
+	one, short := adding([]float64{1, 1, 1}), adding([]float64{1})
 	for _, c := range []struct {
 		name     string
 		dst, sum int
@@ -298,7 +276,6 @@ func TestReleaseErrors(t *testing.T) {
 	}
 }
 
-// The test checks that a release consists of noise alone if its query panics.
 func TestPanicReleasesNoise(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, want, sum := make([]int64, 3), make([]int64, 3), make([]int64, 3)
@@ -308,7 +285,7 @@ func TestPanicReleasesNoise(t *testing.T) {
 	if err != nil || !slices.Equal(sum, make([]int64, 3)) {
 		t.Fatalf("%v: the sum is %v", err, sum)
 	}
-	if err := m.Release(want, sum, seeded.Stream(1, "panic"), func(func([]float64) error) error { return nil }); err != nil || !slices.Equal(dst, want) {
+	if err := m.Release(want, sum, seeded.Stream(1, "panic"), adding()); err != nil || !slices.Equal(dst, want) {
 		t.Errorf("%v: released %v, without data %v", err, dst, want)
 	}
 }
@@ -377,12 +354,7 @@ func TestMaxTotal(t *testing.T) {
 	total := make([]int64, 3)
 	for i := range 3 {
 		dst, sum := make([]int64, 3), make([]int64, 3)
-		err := m.Release(dst, sum, seeded.Stream(uint64(i), "total"), func(add func([]float64) error) error {
-			return errors.Join(add([]float64{1e300, 0, 0}), add([]float64{1e300, 0, 0}))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, m.Release(dst, sum, seeded.Stream(uint64(i), "total"), adding([]float64{1e300, 0, 0}, []float64{1e300, 0, 0})))
 		for j := range total {
 			total[j] += dst[j]
 			if total[j] > m.MaxTotal() || -total[j] > m.MaxTotal() {
@@ -394,13 +366,9 @@ func TestMaxTotal(t *testing.T) {
 
 func TestTruncate(t *testing.T) {
 	l, err := dpmech.NewLattice(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	dst := make([]int64, 4)
-	if err := l.Truncate(dst, []float64{1, -1.99 / 8, .124, -3.99}, 1<<20); err != nil {
-		t.Fatal(err)
-	}
+	check(t, l.Truncate(dst, []float64{1, -1.99 / 8, .124, -3.99}, 1<<20))
 	for i, want := range []int64{8, -1, 0, -31} {
 		if dst[i] != want {
 			t.Errorf("element %d: %d steps, want %d", i, dst[i], want)
@@ -431,8 +399,6 @@ func BenchmarkReleaseOne(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Draw(&noise, src)
-		if err := m.ReleaseOne(dst, sum, &noise, v); err != nil {
-			b.Fatal(err)
-		}
+		check(b, m.ReleaseOne(dst, sum, &noise, v))
 	}
 }

@@ -41,9 +41,7 @@ func TestVectorsTogether(t *testing.T) {
 				odd[1] = m.Lattice().Step()
 			}
 			together := m.NewAccumulator()
-			if err := together.AddVectors(v); err != nil {
-				r.Fatal(err)
-			}
+			check(r, together.AddVectors(v))
 			want := accumulated(r, m, slices.Collect(slices.Chunk(v, dim))...)
 			if got, err := released(m, together); err != nil || !slices.Equal(got, want) {
 				r.Fatalf("together vectors add %v (%v), one by one %v", got, err, want)
@@ -94,9 +92,7 @@ func TestVectorsAllocateNothing(t *testing.T) {
 	v[0], v[m.Dim()] = math.NaN(), 1e200
 	if n := testing.AllocsPerRun(100, func() {
 		a.Reset()
-		if err := a.AddVectors(v); err != nil {
-			t.Fatal(err)
-		}
+		check(t, a.AddVectors(v))
 	}); n != 0 {
 		t.Errorf("vectors allocate %g times", n)
 	}

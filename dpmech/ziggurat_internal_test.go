@@ -49,7 +49,6 @@ func heights(z *discreteZiggurat) []*big.Float {
 	return y
 }
 
-// inUnits returns y·2^unitBits.
 func inUnits(y *big.Float) *big.Float { return bigFloat().SetMantExp(y, unitBits) }
 
 // checkZiggurat compares a table with heights and densities of 400 bits, and checks every condition
@@ -330,7 +329,6 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	}
 }
 
-// The test checks that keeps and decide give the same result for the same words.
 func TestZigguratKeepsDecidesRight(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
