@@ -88,10 +88,8 @@ func (s *siege) prepare(ctx context.Context) error {
 	if err := s.net.start(ctx, hub); err != nil {
 		return err
 	}
-	for _, id := range clients {
-		if err := s.net.join(ctx, id); err != nil {
-			return err
-		}
+	if err := each(clients, func(id string) error { return s.net.join(ctx, id) }); err != nil {
+		return err
 	}
 	if err := s.net.kill(hub); err != nil {
 		return err
@@ -145,10 +143,8 @@ func (b *battle) fight(ctx context.Context) error {
 	b.limit = map[string]bool{}
 	defer b.stop()
 	everybody := append([]string{hub}, b.net.clients...)
-	for _, id := range everybody {
-		if err := b.start(id); err != nil {
-			return err
-		}
+	if err := each(everybody, b.start); err != nil {
+		return err
 	}
 	left := 1 + b.rng.IntN(6)
 	strike := time.NewTimer(b.upTo(1500 * time.Millisecond))

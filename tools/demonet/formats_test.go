@@ -22,7 +22,6 @@ import (
 	"fedpvi/internal/testing/postgres"
 )
 
-// A visit is a record.
 type visit struct {
 	Age  float64 `parquet:"age"`
 	Ward string  `parquet:"ward"`
@@ -59,7 +58,6 @@ unit = "none"
 min_clients = 3
 `
 
-// visitsOf returns the records of one client.
 func visitsOf(client int) (all []visit) {
 	for i := range 40 {
 		all = append(all, visit{18 + float64((7*i+13*client)%70) + .1*float64(i%10), []string{"surgery", "medicine"}[i%2], int64((3*i + client) % 9)})

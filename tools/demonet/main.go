@@ -160,19 +160,15 @@ func (r run) play(ctx context.Context, records string, clients []string) (*poste
 	defer n.stop()
 	say("\n%s: a coordinator on %s, %d clients", r.name, n.address, len(clients))
 	parties := append([]string{hub}, clients...)
-	for _, id := range parties {
-		if err := n.start(ctx, id); err != nil {
-			return nil, err
-		}
+	if err := n.start(ctx, parties...); err != nil {
+		return nil, err
 	}
 	begun := time.Now()
 	if err := r.disturb(ctx, n); err != nil {
 		return nil, err
 	}
-	for _, id := range parties {
-		if err := n.wait(id); err != nil {
-			return nil, err
-		}
+	if err := each(parties, n.wait); err != nil {
+		return nil, err
 	}
 	say("  over %.1f s after the last client had approved", time.Since(begun).Seconds())
 	return n.check(ctx)

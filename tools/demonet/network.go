@@ -98,8 +98,22 @@ func freeAddress() (string, error) {
 
 func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 
-// start starts or restarts a process. A client that has not joined joins first.
-func (n *network) start(ctx context.Context, id string) error {
+// each calls do for one party after another, until there is an error.
+func each(ids []string, do func(id string) error) error {
+	for _, id := range ids {
+		if err := do(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts or restarts processes. A client that has not joined joins first.
+func (n *network) start(ctx context.Context, ids ...string) error {
+	return each(ids, func(id string) error { return n.begin(ctx, id) })
+}
+
+func (n *network) begin(ctx context.Context, id string) error {
 	if id == hub {
 		// A killed coordinator leaves its socket behind. The old socket is removed, so that the
 		// appearance of a socket shows that the new coordinator serves. A command that runs earlier
@@ -245,17 +259,10 @@ func (n *network) stop() {
 
 // restart kills processes and starts them again.
 func (n *network) restart(ctx context.Context, ids ...string) error {
-	for _, id := range ids {
-		if err := n.kill(id); err != nil {
-			return err
-		}
+	if err := each(ids, n.kill); err != nil {
+		return err
 	}
-	for _, id := range ids {
-		if err := n.start(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return n.start(ctx, ids...)
 }
 
 // disturb kills a client and the coordinator halfway through the study, and restarts them.
@@ -265,17 +272,13 @@ func disturb(ctx context.Context, n *network) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range []string{victim, hub} {
-		if err := n.kill(id); err != nil {
-			return err
-		}
+	if err := each([]string{victim, hub}, n.kill); err != nil {
+		return err
 	}
 	say("  round %d: %s and the coordinator were killed (SIGKILL)", round, victim)
 	began := time.Now()
-	for _, id := range []string{hub, victim} {
-		if err := n.start(ctx, id); err != nil {
-			return err
-		}
+	if err := n.start(ctx, hub, victim); err != nil {
+		return err
 	}
 	again, err := n.watch(ctx, func(s status) bool { return s.Asked > round })
 	if err != nil {
@@ -338,12 +341,10 @@ func (n *network) verify(ctx context.Context) error {
 	if _, err := n.command(ctx, hub, "coordinator", "verify", bundle); err != nil {
 		return err
 	}
-	for _, id := range n.clients {
-		if _, err := n.command(ctx, id, "client", "--state", n.state(id), "ledger", "verify"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(n.clients, func(id string) error {
+		_, err := n.command(ctx, id, "client", "--state", n.state(id), "ledger", "verify")
+		return err
+	})
 }
 
 // check verifies the run and returns the posterior.

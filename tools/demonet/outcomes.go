@@ -14,8 +14,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"fedpvi/sim/audit"
 	"fedpvi/tools/demonet/seen"
@@ -64,23 +65,22 @@ func outcomes(ctx context.Context, all bool) error {
 // together runs tasks and joins the errors of the tasks. It runs as many tasks at a time as there
 // are processors.
 func together(tasks []func() error) error {
-	var wg sync.WaitGroup
-	errs, slots := make([]error, len(tasks)), make(chan struct{}, runtime.NumCPU())
+	var g errgroup.Group
+	g.SetLimit(runtime.NumCPU())
+	errs := make([]error, len(tasks))
 	for i, task := range tasks {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
+		g.Go(func() error {
 			errs[i] = task()
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = g.Wait() // it is nil, because the errors are in errs
 	return errors.Join(errs...)
 }
 
 // observer is the path of the package whose functions the edits call.
 const observer = "fedpvi/tools/demonet/seen"
 
-// builtWith builds daemons with edits and returns their folder.
 func builtWith(name string, edits []overlay.Edit) (string, error) {
 	folder, err := filepath.Abs(filepath.Join(dir, name))
 	if err != nil {
@@ -164,10 +164,8 @@ func (t *trial) joined(ctx context.Context, n *network) error {
 	if err := n.start(ctx, hub); err != nil {
 		return err
 	}
-	for _, id := range n.clients {
-		if err := n.join(ctx, id); err != nil {
-			return err
-		}
+	if err := each(n.clients, func(id string) error { return n.join(ctx, id) }); err != nil {
+		return err
 	}
 	if err := n.ask(hub, os.Interrupt); err != nil {
 		return err
@@ -192,20 +190,15 @@ const most = time.Minute
 // play runs the study with file k of the first client and returns what others can observe. joined
 // is a network whose clients have all joined the study. play copies its state.
 func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error) {
-	n := &network{
-		dir: filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), records: filepath.Join(t.dir, fmt.Sprint(k)), address: joined.address,
-		clients: joined.clients, running: map[string]*exec.Cmd{}, programs: joined.programs, environment: t.environment, deadline: joined.deadline,
-	}
+	n := *joined
+	n.dir, n.records, n.running = filepath.Join(t.dir, fmt.Sprintf("world-%d", k)), filepath.Join(t.dir, fmt.Sprint(k)), map[string]*exec.Cmd{}
 	defer n.stop()
-	for _, id := range []string{hub, first, second} {
-		if err := copyState(n.state(id), joined.state(id)); err != nil {
-			return nil, err
-		}
+	parties := []string{hub, first, second}
+	if err := each(parties, func(id string) error { return copyState(n.state(id), joined.state(id)) }); err != nil {
+		return nil, err
 	}
-	for _, id := range []string{hub, first, second} {
-		if err := n.start(ctx, id); err != nil {
-			return nil, err
-		}
+	if err := n.start(ctx, parties...); err != nil {
+		return nil, err
 	}
 	w := &world{exits: map[string]int{}, logs: map[string][]string{}, metrics: map[string][]string{}}
 	for _, id := range []string{first, second, hub} {
@@ -218,10 +211,8 @@ func (t *trial) play(ctx context.Context, joined *network, k int) (*world, error
 		}
 	}
 	n.stop()
-	for _, id := range []string{hub, first, second} {
-		if err := w.read(id, n.state(id)); err != nil {
-			return nil, err
-		}
+	if err := each(parties, func(id string) error { return w.read(id, n.state(id)) }); err != nil {
+		return nil, err
 	}
 	if t.pair.Asynchronous {
 		w.forgetOrder()
@@ -376,7 +367,6 @@ var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
 // Both follow from released numbers, so they may differ.
 var released = regexp.MustCompile("a round was (accepted|rejected)|verdict|influence of an answer|an answer is unlike the others|fedpvi_answer_norm")
 
-// timeless returns a line of a log without its time.
 func timeless(line string) string {
 	fields := map[string]any{}
 	if json.Unmarshal([]byte(line), &fields) != nil {

@@ -38,9 +38,8 @@ func unpack(t *testing.T, b []byte) (files map[string][]byte, heads map[string]*
 			return files, heads
 		}
 		check(t, err)
-		if files[h.Name], err = io.ReadAll(r); err != nil {
-			t.Fatal(err)
-		}
+		files[h.Name], err = io.ReadAll(r)
+		check(t, err)
 		heads[h.Name] = h
 	}
 }

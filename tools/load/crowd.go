@@ -288,7 +288,6 @@ func (s *script) sealed() int64 {
 	return int64(seal.SealedSize(len(signed.Header{Domain: signed.Release}.Bytes()), s.padded))
 }
 
-// answer creates and sends a client's answer to a plan.
 func (s *script) answer(ctx context.Context, p *light, plan transcript.Entry) error {
 	if s.federation != nil {
 		return s.deal(ctx, p, plan)

@@ -22,7 +22,6 @@ import (
 	"time"
 )
 
-// options holds the values of the flags.
 type options struct {
 	clients, coefficients, rounds, connections, studies int
 	lasts                                               time.Duration

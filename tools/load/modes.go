@@ -71,7 +71,6 @@ type effort struct {
 	received, sent float64       // bytes that the clients received and sent
 }
 
-// measure runs a task and returns its cost.
 func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	look := func() (hub usage, crowd time.Duration, received, sent int64) {
 		hub, e1 := h.usage()

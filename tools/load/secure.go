@@ -17,9 +17,6 @@ import (
 
 // prepare sends a client's keys. The body of this message contains only zeros.
 func (s *script) prepare(ctx context.Context, p *light) error {
-	if s.federation == nil {
-		return nil
-	}
 	body := make([]byte, s.federation.KeysSize())
 	envelope, err := signed.Sign(p.identity, s.chain.Header(signed.Keys, 0, [32]byte{}), transcript.BodyOf(body).Append([]byte{1}))
 	if err != nil {

@@ -27,7 +27,6 @@ type command struct {
 
 var typed = regexp.MustCompile(`^([a-z0-9-]*)\$ (.+)$`)
 
-// parse returns the commands of a page.
 func parse(text string) []*command {
 	var all []*command
 	inside, slow := false, false

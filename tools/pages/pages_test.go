@@ -15,7 +15,6 @@ import (
 // plain matches a program's bare name, without a path.
 var plain = regexp.MustCompile(`^[a-z0-9]+$`)
 
-// The test runs the commands of the pages, and compares their outputs with the pages.
 func TestCommandsPrintWhatThePagesShow(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash")

@@ -51,7 +51,6 @@ func TestFaultsCompile(t *testing.T) {
 	}
 }
 
-// The test checks that every key of foundIn is the name of a fault.
 func TestFoundFaultsExist(t *testing.T) {
 	for name := range foundIn {
 		if !slices.ContainsFunc(faults, func(f fault) bool { return f.name == name }) {

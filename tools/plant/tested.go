@@ -139,7 +139,6 @@ var proofFaults = []testedFault{
 	}}, "coordinator", "TestExcludedClient"},
 }
 
-// faultsOf returns the faults without their tests.
 func faultsOf(all []testedFault) (faults []fault) {
 	for _, f := range all {
 		faults = append(faults, f.fault)

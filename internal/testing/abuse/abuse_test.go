@@ -21,9 +21,7 @@ var update = flag.Bool("update", false, "write the lists of docs/prove/threat-mo
 func TestPageMatchesTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	shows, err := Scan(os.DirFS(root))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, problem := range Check(shows) {
 		t.Error(problem)
 	}
@@ -57,7 +55,6 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// The test checks that Check reports missing and unknown cases.
 func TestCheck(t *testing.T) {
 	var all []Show
 	for _, c := range slices.Concat(Cases, Advisories) {

@@ -253,7 +253,6 @@ func (s *scene) status() (text string) {
 	return text
 }
 
-// methods returns the descriptors of all methods of all services.
 func methods(t *testing.T) (all []protoreflect.MethodDescriptor) {
 	t.Helper()
 	for _, name := range []protoreflect.FullName{"fedpvi.v1.Study", "grpc.health.v1.Health"} {

@@ -28,7 +28,6 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// document returns a study document with the given study name.
 func document(name string) []byte {
 	text := linestudy.Document(linestudy.Parts{
 		Inference: "rounds = 2", Privacy: "unit = \"client\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60", Federation: "min_clients = 2",
@@ -68,7 +67,6 @@ func serve(t testing.TB) *hub {
 	return h
 }
 
-// found adds a study and makes invitations for the named clients.
 func (h *hub) found(document []byte, names ...identity.Name) []*party {
 	h.t.Helper()
 	founded, err := h.orders.Found(h.t.Context(), admin.Founding{
@@ -156,7 +154,6 @@ func (p *party) config() transport.Config {
 
 func (p *party) line() *transport.Client { return p.hub.dial(p.config()) }
 
-// consent returns the party's signed consent.
 func (p *party) consent() []byte {
 	p.hub.t.Helper()
 	envelope, err := transcript.SignApproval(p.identity, p.invited.Study, p.invited.Coordinator, 0, transport.Hash{})
@@ -164,7 +161,6 @@ func (p *party) consent() []byte {
 	return envelope
 }
 
-// leave returns the signed message with which the party leaves.
 func (p *party) leave() []byte {
 	p.hub.t.Helper()
 	envelope, err := transcript.SignLeave(p.identity, p.invited.Study, "no time")

@@ -197,7 +197,6 @@ func (h *house) progress(done, n, wrong int, took time.Duration) {
 	}
 }
 
-// The test checks that two simulations with the same seed are the same, including all messages.
 func TestWorldsAreReproducible(t *testing.T) {
 	h := newHouse(t)
 	seeds := uint64(4)

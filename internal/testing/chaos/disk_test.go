@@ -109,7 +109,6 @@ func put(image, b []byte, off int64) []byte {
 	return image
 }
 
-// copyTree copies a state directory with all files.
 func copyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -59,7 +59,7 @@ func newModel(w *world) *model {
 // cover its answers. If an answer was charged, the client must still have it, so that it can send
 // it. An answer may be missing only if its plan has an outcome or if the coordinator has refused
 // the answer as late.
-func (m *model) opened(p *process, c *client.Client, member *client.Member, policy *client.Policy) {
+func (m *model) opened(p *process, c *client.Client, member *client.Member) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()

@@ -156,7 +156,7 @@ func (w *world) takePart(l *life) error {
 	if err != nil {
 		return err
 	}
-	w.model.opened(l.p, c, m, policy)
+	w.model.opened(l.p, c, m)
 	if err := w.freshKeys(l, c, m, k); err != nil {
 		return err
 	}
