@@ -11,37 +11,16 @@ import (
 func playChain(t *testing.T, family study.Family, records int) *Play {
 	t.Helper()
 	text := fmt.Sprintf(`
-[study]
-version = 1
-name = "chain"
-[[column]]
-name = "u"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "v"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [0, 1]
-[model]
-family = %q
-outcome = "y"
-positive = ">= 0.5"
-terms = ["u", "v"]
-intercept = false
-[inference]
-rounds = 1
-[privacy]
-unit = "none"
-[simulation]
-clients = 2
-reference = "markov-chain"
-synthetic.records_per_client = %d
-synthetic.truth.u = 2.0
-synthetic.truth.v = -1.0
+column = [
+  { name = "u", type = "numeric", bounds = [-1, 1] },
+  { name = "v", type = "numeric", bounds = [-1, 1] },
+  { name = "y", type = "numeric", bounds = [0, 1] },
+]
+study = { version = 1, name = "chain" }
+model = { family = %q, outcome = "y", positive = ">= 0.5", terms = ["u", "v"], intercept = false }
+inference = { rounds = 1 }
+privacy = { unit = "none" }
+simulation = { clients = 2, reference = "markov-chain", synthetic.records_per_client = %d, synthetic.truth.u = 2.0, synthetic.truth.v = -1.0 }
 `, family, records/2)
 	st := parse(t, "chain.toml", text)
 	p := prepare(t, st, Options{Seed: 1})

@@ -20,22 +20,13 @@ inference = { rounds = 8 }
 federation = { nominal_records = 4000, opens = "sums", colluders = 1 }
 compare = { held_out = 0.2, clip = [-5, 2] }
 simulation = { clients = 5, data = ["records.csv"] }
-[[column]]
-name = "age"
-type = "numeric"
-bounds = [20, 100]
-[[column]]
-name = "sex"
-type = "categorical"
-levels = ["f", "m"]
-[[column]]
-name = "pressure"
-type = "numeric"
-bounds = [70, 230]
-outside = "clamp"
+column = [
+  { name = "age", type = "numeric", bounds = [20, 100] },
+  { name = "sex", type = "categorical", levels = ["f", "m"] },
+  { name = "pressure", type = "numeric", bounds = [70, 230], outside = "clamp" },
+]
 `
 
-// writeCompared writes 20,000 records in which the pressure rises with age.
 func writeCompared(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -49,7 +40,6 @@ func writeCompared(t *testing.T) {
 	writeFile(t, "records.csv", file.String())
 }
 
-// compared runs a study with the given model.
 func compared(t *testing.T, model string, seed uint64, overrides ...study.Override) (*Play, *Result) {
 	t.Helper()
 	person := ""

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,21 +18,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// dataFolder returns the folder that contains public data sets.
-func dataFolder() string {
-	if folder := os.Getenv("FEDPVI_DATA"); folder != "" {
-		return folder
-	}
-	return filepath.Join("..", "shared", "data")
-}
-
 // FindData returns the path of a file of records that a study names. It looks for a relative path
 // in the folder of the study, and then in the folder of public data sets. This folder is the value
 // of the environment variable FEDPVI_DATA, or ../shared/data by default.
 func FindData(studyFile, data string) (string, error) {
+	folder := cmp.Or(os.Getenv("FEDPVI_DATA"), filepath.Join("..", "shared", "data"))
 	tried := []string{data}
 	if !filepath.IsAbs(data) {
-		tried = []string{filepath.Join(filepath.Dir(studyFile), data), filepath.Join(dataFolder(), data)}
+		tried = []string{filepath.Join(filepath.Dir(studyFile), data), filepath.Join(folder, data)}
 	}
 	for _, path := range tried {
 		_, err := os.Stat(path)
@@ -42,7 +36,7 @@ func FindData(studyFile, data string) (string, error) {
 			return "", fmt.Errorf("file of records: %w", err)
 		}
 	}
-	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
+	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, folder)
 }
 
 // A cast holds the clients of a simulated study with their records, and the held-out records.
@@ -52,8 +46,8 @@ type cast struct {
 	report  shard.Report   // numbers of records and values that were changed when the records were read
 }
 
-// newCast returns the clients and records of a study. If dataFile is not empty, the records in this
-// file replace the study's own records.
+// newCast returns the clients and records of a study. A dataFile replaces the study's own
+// records.
 func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, error) {
 	sim := st.Simulation
 	if dataFile == "" && sim.Synthetic != nil {
@@ -92,7 +86,6 @@ func Records(st *study.Study, o Options) (holders []Holder, test *shard.Records,
 	return c.holders, c.test, nil
 }
 
-// design returns the held-out records in the form that the model needs, or nil if there are none.
 func (c *cast) design(st *study.Study) *shard.Shard {
 	if c.test == nil {
 		return nil
@@ -100,8 +93,8 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic generates records. Each client gets the records that were generated for it, unless
-// the study declares a different partition.
+// castSynthetic generates records. Each client keeps its own, unless the study declares a
+// partition.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -125,8 +118,6 @@ func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error
 	return c, c.readTest(st, studyFile)
 }
 
-// holdOutOfEach holds out the last records of each client. It keeps the records of a person
-// together.
 func (c *cast) holdOutOfEach(st *study.Study) error {
 	c.test = new(shard.Records)
 	for m := range c.holders {
@@ -143,8 +134,7 @@ func (c *cast) holdOutOfEach(st *study.Study) error {
 	return nil
 }
 
-// readTest reads the held-out records from the files that the study names for them. It does nothing
-// if the study names no files.
+// readTest reads the held-out records if the study names files of them.
 func (c *cast) readTest(st *study.Study, studyFile string) error {
 	if len(st.Simulation.TestData) == 0 {
 		return nil
@@ -175,13 +165,12 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 	if st.Simulation.TestLast {
 		return records.Select(slices.Concat(people[:n-out]...)), records.Select(slices.Concat(people[n-out:]...)), nil
 	}
-	order := shuffled(n, variates(seed, purposeTest))
+	order := variates(seed, purposeTest).Perm(n)
 	return records.Select(rowsOf(people, order[out:])), records.Select(rowsOf(people, order[:out])), nil
 }
 
-// readFiles reads files of records into one table. If own is true, the user gave the paths, and
-// readFiles uses them unchanged. Otherwise the study gave the paths, and readFiles looks for the
-// files with [FindData].
+// readFiles reads files of records into one table. If own is true, it uses the paths unchanged;
+// otherwise it looks for the files with [FindData].
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records
 	report := shard.NewReport()
@@ -227,8 +216,6 @@ func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error
 	return records, report, nil
 }
 
-// rowsOf returns the rows of some of the persons. people holds the rows of each person, and some
-// holds the indices of the persons.
 func rowsOf(people [][]int, some []int) []int {
 	var rows []int
 	for _, i := range some {

@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -53,10 +55,18 @@ func writeRecords(path string, st *study.Study, records *shard.Records) (err err
 	if err != nil {
 		return fmt.Errorf("file of records: %w", err)
 	}
-	defer func() {
-		if closed := f.Close(); err == nil {
-			err = closed
-		}
-	}()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	return shard.Write(f, st, records)
+}
+
+// CheckFolder returns an error if a folder of results already exists.
+func CheckFolder(path string) error {
+	_, err := os.Lstat(path)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s: the folder exists: choose another with --out, or remove it", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
 }

@@ -34,8 +34,6 @@ func checkNearPooled(t *testing.T, r *Result, mostAccuracy, mostLikelihood float
 	}
 }
 
-// The test checks that the result of a federation with private gradient steps is the same, bit for
-// bit, with any number of goroutines.
 func TestDescentWithAnyNumberOfWorkers(t *testing.T) {
 	st := parse(t, "workers.toml", hostileStudy,
 		replaced("inference", `{ rounds = 3, steps = 4, sampling_rate = 0.3, q = "diagonal" }`),

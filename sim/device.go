@@ -14,12 +14,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// UseDevices makes devices compute the private gradient steps of all clients. A device computes all
-// steps of its clients in a round in one launch, and keeps the clients' records until
-// [Federation.Run] returns. UseDevices calls failed when a device fails (see [solver.Accelerator]).
-// The devices draw the batches with a Feistel network, which does not protect records and is only
-// for simulations. The stated privacy cost of the study does not change. For the same seed, the
-// noise with devices differs from the noise without devices.
+// UseDevices makes devices compute the private gradient steps of all clients, those of a device
+// in a round in one launch. The devices keep the records until [Federation.Run] returns. It
+// calls failed when a device fails (see [solver.Accelerator]). The devices draw the batches with
+// a Feistel network, which does not protect records and is only for simulations. The stated
+// privacy cost does not change, but the noise differs from that of the CPU.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -68,11 +67,11 @@ func (d *Devices) tell(line string) {
 }
 
 // Use lets the devices compute the private steps of f if they can. If the user has not chosen a
-// device, Use does so only if the devices are likely to be faster than the CPU
-// ([cuda.Work.Faster]). For this estimate, runs is the number of federations that the caller would
-// run at the same time; Use counts at most one for each core. first is the index of the device for
-// the first client. The next clients use the next devices in turn. Use returns an error if the user
-// requires a device and no device can compute the steps.
+// device, they must also be likely to be faster than the CPU ([cuda.Work.Faster]); for this
+// estimate, runs is the number of federations that the caller would run at the same time, of
+// which at most one for each core counts. first is the index of the device for the first client;
+// the next clients use the next devices in turn. Use returns an error if the user requires a
+// device and none can compute the steps.
 func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil
@@ -92,8 +91,7 @@ func (d *Devices) Use(f *Federation, first, runs int) error {
 	return f.UseDevices(turned, d.Failed)
 }
 
-// work describes the private steps that f computes at the same time as other federations of the
-// same size. runs is the number of these federations, including f.
+// work describes the private steps of f while runs federations of its size compute.
 func (f *Federation) work(runs int) cuda.Work {
 	records := 0
 	for _, s := range f.Shards {
@@ -107,15 +105,14 @@ func (f *Federation) work(runs int) cuda.Work {
 	return w
 }
 
-// none reports whether devices must not be used, because the user has turned them off, or because
-// the program was built without them and the user has not asked for one.
+// none reports whether the user has turned devices off, or the program was built without them
+// and the user has not asked for one.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task, or none if the CPU must compute the task. If no device can
-// compute the task, the caller passes the reason in why. For then returns this reason as an error
-// if the user requires a device.
+// For returns the devices for a task, or none if the CPU must compute it. why is the reason if
+// no device can compute the task. If the user requires a device, the reason is the error.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -158,7 +155,6 @@ func (d *Devices) Failed(err error) error {
 	return nil
 }
 
-// names returns the names of the devices in use.
 func names(devices []device.Device) string {
 	if len(devices) == 0 {
 		return "the processor"

@@ -12,19 +12,15 @@ import (
 )
 
 const deviceStudy = `
+column = [
+  { name = "x", type = "numeric", bounds = [-1, 1] },
+  { name = "y", type = "numeric", bounds = [0, 1] },
+]
 study = { version = 1, name = "device" }
 model = { family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"], standardise = "none" }
 inference = { rounds = 3, steps = 20, sampling_rate = 0.2 }
 privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
 federation = { max_records = 500 }
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [0, 1]
 [simulation]
 clients = 3
 [simulation.synthetic]
@@ -110,8 +106,6 @@ func TestFailingDevice(t *testing.T) {
 	}
 }
 
-// The test checks that the program does not open a device for a study whose steps no device can
-// compute.
 func TestStudiesWithoutDevice(t *testing.T) {
 	draws := study.Override{Key: "inference.draws", Value: "2"}
 	s := &source{devices: []device.Device{new(gone)}}

@@ -77,7 +77,6 @@ func (r *registry[T]) add(name string, extension T) {
 	r.all[name] = extension
 }
 
-// find returns the extension that a study names.
 func (r *registry[T]) find(text string) (T, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -88,7 +87,6 @@ func (r *registry[T]) find(text string) (T, error) {
 	return found, nil
 }
 
-// ownPartition divides records with a partition registered by [RegisterPartition].
 func ownPartition(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	divide, err := ownPartitions.find(st.Simulation.Partition.Kind)
 	if err != nil {
@@ -111,8 +109,6 @@ func ownPartition(st *study.Study, records *shard.Records, seed uint64) ([][]int
 	return rows, nil
 }
 
-// newSite returns the site of a client. If the study names an extension as the solver or the clip,
-// the site uses it.
 func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site, error) {
 	own := p.Study().Simulation
 	if own.Solver == "" && own.Clip == "" {
@@ -141,7 +137,6 @@ func newSite(p *pvi.Protocol, id pvi.ClientID, records *shard.Shard) (*pvi.Site,
 	return pvi.NewSolverSite(p, id, use)
 }
 
-// extensionNotes returns notes about the extensions that influenced a result.
 func extensionNotes(st *study.Study) (notes []string) {
 	for _, name := range []string{st.Simulation.Solver, st.Simulation.Clip} {
 		if name != "" {
@@ -163,7 +158,7 @@ type clipped struct {
 var errClip = errors.New("the clip made a change that is not finite")
 
 // Propose implements [solver.Solver]. It shortens the difference between the proposed factor and
-// the client's current factor, which is q divided by the cavity.
+// the current one, which is q divided by the cavity.
 func (c clipped) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	events, err := c.Solver.Propose(dst, p, src)
 	if err != nil {

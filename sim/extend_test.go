@@ -59,8 +59,6 @@ func playOf(t *testing.T, privacy, keys string) (*Result, error) {
 	return play.Run(t.Context(), func(Status) error { return nil })
 }
 
-// The test checks that a solver and a clip that change nothing give the same result as a study
-// without them, bit for bit.
 func TestExtensionsThatChangeNothing(t *testing.T) {
 	for _, privacy := range []string{ofNobody, ofClients} {
 		want, err := playOf(t, privacy, "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
@@ -26,7 +27,7 @@ type Federation struct {
 	workers  int
 	streams  []*dpmech.Stream // stream for the noise of each site
 	mail     []pvi.Release    // last release of each site
-	post     post
+	post     *post
 	verdicts map[pvi.Verdict]int
 
 	// LastOutcome is the outcome of the last round. It is nil before the last round ends. It is
@@ -68,7 +69,7 @@ func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, 
 			return nil, err
 		}
 	}
-	st, scale, err := standardise(st, holders, seed, adder)
+	st, scale, err := standardise(st, holders, roster, seed, adder)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +105,7 @@ func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, 
 	return f, nil
 }
 
-// kept returns the holders with the records that clients use. In a study that protects persons, a
-// client uses only a limited number of rows of each person.
+// kept returns the holders with the records that clients use: of each person, a limited number.
 func kept(st *study.Study, holders []Holder) []Holder {
 	out := make([]Holder, len(holders))
 	for m, h := range holders {
@@ -118,21 +118,15 @@ func kept(st *study.Study, holders []Holder) []Holder {
 // or the person. With these units, the number of a holder's records is private, so even a holder
 // without records takes part and releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
-	if st.Privacy.Unit.OfRecords() {
+	empty := slices.IndexFunc(holders, func(h Holder) bool { return h.Records.Len() == 0 })
+	if st.Privacy.Unit.OfRecords() || empty < 0 {
 		return nil
 	}
 	records := 0
-	var empty []pvi.ClientID
 	for _, h := range holders {
 		records += h.Records.Len()
-		if h.Records.Len() == 0 {
-			empty = append(empty, h.ID)
-		}
 	}
-	if len(empty) > 0 {
-		return fmt.Errorf("%d records for %d clients: client %s has none; lower simulation.clients, or leave it out of the partition", records, len(holders), empty[0])
-	}
-	return nil
+	return fmt.Errorf("%d records for %d clients: client %s has none; lower simulation.clients, or leave it out of the partition", records, len(holders), holders[empty].ID)
 }
 
 // Step runs the study until the next outcome, passes the outcome to all sites, and returns it.
@@ -162,8 +156,7 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 	return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
 }
 
-// collect passes answers to the server until the next outcome, which it returns. It returns nil if
-// no answer is on its way and the server still has no outcome.
+// collect returns the next outcome, or nil if no answer is on its way.
 func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	for outcome == nil && err == nil {
 		m, ok := f.post.next()
@@ -175,8 +168,6 @@ func (f *Federation) collect() (outcome *pvi.Outcome, err error) {
 	return outcome, err
 }
 
-// propose computes the answers of the clients that a plan names, and hands them to the post for
-// delivery.
 func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
@@ -188,7 +179,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	}
 	err := f.forProposals(len(asked), func(i int) error {
 		m := asked[i]
-		noiseFor(f.streams[m], f.seed, m, plan.Number)
+		seeded.Rekey(f.streams[m], f.seed, purposeNoise, uint64(m), uint64(plan.Number))
 		return f.Sites[m].Propose(&f.mail[m], plan, f.streams[m])
 	})
 	if err != nil {

@@ -91,7 +91,6 @@ func TestDiagonalIsMeanField(t *testing.T) {
 	}
 }
 
-// The test checks that the same study and seed give the same bits with any number of workers.
 func TestWorkersChangeNothing(t *testing.T) {
 	for _, settings := range [][]string{
 		nil,
@@ -139,7 +138,6 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// The test checks that the report of a private run states the ε and δ that the study requests.
 func TestPrivacyOfARun(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
@@ -205,7 +203,6 @@ func TestRunningEpsilon(t *testing.T) {
 	}
 }
 
-// The test checks that the report of a run without privacy contains no ε.
 func TestNoPromise(t *testing.T) {
 	st, path := experiment(t, "linear/one-parameter.toml", append(NonPrivate, "inference.rounds=3")...)
 	result, err := newPlay(t, st, path, 1).Run(context.Background(), func(s Status) error {
@@ -269,8 +266,6 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// The test checks that the forecast contains a warning if the noise is large relative to the
-// signal, and no warning otherwise.
 func TestForecastDoubts(t *testing.T) {
 	changes := []string{"study.version=1", "inference.rounds=30"}
 	for _, c := range []struct {
@@ -369,7 +364,6 @@ func BenchmarkUpdates(b *testing.B) {
 	b.ReportMetric(float64(updates)/b.Elapsed().Seconds(), "updates/s")
 }
 
-// The test checks that the memory of a run does not grow with the number of rounds.
 func TestMemoryIsFlat(t *testing.T) {
 	slow(t)
 	for _, schedule := range []string{"synchronous", "asynchronous"} {
@@ -393,7 +387,6 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// heapInUse returns the number of bytes of heap in use.
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -401,7 +394,6 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkRounds measures time and memory of a run for several numbers of rounds.
 func BenchmarkRounds(b *testing.B) {
 	for _, rounds := range []string{"100", "1000", "10000"} {
 		b.Run(rounds, func(b *testing.B) {

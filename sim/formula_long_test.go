@@ -93,7 +93,6 @@ func TestFitsOfFormulas(t *testing.T) {
 	}
 }
 
-// studyOf returns a study without privacy for a formula.
 func studyOf(r formula.Request) string {
 	var b strings.Builder
 	b.WriteString("[study]\nversion = 2\nname = \"formula\"\n[privacy]\nunit = \"none\"\n[inference]\nrounds = 1\nintervals = \"none\"\n[simulation]\ndata = [\"data.csv\"]\nclients = 2\nseed = 1\n")

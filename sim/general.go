@@ -11,8 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawGeneral draws the outcomes of a neural network, or the variables of a mixture, at θ and
-// stores them in records.
+// drawGeneral draws the outcomes of a network, or the variables of a mixture, at θ.
 func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) error {
 	if m.Study.Model.Family == study.Mixture {
 		drawMixture(m, records, theta, r)

@@ -32,7 +32,7 @@ func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	truth, err := drawTruth(m, variates(seed, purposeTruth))
+	truth, err := DrawTruth(m, variates(seed, purposeTruth))
 	if err != nil {
 		return nil, err
 	}

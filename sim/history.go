@@ -15,8 +15,7 @@ type Point struct {
 	Epsilon *float64 // proven cost so far; nil if the study has no privacy
 }
 
-// historySize bounds the number of points in a history. When the history has this many points, it
-// drops every second one.
+// A history drops every second point when it has historySize points.
 const historySize = 800
 
 // Wants reports whether the history needs a point for the given outcome. Outcomes are counted from

@@ -19,18 +19,11 @@ model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "z
 inference = { rounds = 4, steps = 5, solver = "dp-svi" }
 privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
 simulation = { clients = 3, data = "records.csv" }
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [0, 10]
-[[column]]
-name = "z"
-type = "categorical"
-levels = ["a", "b", "c"]
-[[column]]
-name = "y"
-type = "categorical"
-levels = ["no", "yes"]
+column = [
+  { name = "x", type = "numeric", bounds = [0, 10] },
+  { name = "z", type = "categorical", levels = ["a", "b", "c"] },
+  { name = "y", type = "categorical", levels = ["no", "yes"] },
+]
 `
 
 // A row is a record of hostileStudy.

@@ -29,12 +29,11 @@ type Influence struct {
 // client, the computation solves a system with as many linear equations as there are parameters.
 const widestInfluence = 200
 
-// influences returns the influence of each client on the reference, largest first. For each client
-// it takes one Newton step from the mean of the reference, which is exact if the model is
-// conjugate. It omits a client if the other records alone do not determine a maximum of the
-// quadratic approximation. It returns nil if only sums are opened, if there is only one client, if
-// the model is not a regression or has too many parameters, or if the reference has no full
-// covariance.
+// influences returns the influence of each client on the reference, largest first. For each
+// client it takes one Newton step from the mean of the reference, which is exact if the model is
+// conjugate. It omits a client without which the quadratic approximation has no maximum. It
+// returns nil if only sums are opened, there is only one client, the model is not a regression
+// or has too many parameters, or the reference has no full covariance.
 func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
 	m := p.Model()
 	if p.Study().Federation.Opens == study.OpenSums || len(shards) < 2 || m.General() || m.Dim() > widestInfluence || reference.family.Name() != "full" {

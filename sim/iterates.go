@@ -21,8 +21,7 @@ type iterates struct {
 	now     []float64
 }
 
-// newIterates returns an accumulator for a study, or nil if the study does not request the variance
-// of the iterates.
+// newIterates returns nil if the study does not request the variance of the iterates.
 func newIterates(p *pvi.Protocol) *iterates {
 	in := p.Study().Inference
 	if in.NoiseAware != study.Iterates {
@@ -39,8 +38,8 @@ func newIterates(p *pvi.Protocol) *iterates {
 	}
 }
 
-// add includes the mean of q after the outcome o. natural has the natural parameters of q. It does
-// nothing if it is nil or if o precedes the last outcomes over which the study averages.
+// add includes the mean of the q with the given natural parameters after the outcome o, unless o
+// precedes the last outcomes over which the study averages.
 func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	if it == nil || o.Sequence < it.from {
 		return nil

@@ -32,11 +32,10 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting adjusts the overrides of [NonPrivate] to a study. These overrides replace the study's
-// solver by the default solver. That is right for a private solver, because its number and size of
-// steps suit the noise. For private gradient steps, fitting also removes the keys in descentAlone.
-// A solver without noise needs no replacement, so fitting drops the override and the study keeps
-// its solver. Overrides that do not replace the solver are returned unchanged.
+// fitting adjusts the overrides of [NonPrivate] to a study. They replace the solver by the
+// default one, because the steps of a private solver suit its noise. For private gradient steps,
+// fitting also removes the keys in descentAlone. A solver without noise stays, so fitting drops
+// its override.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {

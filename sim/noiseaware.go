@@ -50,8 +50,7 @@ type Interval struct {
 // normal90 is the standard normal quantile of 0.95, the half-width of a 90 % interval.
 const normal90 = 1.644853626951472
 
-// interval returns the intervals of a parameter with the posterior N(m, sd²) on the model's
-// scale, transformed to the parameter's own scale.
+// interval returns the intervals of a parameter that is N(m, sd²) on the model's scale.
 func interval(p fit.Parameter, m, sd float64) Interval {
 	of := marginal(p, m, sd)
 	return Interval{of.Mean, of.SD, of.Lower, of.Upper, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}

@@ -123,7 +123,6 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// The test checks that covered counts the coefficients inside the central 90 % intervals.
 func TestCovered(t *testing.T) {
 	p := &Play{Truth: []float64{0, 1, 2, 3}}
 	got := p.covered([]float64{1.6, 1, 2 - 1.65, 3 - 3.28}, []float64{1, 1, 1, 4})

@@ -52,17 +52,15 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	return holders, nil
 }
 
-// clientID returns the name of client m. The number in the name is padded with zeros, so that names
-// sort like numbers.
+// clientID pads the number in the name with zeros, so that names sort like numbers.
 func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
 
-// balanced deals n records, or n persons, to clients at random. The numbers of any two clients
-// differ by at most one.
+// balanced deals n records, or persons, at random, in numbers that differ by at most one.
 func balanced(n, clients int, seed uint64) [][]int {
 	rows := make([][]int, clients)
-	spread(rows, shuffled(n, variates(seed, purposePartition)))
+	spread(rows, variates(seed, purposePartition).Perm(n))
 	return rows
 }
 
@@ -80,7 +78,7 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	if small < 1 {
 		return nil, fmt.Errorf("a small client would hold no record: %d records, %d clients, size_skew %g", n, clients, skew)
 	}
-	order := shuffled(n, variates(seed, purposePartition))
+	order := variates(seed, purposePartition).Perm(n)
 	rows := make([][]int, clients)
 	for m := range clients / 2 {
 		rows[m], order = order[:small], order[small:]
@@ -89,8 +87,7 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread divides order into contiguous parts whose lengths differ by at most one, and assigns one
-// part to each element of rows.
+// spread assigns contiguous parts of order to rows, whose lengths differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {
@@ -106,7 +103,7 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)
 	var labels [2][]int // numbers of the rows with label 0, and numbers of the rows with label 1, in random order
-	for _, i := range shuffled(records.Len(), variates(seed, purposePartition)) {
+	for _, i := range variates(seed, purposePartition).Perm(records.Len()) {
 		label := 0
 		if y := records.Row(i)[outcome]; st.Model.Positive != nil && st.Model.Positive.Of(y) || st.Model.Positive == nil && y >= part.LabelThreshold {
 			label = 1
@@ -145,8 +142,7 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	return rows, nil
 }
 
-// byColumn gives all records with the same level of the partition's column to the same client.
-// It also returns the levels.
+// byColumn gives all records with one level to one client. It also returns the levels.
 func byColumn(st *study.Study, records *shard.Records) ([][]int, []string) {
 	column := st.ColumnIndex(st.Simulation.Partition.Column)
 	levels := st.Columns[column].Levels

@@ -36,7 +36,6 @@ func partitionStudy(kind string, clients int, rho, kappa float64) *study.Study {
 	}
 }
 
-// The test checks that every partition deals every record exactly once.
 func TestPartitionDealsEveryRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]string{"balanced", "by-size", "label-skew"}).Draw(t, "kind")

@@ -8,7 +8,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that all rows of a person go to one client or are held out.
 func TestPersonsStayTogether(t *testing.T) {
 	records := new(shard.Records)
 	for i := range 400 {

@@ -19,14 +19,12 @@ type Options struct {
 	Seed      uint64 // seed of the simulation
 	Workers   int    // number of goroutines; 1 if 0
 
-	// Secure, if not nil, makes the clients add up their answers with secure sums in all phases, as
-	// the daemons do in a study with secure sums. The function is a clock that returns seconds, for
-	// measuring the time. The results are the same, bit for bit, with and without Secure.
+	// Secure, if not nil, makes the clients add up their answers with secure sums in all phases. The
+	// results stay the same, bit for bit. The function is a clock in seconds, to measure the time.
 	Secure func() float64
 
-	// Stop, if not nil, ends the fit of the pooled records when it returns true, even if the fit
-	// has not converged. The report then states that the fit is unfinished. If Stop is nil, only
-	// the number of steps is limited.
+	// Stop, if not nil, ends the fit of the pooled records when it returns true. The report then
+	// states that the fit is unfinished. The number of steps is limited in any case.
 	Stop func() bool
 }
 
@@ -38,9 +36,7 @@ type Play struct {
 	// or when values were clamped to the standardised range.
 	Report shard.Report
 
-	// Truth is the θ from which the records were generated, on the model's scale. It is nil if the
-	// records come from a file, if clients differ in θ, if the study standardises its columns, or
-	// if the model is not a regression.
+	// Truth is the θ from which the records were generated, on the model's scale (see truthOf).
 	Truth   []float64
 	adopted []float64 // natural parameters of another method's posterior; nil for the federation's posterior
 
@@ -57,7 +53,6 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 	return c.play(st, o)
 }
 
-// play sets up the federation for the clients and records in c.
 func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	f, err := newFederation(st, c.holders, o.Seed, max(1, o.Workers), o.Secure)
 	if err != nil {
@@ -122,8 +117,7 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	return result, p.predict(result)
 }
 
-// predict adds predictions of the held-out records to a result, both from the posterior and from
-// the pooled fit.
+// predict adds predictions of the held-out records, from the posterior and from the pooled fit.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
 	family, err := gaussian.New(r.Family, m.Dim())
@@ -133,15 +127,13 @@ func (p *Play) predict(r *Result) (err error) {
 	if r.Test, r.Predicted, err = predict(m, p.test, family, r.Natural); err != nil {
 		return err
 	}
-	if r.NonPrivateTest, err = p.PooledTest(); err != nil {
-		return err
-	}
-	return nil
+	r.NonPrivateTest, err = p.PooledTest()
+	return err
 }
 
-// Check adds posterior predictive checks to a result of [Play.Run]. The checks use the held-out
-// records, or the records of all clients if there are no held-out records. Check does nothing in
-// version 1 of the study language, or if there is no posterior.
+// Check adds posterior predictive checks to a result of [Play.Run], of the held-out records or,
+// if there are none, of all records. It does nothing in version 1 of the study language, or
+// without a posterior.
 func (p *Play) Check(r *Result) error {
 	m := p.Federation.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {
@@ -180,9 +172,9 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that computes the proven bound on a client's ε up to now, against an
-// observer of the public messages. All clients have made the same number of releases. The function
-// computes the bound again only after a new release. If the study has no privacy, it returns nil.
+// odometer returns a function that computes the proven bound on a client's ε up to now, against
+// an observer of the public messages. All clients have made the same number of releases. The
+// bound is computed again only after a new release, and is nil without privacy.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -202,9 +194,9 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns the distance between λ, the natural parameters of the server's q, and their value
-// at the previous call of moved. The distance is relative to that between λ and the prior. It is 0
-// if λ equals the prior.
+// moved returns the distance of λ, the natural parameters of the server's q, from their value at
+// the previous call. It is relative to the distance of λ from the prior, and 0 if λ equals the
+// prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -237,8 +229,8 @@ func (p *Play) Posterior() []float64 {
 // natural parameters of this posterior, in the layout of the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the current state of the simulation to h if h wants it ([History.Wants]), or if the
-// outcome is the last planned one. It adds nothing if the study has no model.
+// Observe adds the current state to h if h wants it ([History.Wants]), or if the outcome is the
+// last planned one. It adds nothing if the study has no model.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
@@ -273,9 +265,9 @@ func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for clients with invented names. If clients is 0, it
-// takes the number of clients from the study's simulation. If the study requests a standardisation,
-// Protocol uses the public bounds of the columns in place of estimated scales.
+// Protocol derives the protocol of a study for clients with invented names: as many as given or,
+// if clients is 0, as in the study's simulation. In place of estimated scales it uses the public
+// bounds.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

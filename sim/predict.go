@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -44,8 +45,7 @@ type Bin struct {
 	Error     float64 `json:"standard_error"` // standard error of Observed
 }
 
-// predict predicts the outcomes of the records of a shard from a posterior. It returns measures of
-// all predictions, and the prediction for each record.
+// predict returns measures of the predictions of all records, and the prediction for each.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -149,17 +149,7 @@ func areaUnderCurve(pairs []pair) float64 {
 }
 
 func byPrediction(pairs []pair) []pair {
-	sorted := slices.Clone(pairs)
-	slices.SortFunc(sorted, func(a, b pair) int {
-		switch {
-		case a.predicted < b.predicted:
-			return -1
-		case a.predicted > b.predicted:
-			return 1
-		}
-		return 0
-	})
-	return sorted
+	return slices.SortedFunc(slices.Values(pairs), func(a, b pair) int { return cmp.Compare(a.predicted, b.predicted) })
 }
 
 // A calibration table has at most bins groups. It has fewer if a group would have fewer records

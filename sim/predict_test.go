@@ -37,8 +37,6 @@ func TestAreaUnderCurve(t *testing.T) {
 	}
 }
 
-// The test checks that a calibration table counts every record once and is sorted by the
-// prediction.
 func TestCalibrate(t *testing.T) {
 	for _, n := range []int{1, 9, 25, 100, 1003} {
 		pairs := make([]pair, n)
@@ -58,8 +56,6 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// The test checks that no client gets a held-out record. The held-out records must be the same
-// for every partition.
 func TestHoldOut(t *testing.T) {
 	st := partitionStudy("balanced", 4, 0, 0)
 	st.Simulation.Test = .25

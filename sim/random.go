@@ -3,7 +3,6 @@ package sim
 import (
 	"math/rand/v2"
 
-	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 )
 
@@ -25,16 +24,7 @@ const (
 	purposeScore     = "score"     // noise of the scores that compare settings, by client
 )
 
-// variates returns a generator of random numbers for a purpose. The numbers are a function of the
-// seed, so they do not protect records.
+// variates returns random numbers that are a function of the seed, so they protect no records.
 func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 	return rand.New(seeded.Stream(seed, purpose, index...))
-}
-
-// shuffled returns the numbers 0..n-1 in random order.
-func shuffled(n int, r *rand.Rand) []int { return r.Perm(n) }
-
-// noiseFor restarts stream for the noise of a client's answer to a plan.
-func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
-	seeded.Rekey(stream, seed, purposeNoise, uint64(client), uint64(plan))
 }

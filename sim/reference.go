@@ -33,10 +33,10 @@ type Reference struct {
 // ExactReference is the value of [Reference.Method] for an exact posterior.
 const ExactReference = "the exact posterior"
 
-// NewReference fits the pooled records of all shards. The fit ends when stop returns true, even if
-// it has not converged. If stop is nil, only the number of steps is limited. If the study requests
-// a Markov chain, NewReference starts the chain at the mean of this fit, and returns the normal
-// distribution with the moments of the chain.
+// NewReference fits the pooled records of all shards, until the fit converges, stop returns true
+// or the number of steps reaches its limit. stop may be nil. If the study requests a Markov
+// chain, it starts at the mean of this fit, and the reference is the normal distribution with
+// its moments.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
 	r, err := newPooled(p, shards, stop)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -90,9 +90,9 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 // the covariance of q is only diagonal.
 const widestFit = 1000
 
-// widens reports whether the pooled fit (see [Reference]) has a full covariance while the
-// covariance of q is diagonal. From version 2 of the study language on, this holds for every
-// regression with a diagonal q and at most widestFit parameters.
+// widens reports whether the pooled fit has a full covariance while that of q is diagonal. From
+// version 2 of the study language on, this holds for regressions with at most widestFit
+// parameters.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }

@@ -31,11 +31,11 @@ var regressions = map[string]struct {
 }
 
 const (
-	numericOutcome = "type = \"numeric\"\nbounds = [-9, 9]"
-	wideOutcome    = "type = \"numeric\"\nbounds = [-1000, 1000]"
-	levelOutcome   = "type = \"categorical\"\nlevels = [\"no\", \"yes\"]"
-	countOutcome   = "type = \"numeric\"\nbounds = [0, 1000]"
-	classOutcome   = "type = \"categorical\"\nlevels = [\"a\", \"b\", \"c\"]"
+	numericOutcome = `type = "numeric", bounds = [-9, 9]`
+	wideOutcome    = `type = "numeric", bounds = [-1000, 1000]`
+	levelOutcome   = `type = "categorical", levels = ["no", "yes"]`
+	countOutcome   = `type = "numeric", bounds = [0, 1000]`
+	classOutcome   = `type = "categorical", levels = ["a", "b", "c"]`
 )
 
 // regression returns a study of generated records with an intercept and two numeric columns.
@@ -43,20 +43,12 @@ func regression(t testing.TB, family string, records, clients int, edits ...stri
 	t.Helper()
 	c := regressions[family]
 	source := fmt.Sprintf(`
-[study]
-version = 1
-name = "regression"
-[[column]]
-name = "u"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "v"
-type = "numeric"
-bounds = [-2, 2]
-[[column]]
-name = "y"
-%s
+column = [
+  { name = "u", type = "numeric", bounds = [-1, 1] },
+  { name = "v", type = "numeric", bounds = [-2, 2] },
+  { name = "y", %s },
+]
+study = { version = 1, name = "regression" }
 [model]
 %s
 outcome = "y"
@@ -242,7 +234,7 @@ func TestRegressionsCover(t *testing.T) {
 func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov *mat.SymDense, truth []float64) {
 	t.Helper()
 	play := prepare(t, st, Options{Seed: seed})
-	truth, err := drawTruth(play.Federation.Protocol.Model(), variates(seed, purposeTruth))
+	truth, err := DrawTruth(play.Federation.Protocol.Model(), variates(seed, purposeTruth))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,8 +339,6 @@ func TestNetworkLearns(t *testing.T) {
 	}
 }
 
-// The test checks that solvers with random draws give the same bits with any number of
-// goroutines.
 func TestWorkersChangeNoDraw(t *testing.T) {
 	var first []float64
 	for _, workers := range []int{1, 3} {

@@ -32,74 +32,64 @@ type Result struct {
 	Rejected int `json:"rejected"` // number of outcomes that were rejected because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
-	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil if the study
-	// requests no noise-aware posterior. From version 2 of the study language on it is always nil,
-	// because Posterior is then the noise-aware posterior.
+	// NoiseAware is the noise-aware posterior, which reports show beside q. From version 2 of the
+	// study language on it is nil, because Posterior is then the noise-aware posterior.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
-	// Posterior has the marginal distributions of the posterior. It is nil if the study reports
-	// only point estimates, which are then in Estimates.
+	// Posterior is nil if the study reports only point estimates, which are then in Estimates.
 	Posterior  []Marginal     `json:"posterior,omitempty"`
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
 
-	// Quantities are values that the study or its program computes from the parameters (see
-	// [fit.Quantity]). Quantities describes them under the posterior, and NonPrivateQuantities
-	// under the pooled posterior.
+	// Quantities has the values that are computed from parameters, under the posterior, and
+	// NonPrivateQuantities has them under the pooled posterior.
 	Quantities           []fit.Quantity `json:"quantities,omitempty"`
 	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
 
-	// Reference describes how the posterior of the pooled records was computed.
-	Reference string `json:"reference"`
+	Reference string `json:"reference"` // method by which the pooled posterior was computed
 
 	// Prior compares the posterior with the prior. It is nil in version 1 of the study language, if
 	// there is no posterior, and for models whose prior is not normal.
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
-	// KL is the KL divergence of the posterior from the posterior of the pooled records without
-	// privacy, in nats. In version 1 of the study language, it is the divergence of q. It is nil
-	// for point estimates.
+	// KL is the KL divergence of the posterior, or of q in version 1 of the study language, from the
+	// pooled posterior, in nats. It is nil for point estimates.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
-	// Apart says how far the point estimates are from the means of the pooled posterior. It is the
-	// root mean square of the distances over coefficients, in sds of the pooled posterior. Apart is
-	// nil unless the study reports only point estimates.
+	// Apart is the root mean square, over coefficients, of the distances of point estimates from the
+	// means of the pooled posterior, in its sds. It is nil if there are no point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
-	// the fit of the pooled records predicts them. Both are nil if there are no held-out records.
-	// Test measures the predictions of q if there is no posterior, and in version 1 of the study
-	// language.
+	// the pooled fit does. Both are nil if there are no held-out records. Without a posterior, and in
+	// version 1 of the study language, Test is about q.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
 	// Influences has the influences of the clients on the pooled posterior, largest first. It is
-	// nil in version 1 of the study language, if only sums are opened, and if influences cannot be
-	// computed, for example because there is only one client or the model is not a regression.
+	// nil in version 1 of the study language, if only sums are opened, and if there are none.
 	Influences []Influence `json:"influences,omitempty"`
 
-	// Checks compares observed outcomes with outcomes that are drawn from the posterior. The
-	// observed outcomes are those of the held-out records or, if Test is nil, of the records of all
-	// clients. Checks is nil in version 1, without a posterior, and until [Play.Check] is called.
+	// Checks compares the outcomes of held-out records or, if Test is nil, of all records, with
+	// draws from the posterior. It is nil in version 1, without a posterior, and before [Play.Check].
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
 
-	// Scale contains the mean and sd of each column that the study standardises.
-	Scale []scale.Column `json:"scale,omitempty"`
+	Scale []scale.Column `json:"scale,omitempty"` // mean and sd of each standardised column
 
 	// Notes are warnings that must be shown together with the posterior.
 	Notes []string `json:"notes,omitempty"`
 
-	// Arrived reports whether the rounds converged. The criterion uses only the opened sums of the
-	// rounds. Arrived is nil if the method has no criterion.
+	// Arrived reports whether the rounds converged, by a criterion that uses only their opened sums.
+	// It is nil if the method has no criterion.
 	Arrived *bool `json:"arrived,omitempty"`
 
 	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records; nil if the study has none
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 
-	// ComputedOn names the devices that computed the private gradient steps. It is empty if the CPU
-	// computed them. For the same seed, the noise on devices differs from the noise on the CPU.
+	// ComputedOn names the devices that computed the private gradient steps; empty for the CPU. With
+	// the same seed, devices have other noise than the CPU.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
@@ -109,10 +99,9 @@ type Result struct {
 	Natural    []float64   `json:"-"`
 	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
 	// Q describes q if q differs from the posterior. Otherwise, and always in version 1, it is nil.
-	Q     *Q        `json:"-"`
-	Units fit.Units `json:"-"`
-	// Generator computes the values in Quantities. It is nil if there are none.
-	Generator *model.Generator `json:"-"`
+	Q         *Q               `json:"-"`
+	Units     fit.Units        `json:"-"`
+	Generator *model.Generator `json:"-"` // computes the values in Quantities; nil if there are none
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
@@ -189,13 +178,11 @@ type Promise struct {
 	Conditions string     `json:"conditions"` // conditions under which the costs hold
 	Views      []Spent    `json:"views"`
 
-	// Sound is false if the releases may cost more than the claimed cost. An example is a study
-	// with published factors in which the coordinator opens only sums.
+	// Sound is false if the releases may cost more than the claimed cost.
 	//
 	// Published names the setting with which the study runs a method exactly as a publication
-	// describes it (see [method.PublishedFactors]). It is empty if the study has no such setting.
-	// With such a setting, the publication's claim, the true cost and the proven bound against an
-	// outsider can differ. They are in Claimed, True and Proven. Otherwise the three are equal.
+	// describes it (see [method.PublishedFactors]), or is empty. Only with such a setting can the
+	// publication's claim, the true cost and the proven bound against an outsider differ.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -213,9 +200,7 @@ type Selection struct {
 	Totals     []float64 `json:"scores"`
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
-	// Releases is the number of a client's releases in the runs of all candidates, without the
-	// scores.
-	Releases int `json:"releases"`
+	Releases   int       `json:"releases"` // number of a client's releases in all runs, without the scores
 }
 
 // Outside is the cost of a client's releases to an outsider, under the study's own adjacency.
@@ -233,8 +218,8 @@ type Spent struct {
 	Mu        float64              `json:"mu,omitempty"`
 }
 
-// marginals returns the marginal distribution of each parameter on its own scale. A parameter
-// that is fitted on the log scale has a log-normal distribution.
+// marginals returns the distribution of each parameter on its own scale, which is log-normal for
+// a parameter that is fitted on the log scale.
 func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
 	natural := units.Marginals(mean, cov)
@@ -245,8 +230,6 @@ func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric)
 	return out
 }
 
-// marginal returns the marginal distribution of a parameter that is N(m, sd²) on the model's
-// scale.
 func marginal(p fit.Parameter, m, sd float64) Marginal {
 	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - fit.Normal95*sd), Upper: p.Back(m + fit.Normal95*sd)}
 	if p.Log {
@@ -292,14 +275,17 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 		r.Scale = f.Scale.Columns
 		r.Notes = append(r.Notes, scaleNotes(r.Scale)...)
 	}
+	r.Privacy.Unit = st.Privacy.Unit
+	if st.Privacy.Unit == study.None {
+		return r, nil
+	}
 	var err error
-	r.Privacy, err = f.privacy()
+	r.Privacy.Promise, err = NewPromise(p, f.Releases(0)) // all clients have the same cost
 	return r, err
 }
 
-// compare adds the posterior of the federation f, or its point estimates, to the result, and
-// compares them with the reference. If reference is nil, the study has no model, and compare does
-// nothing.
+// compare adds the posterior of the federation, or its point estimates, and compares them with
+// the reference. A study without a model has no reference.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
 	if reference == nil {
@@ -354,9 +340,8 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	return err
 }
 
-// generate adds the quantities that a study or program computes from the parameters, under the
-// posterior and under the pooled posterior. family and mean belong to the posterior. pooled and
-// pooledCov are the mean and covariance of the pooled posterior.
+// generate adds the quantities that are computed from the parameters. family and mean belong to
+// the posterior, pooled and pooledCov to the pooled posterior.
 func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
 	r.Generator = m.Generator()
 	full := gaussian.Full(len(pooled))
@@ -414,16 +399,6 @@ func (r *Result) notes(st *study.Study) []string {
 		notes = append(notes, "Many weights make the same network: compare predictions with the pooled fit, not weights.")
 	}
 	return append(notes, extensionNotes(st)...)
-}
-
-// privacy returns the cost of one client. All clients of a study have the same cost.
-func (f *Federation) privacy() (Privacy, error) {
-	unit := f.Protocol.Study().Privacy.Unit
-	if unit == study.None {
-		return Privacy{Unit: unit}, nil
-	}
-	promise, err := NewPromise(f.Protocol, f.Releases(0))
-	return Privacy{unit, promise}, err
 }
 
 // NewPromise returns the privacy cost of the given number of releases of a client. The study
@@ -484,7 +459,6 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	return out, nil
 }
 
-// widen returns the natural parameters in the layout of gaussian.Full.
 func widen(family gaussian.Family, natural []float64) []float64 {
 	d := family.Dim()
 	wide := make([]float64, gaussian.Full(d).Size())

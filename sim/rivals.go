@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Rivals is for comparing several settings of a study on the same records. Each client sets some
-// records aside. Runs with different settings use the other records, and are compared by their
-// predictions of those set aside.
+// Rivals is for comparing settings of a study: each client sets records aside, runs use the
+// other records, and are compared by their predictions of those set aside.
 type Rivals struct {
 	// Aside holds the records that each client has set aside. Whether a record is set aside is a
 	// random draw of its own, independent of all other records. So adding or removing a record does
@@ -48,9 +47,8 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 // trials differ from all seeds that users choose in practice.
 const trialStride = 1 << 40
 
-// NewPlay sets up a run of st, which is the original study or a copy with different settings. The
-// number trial selects the seed of the run: two runs of one study with the same trial are
-// identical.
+// NewPlay sets up a run of st, the original study or a copy with different settings. Runs of one
+// study with the same trial are identical.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
 	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }

@@ -7,7 +7,6 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// The test checks that adding a record does not change which of the other records are set aside.
 func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	sides := func(records int) (kept, aside []float64) {
 		st := regression(t, "logistic", records, 1)
@@ -35,8 +34,6 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	}
 }
 
-// The test checks that trials of the same settings have different noise, and that a repeated
-// trial has the same noise.
 func TestTrialsDoNotShareNoise(t *testing.T) {
 	st := regression(t, "logistic", 60, 2, `unit = "none"`, "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", "rounds = 40", "rounds = 2")
 	r, err := NewRivals(st, 0.2, Options{Seed: 1})

@@ -105,7 +105,6 @@ func NewAdder(clients, fewest, length int, clock func() float64) (*Adder, error)
 	return s, s.exchange(names)
 }
 
-// exchange makes every client draw its keys and learn the keys of the other clients.
 func (s *Adder) exchange(names []identity.Name) (err error) {
 	keys := make([][]byte, len(s.clients))
 	for m, c := range s.clients {
@@ -173,7 +172,7 @@ func (s *Adder) Add(vectors [][]int64) ([]int64, error) {
 	return sum, s.publish("outcome", nil, true, nil)
 }
 
-// each calls f for every client, and adds the duration of all calls to s.work.
+// each calls f for every client, and adds the time to s.work.
 func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	began := s.clock()
 	defer func() { s.work += s.clock() - began }()
@@ -185,9 +184,8 @@ func (s *Adder) each(f func(m int, c *secureClient) error) error {
 	return nil
 }
 
-// publish makes the coordinator sign the next entry of the transcript, and passes the entry to the
-// coordinator and to all clients. ok and err tell whether the body could be made. If not, publish
-// returns an error.
+// publish makes the coordinator sign the next entry of the transcript, and passes it to the
+// coordinator and to all clients. ok and err tell whether the body could be made.
 func (s *Adder) publish(kind transcript.Kind, body []byte, ok bool, err error) error {
 	if err != nil || !ok {
 		return errors.Join(err, fmt.Errorf("no %s can be made: this is a fault in the program", kind))
@@ -258,12 +256,6 @@ func (s *Adder) share(_ int, c *secureClient) error {
 	return err
 }
 
-// describe returns the averages of the plans so far.
-func (s *Adder) describe() *Secure {
-	each := float64(s.plans * len(s.clients))
-	return &Secure{Plans: s.plans, Up: float64(s.up) / each, Down: float64(s.down) / each, Client: 1000 * s.work / each, Hub: 1000 * s.hubs / float64(s.plans)}
-}
-
 // newAdder returns the adder of a study with secure sums. As in the daemons, the vectors of the
 // adder are as long as the longest release of any phase.
 func newAdder(st *study.Study, roster []pvi.ClientID, clock func() float64) (*Adder, error) {
@@ -277,17 +269,18 @@ func newAdder(st *study.Study, roster []pvi.ClientID, clock func() float64) (*Ad
 	return NewAdder(len(roster), public.MinClients(), public.VectorSize(), clock)
 }
 
-// Secure describes the secure sums so far. It returns nil unless Options.Secure was
-// set.
+// Secure describes the secure sums so far. It returns nil unless Options.Secure was set.
 func (f *Federation) Secure() *Secure {
-	if f.adder == nil {
+	s := f.adder
+	if s == nil {
 		return nil
 	}
-	return f.adder.describe()
+	each := float64(s.plans * len(s.clients))
+	return &Secure{Plans: s.plans, Up: float64(s.up) / each, Down: float64(s.down) / each, Client: 1000 * s.work / each, Hub: 1000 * s.hubs / float64(s.plans)}
 }
 
-// collectSecurely adds up the answers of all clients to the open plan with secure sums, and returns
-// the outcome. It returns nil if no answer has arrived, because no plan is open.
+// collectSecurely is [Federation.collect] with secure sums. No answer arrives if no plan is
+// open.
 func (f *Federation) collectSecurely() (*pvi.Outcome, error) {
 	vectors, number := make([][]int64, len(f.Sites)), 0
 	for {
@@ -307,7 +300,6 @@ func (f *Federation) collectSecurely() (*pvi.Outcome, error) {
 	return f.Server.Replay(&pvi.Outcome{Number: number, Participants: f.Protocol.Roster(), Sum: sum[:len(vectors[0])]})
 }
 
-// lastSecurely adds up the releases of the last round with secure sums, and returns the outcome.
 func (f *Federation) lastSecurely(server *lastround.Server, releases []lastround.Release) (*lastround.Outcome, error) {
 	var vectors [][]int64
 	for _, r := range releases {

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// The test checks that a study has the same posterior, bit for bit, with secure sums in all phases.
 func TestSecureSumsChangeNothing(t *testing.T) {
 	seconds := 0.0
 	clock := func() float64 { seconds++; return seconds }

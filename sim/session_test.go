@@ -56,7 +56,6 @@ func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) 
 	return h
 }
 
-// say delivers a transcript entry to all clients.
 func (h *byteHouse) say(e session.Entry) {
 	h.t.Helper()
 	e.Body = slices.Clone(e.Body)
@@ -106,7 +105,6 @@ func (h *byteHouse) restoreServer() {
 	}
 }
 
-// answer makes client m answer its plan.
 func (h *byteHouse) answer(m int) {
 	h.t.Helper()
 	ask, _ := h.sites[m].Pending()
@@ -130,9 +128,9 @@ func (h *byteHouse) answer(m int) {
 // play runs the study to its end. Answers arrive in the same order as in a [Federation].
 func (h *byteHouse) play() {
 	h.t.Helper()
-	inTurn, clock := new(queue), newPost(h.study.Inference.Schedule, h.seed, len(h.sites))
+	inTurn, clock := newPost(study.Synchronous, h.seed, 0), newPost(h.study.Inference.Schedule, h.seed, len(h.sites))
 	for !h.server.Done() {
-		post := post(inTurn)
+		post := inTurn
 		for {
 			e, ok := h.server.Next()
 			if !ok {
@@ -154,7 +152,7 @@ func (h *byteHouse) play() {
 				}
 			}
 		}
-		if len(inTurn.clients) == 0 {
+		if len(inTurn.onWay) == 0 {
 			post = clock
 		}
 		m, ok := post.next()
@@ -175,7 +173,6 @@ func (h *byteHouse) play() {
 	}
 }
 
-// bodies returns the bodies of all entries of the given kind.
 func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	for _, e := range h.said {
 		if e.Kind == kind {
@@ -225,7 +222,6 @@ func same(t *testing.T, st *study.Study, path string) {
 	h.charged(f.Protocol)
 }
 
-// sameResult checks that every machine has the same posterior as the federation.
 func (h *byteHouse) sameResult(f *Federation) {
 	h.t.Helper()
 	r, err := h.server.Result()

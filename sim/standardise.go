@@ -10,24 +10,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Standardisation is the result of the scale phase, which estimates the mean and sd of a
-// study's columns before the first round.
+// A Standardisation is the result of the scale phase, which precedes the first round.
 type Standardisation struct {
 	Outcomes []*scale.Outcome
 	Columns  []scale.Column
 	Beyond   map[string]int // number of values outside the estimated scale, by column
 }
 
-// standardise runs the scale phase, and returns the study with the estimated scale of its columns.
-// If the study requests no standardisation, it returns the study unchanged. adder, if not nil, adds
-// up the releases with secure sums.
-func standardise(st *study.Study, holders []Holder, seed uint64, adder *Adder) (*study.Study, *Standardisation, error) {
+// standardise runs the scale phase if the study requests one, and returns the study with the
+// estimated scale of its columns. adder, if not nil, adds up the releases with secure sums.
+func standardise(st *study.Study, holders []Holder, roster []pvi.ClientID, seed uint64, adder *Adder) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil
-	}
-	var roster []pvi.ClientID
-	for _, h := range holders {
-		roster = append(roster, h.ID)
 	}
 	scaling, err := scale.New(st, roster)
 	if err != nil {
@@ -64,7 +58,6 @@ func standardise(st *study.Study, holders []Holder, seed uint64, adder *Adder) (
 	return scaled, found, nil
 }
 
-// scalePass runs one pass of the scale phase and returns its outcome.
 func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed uint64, adder *Adder) (outcome *scale.Outcome, err error) {
 	releases := make([]scale.Release, len(sites))
 	for m, site := range sites {
@@ -93,8 +86,6 @@ func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed
 	return outcome, nil
 }
 
-// scaleSecurely adds up the releases of a pass of the scale phase with secure sums, and returns the
-// outcome of the pass.
 func scaleSecurely(server *scale.Server, releases []scale.Release, adder *Adder) (*scale.Outcome, error) {
 	var vectors [][]int64
 	for _, r := range releases {
@@ -108,7 +99,6 @@ func scaleSecurely(server *scale.Server, releases []scale.Release, adder *Adder)
 	return server.Replay(&scale.Outcome{Number: releases[0].Number, Participants: participants, Sum: sum[:len(vectors[0])]})
 }
 
-// scaleNotes returns notes about columns whose scale is uncertain, for readers of the posterior.
 func scaleNotes(columns []scale.Column) []string {
 	texts := map[scale.Finding]string{
 		scale.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",

@@ -132,7 +132,6 @@ func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation
 	return bounds, c.holders
 }
 
-// columnOf returns the values of the k-th standardised column for each client.
 func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 	values := make([][]float64, len(holders))
 	for m, h := range holders {
@@ -174,8 +173,6 @@ func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bound
 	}
 }
 
-// The test checks that, without privacy, the estimated scale is exact and costs nothing, with any
-// number of goroutines.
 func TestStandardisedWithoutPrivacy(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 3} {
@@ -200,8 +197,6 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 	}
 }
 
-// The test checks that, if the noise is too large to estimate the scale of a column, a note names
-// the column and a remedy.
 func TestScaleNotes(t *testing.T) {
 	st, path := experiment(t, "standardise/poor-bounds.toml", "standardise.budget_share=0.00001", "simulation.synthetic.records_per_client=50")
 	r := run(t, newPlay(t, st, path, 1))

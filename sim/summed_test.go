@@ -50,8 +50,6 @@ func TestSummedAdult(t *testing.T) {
 	checkNearPooled(t, r, 0.006, 0.012)
 }
 
-// BenchmarkSummedAdult measures a hundred rounds on the Adult data, for several numbers of clients.
-// In each round the coordinator opens a sum of gradients.
 func BenchmarkSummedAdult(b *testing.B) {
 	for _, clients := range []int{1, 200} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {

@@ -11,15 +11,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// synthesise generates the records of a study's clients. True coefficients that the study does not
-// give are drawn from the prior. The regressors are drawn as the study declares them, and the
-// outcomes from the likelihood.
+// synthesise generates the records of a study's clients: the regressors as the study declares
+// them, and the outcomes from the likelihood at the true coefficients.
 func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	m, err := fit.New(st)
 	if err != nil {
 		return nil, err
 	}
-	truth, err := drawTruth(m, variates(seed, purposeTruth))
+	truth, err := DrawTruth(m, variates(seed, purposeTruth))
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +34,9 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that generated all records of a study. It returns nil if the records come
-// from a file, if clients differ in θ, if the study standardises its columns, or if the model is
-// not a regression.
+// truthOf returns the θ that generated all records, on the model's scale. It returns nil if
+// records come from a file, clients differ in θ, the study standardises its columns, or the
+// model is not a regression.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
@@ -47,13 +46,16 @@ func truthOf(st *study.Study, o Options) ([]float64, error) {
 	if err != nil || m.General() {
 		return nil, err
 	}
-	return drawTruth(m, variates(o.Seed, purposeTruth))
+	return DrawTruth(m, variates(o.Seed, purposeTruth))
 }
 
-// drawTruth returns the true coefficients. It draws from the prior those that the study does not
-// give.
-func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
-	given := m.Study.Simulation.Synthetic.Truth
+// DrawTruth returns the true coefficients of made-up records: those that the study gives, and
+// draws from the prior.
+func DrawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
+	var given map[string]float64
+	if syn := m.Study.Simulation.Synthetic; syn != nil {
+		given = syn.Truth
+	}
 	used := 0
 	var truth []float64
 	for i, p := range m.Parameters.All() {
@@ -115,15 +117,34 @@ func synthesiseClient(m *fit.Model, id pvi.ClientID, truth []float64, r *rand.Ra
 }
 
 // DrawOutcomes replaces the outcomes of records by draws from the likelihood at θ. The model must
-// be a regression.
+// be a regression. The outcomes are in the unit of their column and within its bounds.
 func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	st := m.Study
 	outcome := st.ColumnIndex(st.Model.Outcome)
 	column := &st.Columns[outcome]
 	design := shard.Design(st, records)
 	for i := range records.Len() {
-		records.Row(i)[outcome] = drawOutcome(m, column, design, i, theta, r)
+		y := m.Draw(design, i, theta, r)
+		switch st.Model.Kind() {
+		case study.Binary:
+			y = binaryValue(st.Model.Positive, column, y == 1)
+		case study.Measured:
+			y = st.Unscale(column, y)
+		}
+		records.Row(i)[outcome] = min(max(y, column.Low), column.High)
 	}
+}
+
+// binaryValue returns a value of the column for which the event e happens if positive is true, and
+// does not happen if positive is false.
+func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
+	if e.Of(column.Low) == positive {
+		return column.Low
+	}
+	if e.Of(column.High) == positive {
+		return column.High
+	}
+	return float64(e.Level) // a level for which the event happens, inside the column's bounds
 }
 
 // drawValue draws a value of a column. A level is drawn with equal probabilities. A number is

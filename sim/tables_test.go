@@ -16,39 +16,18 @@ import (
 // must cost no more than its ε.
 func TestTables(t *testing.T) {
 	const text = `
-[study]
-version = 2
-name = "tables"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [0, 10]
-[[column]]
-name = "g"
-type = "categorical"
-levels = ["a", "b", "c"]
-[[column]]
-name = "y"
-type = "categorical"
-levels = ["no", "yes"]
-[model]
-family = "logistic"
-outcome = "y"
-positive = "yes"
-terms = ["x", "g"]
-[inference]
-rounds = 4
-[privacy]
-unit = "record"
-epsilon = 1.0
-delta = 1e-5
-[federation]
-nominal_records = 2000
-[describe]
-by = "y"
-[simulation]
-clients = 3
-synthetic.records_per_client = 2000
+column = [
+  { name = "x", type = "numeric", bounds = [0, 10] },
+  { name = "g", type = "categorical", levels = ["a", "b", "c"] },
+  { name = "y", type = "categorical", levels = ["no", "yes"] },
+]
+study = { version = 2, name = "tables" }
+model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "g"] }
+inference = { rounds = 4 }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+federation = { nominal_records = 2000 }
+describe = { by = "y" }
+simulation = { clients = 3, synthetic.records_per_client = 2000 }
 `
 	for name, overrides := range map[string][]study.Override{
 		"messages": nil,
@@ -87,14 +66,10 @@ privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
 federation = { nominal_records = 200 }
 describe = { bins = 4 }
 simulation = { clients = 3, data = ["records.csv"] }
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [0, 10]
-[[column]]
-name = "g"
-type = "categorical"
-levels = ["a", "b", "c"]
+column = [
+  { name = "x", type = "numeric", bounds = [0, 10] },
+  { name = "g", type = "categorical", levels = ["a", "b", "c"] },
+]
 `
 	t.Chdir(t.TempDir())
 	r := rand.New(rand.NewPCG(10003, 1))
