@@ -59,12 +59,8 @@ func (c *auditCommand) Run(ctx context.Context, common *cli.Common) error {
 		if err := c.print(r, i > 0); err != nil {
 			return err
 		}
-		if c.Plot != "" && i == 0 {
-			figure, err := report.AuditCurves(r)
-			if err != nil {
-				return err
-			}
-			if err := writePlot(c.Plot, figure); err != nil {
+		if i == 0 {
+			if err := writePlot(c.Plot, func() (report.Figure, error) { return report.AuditCurves(r) }); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 
 	"fedpvi/internal/cli"
+	"fedpvi/sim"
 	"fedpvi/sim/autoencoder"
 	"fedpvi/sim/report"
 )
@@ -52,15 +54,9 @@ func (c *autoencoderCommand) Run(ctx context.Context, common *cli.Common) error 
 	if c.Plan {
 		return c.plan(spec)
 	}
-	seed := spec.Seed
-	if c.Seed != nil {
-		seed = *c.Seed
-	}
-	folder := c.Out
-	if folder == "" {
-		folder = filepath.Join("runs", fmt.Sprintf("%s-seed-%d", spec.Name, seed))
-	}
-	if err := autoencoder.CheckFolder(folder); err != nil {
+	seed := given(c.Seed, spec.Seed)
+	folder := cmp.Or(c.Out, filepath.Join("runs", fmt.Sprintf("%s-seed-%d", spec.Name, seed)))
+	if err := sim.CheckFolder(folder); err != nil {
 		return err
 	}
 	result, err := c.train(ctx, spec, seed, folder, common)

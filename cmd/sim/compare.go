@@ -48,8 +48,6 @@ func (c *compareCommand) Run(ctx context.Context) error {
 	return comparison.Write(os.Stdout)
 }
 
-// compare compares the results in the folders by the scores in them, or by predictions for the
-// records in the file c.Data if there is one. The result can be written as a table or as JSON.
 func (c *compareCommand) compare(ctx context.Context) (interface{ Write(io.Writer) error }, error) {
 	if c.Data == "" {
 		return report.CompareScores(c.Folders)

@@ -1,14 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
-	"fedpvi/sim/report"
 )
 
 type dealCommand struct {
@@ -35,14 +36,8 @@ func (c *dealCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	seed := st.Simulation.Seed
-	if c.Seed != nil {
-		seed = *c.Seed
-	}
-	folder := c.Out
-	if folder == "" {
-		folder = filepath.Join("runs", st.Name+"-records")
-	}
+	seed := given(c.Seed, st.Simulation.Seed)
+	folder := cmp.Or(c.Out, filepath.Join("runs", st.Name+"-records"))
 	dealt, err := sim.Deal(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed}, folder)
 	if err != nil {
 		return err
@@ -58,7 +53,7 @@ func (c *dealCommand) Run() error {
 		}
 		rows = append(rows, []string{who, d.File, strconv.Itoa(d.Records)})
 	}
-	if err := report.Table(os.Stdout, "", 2, rows); err != nil {
+	if err := words.Table(os.Stdout, "", 2, rows); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
 	return nil

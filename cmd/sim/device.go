@@ -14,8 +14,7 @@ type deviceFlag struct {
 	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, or else the processor), cpu, or cuda:N (only this GPU)." default:"auto" placeholder:"DEVICE"`
 }
 
-// devices prepares the selected devices. It prints their names on standard error, unless quiet is
-// set.
+// devices prepares the selected devices, and prints their names unless quiet is set.
 func (f deviceFlag) devices(quiet bool) *sim.Devices {
 	return sim.NewDevices(f.Device, func(line string) {
 		if !quiet {

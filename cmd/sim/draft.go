@@ -66,7 +66,6 @@ func (d *draftCommand) Run(common *cli.Common) error {
 	return nil
 }
 
-// writeNew creates a file and writes text to it. It returns an error if the file exists.
 func writeNew(path, text string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {

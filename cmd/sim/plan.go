@@ -24,11 +24,9 @@ func (f protocolFlags) derive() (*pvi.Protocol, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients := 0
-	if f.Clients != nil {
-		if clients = *f.Clients; clients < 1 {
-			return nil, fmt.Errorf("--clients %d: give a number of at least 1", clients)
-		}
+	clients := given(f.Clients, 0)
+	if f.Clients != nil && clients < 1 {
+		return nil, fmt.Errorf("--clients %d: give a number of at least 1", clients)
 	}
 	return sim.Protocol(st, clients)
 }

@@ -9,8 +9,7 @@ import (
 	"fedpvi/sim/report"
 )
 
-// checkPlot returns an error if the file name in the flag --plot has an unknown suffix. An empty
-// name is valid.
+// checkPlot returns an error if the name in --plot has an unknown suffix. It may be empty.
 func checkPlot(path string) error {
 	if f := plotFormat(path); path != "" && f != "svg" && f != "png" {
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", path)
@@ -20,7 +19,15 @@ func checkPlot(path string) error {
 
 func plotFormat(path string) string { return strings.TrimPrefix(filepath.Ext(path), ".") }
 
-func writePlot(path string, figure report.Figure) error {
+// writePlot draws a figure and writes it to a file, unless the name of the file is empty.
+func writePlot(path string, draw func() (report.Figure, error)) error {
+	if path == "" {
+		return nil
+	}
+	figure, err := draw()
+	if err != nil {
+		return err
+	}
 	picture, err := figure.Encode(plotFormat(path))
 	if err != nil {
 		return err

@@ -74,14 +74,8 @@ func (c *privacyCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	if c.Plot != "" {
-		figure, err := report.TradeOff(a)
-		if err != nil {
-			return err
-		}
-		if err := writePlot(c.Plot, figure); err != nil {
-			return err
-		}
+	if err := writePlot(c.Plot, func() (report.Figure, error) { return report.TradeOff(a) }); err != nil {
+		return err
 	}
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(a)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,14 @@ func (f studyFlags) load() (*study.Study, error) {
 		settings = append(append([]string(nil), sim.NonPrivate...), settings...)
 	}
 	return sim.LoadStudy(f.Study, settings)
+}
+
+// given returns the value of a flag, or byDefault if the flag is absent.
+func given[T any](flag *T, byDefault T) T {
+	if flag == nil {
+		return byDefault
+	}
+	return *flag
 }
 
 type runCommand struct {
@@ -77,14 +86,8 @@ func (c *runCommand) Run(ctx context.Context, common *cli.Common) error {
 	if err != nil {
 		return err
 	}
-	seed := st.Simulation.Seed
-	if c.Seed != nil {
-		seed = *c.Seed
-	}
-	folder := c.Out
-	if folder == "" {
-		folder = filepath.Join("runs", fmt.Sprintf("%s-seed-%d", st.Name, seed))
-	}
+	seed := given(c.Seed, st.Simulation.Seed)
+	folder := cmp.Or(c.Out, filepath.Join("runs", fmt.Sprintf("%s-seed-%d", st.Name, seed)))
 	play, result, err := c.play(ctx, st, seed, folder, common)
 	if err != nil {
 		return err
@@ -128,7 +131,7 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 			err = errors.Join(err, folder.Discard())
 		}
 	}()
-	if warning := report.Warning(play.Federation.Protocol); warning != "" && !common.Quiet {
+	if warning := words.Warning(play.Federation.Protocol); warning != "" && !common.Quiet {
 		fmt.Fprintf(os.Stderr, "%s\n", warning)
 	}
 	progress := report.NewProgress(os.Stderr, common.Quiet)
@@ -163,20 +166,17 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	return play, result, folder.Finish(st, play, result, history)
 }
 
-// mostOfAnswer is the time limit for an answer from a solver in another program.
 const mostOfAnswer = 10 * time.Minute
 
-// mostOfFit is the time limit for the fit to the pooled records. A step that is running at the
-// limit is completed.
+// mostOfFit limits the fit to the pooled records. A step that is running then is completed.
 const mostOfFit = 2 * time.Minute
 
-// after returns a function that reports whether the duration d has passed since after was called.
+// after returns a function that reports whether d has passed since.
 func after(d time.Duration) func() bool {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().After(end) }
 }
 
-// cores returns workers if it is positive, and the number of CPU cores otherwise.
 func cores(workers int) int {
 	if workers <= 0 {
 		return runtime.NumCPU()
@@ -207,7 +207,7 @@ func printResult(w io.Writer, play *sim.Play, r *sim.Result, ratios bool) error 
 	if err := report.PredictiveChecks(w, r); err != nil {
 		return err
 	}
-	if err := report.Reading(w, play.Report); err != nil {
+	if err := words.Reading(w, play.Report); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

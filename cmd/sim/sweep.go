@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,10 +38,7 @@ func (c *sweepCommand) Run(ctx context.Context, common *cli.Common) (err error) 
 	if err != nil {
 		return err
 	}
-	folder := c.Out
-	if folder == "" {
-		folder = filepath.Join("runs", spec.Name)
-	}
+	folder := cmp.Or(c.Out, filepath.Join("runs", spec.Name))
 	results, err := sweep.OpenResults(folder, spec)
 	if err != nil {
 		return err

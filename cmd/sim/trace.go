@@ -57,7 +57,6 @@ func (c *traceCommand) Run() error {
 	return report.Trace(os.Stdout, trace)
 }
 
-// plotTrace writes the plots of a trace to a new folder.
 func plotTrace(folder string, p *session.Posterior, t *session.Trace) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,8 +76,6 @@ func (c *tuneCommand) Run(ctx context.Context, common *cli.Common) error {
 	return found.Write(os.Stdout)
 }
 
-// choose runs a private selection: it chooses among candidate settings by their scores on the
-// private records.
 func (c *tuneCommand) choose(ctx context.Context, common *cli.Common) (err error) {
 	if len(c.Data) > 0 {
 		return errors.New("--data declares a file public, and --private uses private records: leave one of them out, or name the private file with --set simulation.data=FILE")
@@ -88,10 +87,7 @@ func (c *tuneCommand) choose(ctx context.Context, common *cli.Common) (err error
 	if err != nil {
 		return err
 	}
-	path := c.Out
-	if path == "" {
-		path = filepath.Join("runs", fmt.Sprintf("%s-tuned-seed-%d", selection.Study().Name, c.Seed))
-	}
+	path := cmp.Or(c.Out, filepath.Join("runs", fmt.Sprintf("%s-tuned-seed-%d", selection.Study().Name, c.Seed)))
 	folder, err := report.NewFolder(path)
 	if err != nil {
 		return err

@@ -14,25 +14,11 @@ import (
 )
 
 // tiny is the experiment file of a run with 200 images of 6 by 5 pixels.
-const tiny = `[autoencoder]
-version = 1
-name = "tiny"
-hidden = 7
-latent = 2
-[data]
-train = "train.idx.gz"
-test = "test.idx"
-[training]
-records = 200
-batch = 20
-epochs = 3
-step_size = 0.01
-seed = 4
-[privacy]
-unit = "record"
-noise_multiplier = 1.5
-clip = 2.0
-delta = 1e-3
+const tiny = `
+autoencoder = { version = 1, name = "tiny", hidden = 7, latent = 2 }
+data = { train = "train.idx.gz", test = "test.idx" }
+training = { records = 200, batch = 20, epochs = 3, step_size = 0.01, seed = 4 }
+privacy = { unit = "record", noise_multiplier = 1.5, clip = 2.0, delta = 1e-3 }
 `
 
 // idx returns an IDX file with n images of 6 by 5 pixels. Each image shows one vertical or one
@@ -239,14 +225,14 @@ func TestReadImagesRefuses(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := ReadImages(filepath.Join(t.TempDir(), "none.gz"), 1); err == nil {
+	if _, err := readImages(filepath.Join(t.TempDir(), "none.gz"), 1); err == nil {
 		t.Error("a file that is not there was read")
 	}
 	path := filepath.Join(t.TempDir(), "plain.gz")
 	if err := os.WriteFile(path, good, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadImages(path, 3); err == nil {
+	if _, err := readImages(path, 3); err == nil {
 		t.Error("a file that is not compressed was read as a compressed file")
 	}
 }

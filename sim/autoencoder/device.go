@@ -62,7 +62,7 @@ func (r *Run) unfit() error {
 	return m.Plannable()
 }
 
-// planner returns a function that draws the batches and the noise of the given number of steps.
+// planner returns a function that draws the batches and the noise of steps.
 func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	s, records := r.Spec, len(r.train.Pixels)
 	streams, draws := seeded.Streams(r.seed, purposePlans), seeded.Stream(r.seed, purposePlans, 1)
@@ -89,8 +89,7 @@ func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	}, nil
 }
 
-// planned computes at most the given number of steps on the device and returns their number. If
-// the device fails, the CPU computes the steps.
+// planned computes at most the given number of steps on the device, or on the CPU if it fails.
 func (r *Run) planned(steps int) (int, error) {
 	plan, err := r.device.plan(steps)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"image/color"
 	"image/png"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,27 +16,13 @@ import (
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu/vae"
+	"fedpvi/sim"
 )
-
-// ErrExists means that the results folder already exists.
-var ErrExists = errors.New("the folder exists")
-
-// CheckFolder returns an error if the results folder already exists.
-func CheckFolder(path string) error {
-	_, err := os.Lstat(path)
-	switch {
-	case err == nil:
-		return fmt.Errorf("%s: %w: choose another with --out, or remove it", path, ErrExists)
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	}
-	return err
-}
 
 // Write writes the results to a new folder. The folder contains result.json, losses.csv,
 // images.png, the weights of every layer as NumPy arrays, and the experiment file.
 func (r *Run) Write(path string, result *Result) error {
-	if err := CheckFolder(path); err != nil {
+	if err := sim.CheckFolder(path); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
@@ -80,12 +65,11 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 }
 
 func (r *Result) writeLosses(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("epoch,test_loss\n")
+	text := "epoch,test_loss\n"
 	for _, e := range r.Epochs {
-		b.WriteString(strconv.Itoa(e.Epoch) + "," + strconv.FormatFloat(e.TestLoss, 'g', -1, 64) + "\n")
+		text += strconv.Itoa(e.Epoch) + "," + strconv.FormatFloat(e.TestLoss, 'g', -1, 64) + "\n"
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, text)
 	return err
 }
 

@@ -23,9 +23,9 @@ type Images struct {
 // declares an array of bytes with three dimensions.
 const idxImages = 0x00000803
 
-// ReadImages reads the images in an IDX file. It decompresses a file whose name ends in .gz. most
-// is the maximum number of images that the file may contain.
-func ReadImages(path string, most int) (*Images, error) {
+// readImages reads at most most images from an IDX file. It decompresses a file whose name ends in
+// .gz.
+func readImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("file of images: %w", err)

@@ -91,7 +91,7 @@ func (r *Run) read() error {
 		if err != nil {
 			return err
 		}
-		if *file.images, err = ReadImages(path, maxRecords); err != nil {
+		if *file.images, err = readImages(path, maxRecords); err != nil {
 			return err
 		}
 	}
@@ -104,8 +104,8 @@ func (r *Run) read() error {
 	return nil
 }
 
-// sums returns the mechanism that adds up the gradients of a batch, with or without privacy, and
-// the maximum number of records in a batch.
+// sums returns the mechanism that adds up the gradients of a batch, and the maximum number of
+// records in a batch.
 func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, error) {
 	sampler, err := dpmech.Poisson{Rate: s.Rate()}.Sampler(records)
 	if err != nil {
@@ -140,13 +140,13 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		left := s.StepsPerEpoch() - step%s.StepsPerEpoch()
+		left := s.stepsPerEpoch() - step%s.stepsPerEpoch()
 		taken, err := r.steps(left)
 		if err != nil {
 			return nil, err
 		}
 		if step += taken; taken == left {
-			result.Epochs = append(result.Epochs, Epoch{step / s.StepsPerEpoch(), r.loss()})
+			result.Epochs = append(result.Epochs, Epoch{step / s.stepsPerEpoch(), r.loss()})
 			last = &result.Epochs[len(result.Epochs)-1]
 		}
 		progress(step, last)
@@ -158,8 +158,8 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps computes the next steps and returns their number. On the CPU it computes one step. On a
-// device it computes several steps, but at most left steps.
+// steps computes the next steps: one on the CPU, and on a device at most left steps. It returns
+// their number.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))

@@ -125,8 +125,7 @@ func (s *Spec) readPrivacy(t *document.Table) {
 	}
 }
 
-// number returns the integer at key, or byDefault if the key is missing. It reports an error unless
-// the integer is between 1 and most.
+// number returns the integer at key, which must be between 1 and most, or byDefault.
 func number(t *document.Table, key string, byDefault, most int) int {
 	n, ok := t.Int(key)
 	if !ok {
@@ -139,8 +138,7 @@ func number(t *document.Table, key string, byDefault, most int) int {
 	return n
 }
 
-// positive returns the number at key, or byDefault if the key is missing. It reports an error
-// unless the number is positive.
+// positive returns the number at key, which must be positive, or byDefault.
 func positive(t *document.Table, key string, byDefault float64) float64 {
 	x, ok := t.Float(key)
 	if !ok {
@@ -153,12 +151,12 @@ func positive(t *document.Table, key string, byDefault float64) float64 {
 	return x
 }
 
-// StepsPerEpoch returns the number of steps in an epoch: the number of records divided by the
-// expected size of a batch, rounded down.
-func (s *Spec) StepsPerEpoch() int { return s.Records / s.Batch }
+// stepsPerEpoch returns the number of records divided by the expected size of a batch, rounded
+// down.
+func (s *Spec) stepsPerEpoch() int { return s.Records / s.Batch }
 
 // Steps returns the number of steps of the whole run.
-func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
+func (s *Spec) Steps() int { return s.Epochs * s.stepsPerEpoch() }
 
 // Rate returns the probability that an image is in a batch.
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }

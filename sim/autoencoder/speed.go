@@ -90,7 +90,6 @@ func (s *Speed) Lines() []speed.Line {
 	return all
 }
 
-// measure opens the GPU with the given ordinal and measures the autoencoder on it.
 func (g *GPUSpeed) measure(ordinal int) (err error) {
 	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {
@@ -104,7 +103,6 @@ func (g *GPUSpeed) measure(ordinal int) (err error) {
 	return err
 }
 
-// processorRate returns the number of private steps per second on the CPU.
 func processorRate() (float64, error) {
 	sums, most, err := newSpeedRun()
 	if err != nil {
@@ -156,8 +154,7 @@ func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	})
 }
 
-// newSpeedTrainer returns a trainer of the network on all cores. If sums is nil, the trainer can
-// only run steps that were planned in advance ([vae.Trainer.TakePlan]).
+// newSpeedTrainer returns a trainer on all cores. Without sums it can only run planned steps.
 func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	src := dpmech.NewStream()
 	n, err := vae.NewNetwork(speedShape, src)
@@ -176,7 +173,7 @@ func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	return vae.NewTrainer(n, data, sums, most, vae.Options{Rate: 1e-3, Batch: speedBatch, Workers: runtime.NumCPU()}, src)
 }
 
-// newSpeedRun returns a run of the mechanism whose steps are timed, and the maximum batch size.
+// newSpeedRun returns a run of the timed mechanism, and the maximum batch size.
 func newSpeedRun() (*dpmech.ProductRun, int, error) {
 	sampler, err := speedSampling.Sampler(speedImages)
 	if err != nil {

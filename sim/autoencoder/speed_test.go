@@ -10,8 +10,6 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// The test checks that the CPU can compute a private step of the network whose speed is
-// measured.
 func TestSpeedStep(t *testing.T) {
 	sums, most, err := newSpeedRun()
 	if err != nil {

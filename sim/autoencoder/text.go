@@ -7,14 +7,9 @@ import (
 
 // Text writes the result for people to read.
 func (r *Result) Text(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "Autoencoder of %d weights, %d steps of %d images on average of %d.\nLoss of a test image, −ELBO: %.2f nats.\n\n", r.Parameters, r.Steps, r.Batch, r.Records, r.TestLoss)
-	if err != nil {
-		return err
-	}
+	fmt.Fprintf(w, "Autoencoder of %d weights, %d steps of %d images on average of %d.\nLoss of a test image, −ELBO: %.2f nats.\n\n", r.Parameters, r.Steps, r.Batch, r.Records, r.TestLoss)
 	if r.ComputedOn != "" {
-		if _, err := fmt.Fprintf(w, "Computed on %s.\n\n", r.ComputedOn); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "Computed on %s.\n\n", r.ComputedOn)
 	}
 	return r.Privacy.Text(w)
 }

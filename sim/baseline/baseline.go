@@ -3,6 +3,7 @@ package baseline
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
@@ -24,8 +25,11 @@ type Cost struct {
 // method finds a Gaussian with independent coordinates, which becomes the posterior of p. The seed
 // determines the noise and the Markov chains.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
-	switch p.Federation.Protocol.Study().Simulation.Baseline {
-	case study.EP, study.SEP:
+	if n := len(p.Federation.Shards); n != 1 {
+		return Cost{}, fmt.Errorf("baseline: %d clients hold the records, want one", n)
+	}
+	b := p.Federation.Protocol.Study().Simulation.Baseline
+	if b == study.EP || b == study.SEP {
 		return propagate(p)
 	}
 	r, err := newRecords(p)
@@ -34,7 +38,7 @@ func Play(p *sim.Play, seed uint64) (Cost, error) {
 	}
 	var cost Cost
 	var mean, sd []float64
-	switch b := p.Federation.Protocol.Study().Simulation.Baseline; b {
+	switch b {
 	case study.DPSGLD:
 		mean, sd, cost, err = r.langevin(seed)
 	case study.OneSample:
@@ -70,9 +74,6 @@ type records struct {
 }
 
 func newRecords(p *sim.Play) (*records, error) {
-	if len(p.Federation.Shards) != 1 {
-		return nil, fmt.Errorf("baseline: %d clients hold the records, want one", len(p.Federation.Shards))
-	}
 	r := &records{play: p, fit: p.Federation.Protocol.Model()}
 	r.program = r.fit.Program()
 	var err error
@@ -92,7 +93,6 @@ func (r *records) start() []float64 {
 	return theta
 }
 
-// costOf returns the privacy cost of all steps of m.
 func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 	profile, err := accountant.Account(m.Event())
 	if err != nil {
@@ -108,7 +108,7 @@ const purpose = "baseline"
 // normals returns a function that fills a slice with standard normal numbers. Anyone can compute
 // the numbers from seed and index, so they protect no records.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
-	r := newRand(seeded.Stream(seed, purpose, index...))
+	r := rand.New(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {
 		for i := range dst {
 			dst[i] = r.NormFloat64()

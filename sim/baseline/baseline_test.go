@@ -16,17 +16,11 @@ import (
 func play(t *testing.T, n int, inference, privacy, baseline string) *sim.Play {
 	t.Helper()
 	text := fmt.Sprintf(`
-[study]
-version = 1
-name = "baseline"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "categorical"
-levels = ["no", "yes"]
+column = [
+  { name = "x", type = "numeric", bounds = [-1, 1] },
+  { name = "y", type = "categorical", levels = ["no", "yes"] },
+]
+study = { version = 1, name = "baseline" }
 [model]
 family = "logistic"
 outcome = "y"

@@ -69,7 +69,6 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	return mean, sd, cost, err
 }
 
-// mechanism returns the mechanism that the study uses for private sums of gradients.
 func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	p := r.play.Federation.Protocol
 	descent := p.Method().(method.Stepped).Steps()
@@ -102,7 +101,6 @@ func (m *moments) add(theta []float64) {
 	}
 }
 
-// found returns the mean and the standard deviation of the vectors.
 func (m *moments) found() (mean, sd []float64) {
 	for _, s := range m.squares {
 		sd = append(sd, max(math.Sqrt(s/max(1, m.n-1)), pointSD))

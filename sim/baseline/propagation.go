@@ -24,9 +24,6 @@ func propagate(p *sim.Play) (Cost, error) {
 	nothing := Cost{math.NaN(), math.NaN()}
 	protocol := p.Federation.Protocol
 	in, family := protocol.Study().Inference.Propagation, protocol.Family()
-	if len(p.Federation.Shards) != 1 {
-		return nothing, fmt.Errorf("baseline: %d clients hold the records, want one", len(p.Federation.Shards))
-	}
 	tilted := protocol.Model().Tilted(p.Federation.Shards[0], family, 1)
 	natural := make([]float64, family.Size())
 	if protocol.Study().Simulation.Baseline == study.EP {

@@ -4,16 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/accountant"
-	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/sim/chain"
 )
-
-func newRand(s *dpmech.Stream) *rand.Rand { return rand.New(s) }
 
 // weight returns the power w of the likelihood for which one exact sample from the tempered
 // posterior satisfies pure ε-differential privacy. The tempered posterior clips the log likelihood
@@ -54,7 +52,7 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	theta, next := append([]float64(nil), at...), make([]float64, d)
 	z, normal := mat.NewVecDense(d, nil), normals(seed, 3)
 	step := mat.NewVecDense(d, nil)
-	uniform := newRand(seeded.Stream(seed, purpose, 4))
+	uniform := rand.New(seeded.Stream(seed, purpose, 4))
 	density := r.tempered(w, target.Clip)
 	now := density(theta)
 	scale := 2.38 / math.Sqrt(float64(d)) // optimal step size for d coordinates (Roberts, Gelman and Gilks 1997)
@@ -70,11 +68,7 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 			now, theta, next = there, next, theta
 		}
 	}
-	sd = make([]float64, d)
-	for i := range sd {
-		sd[i] = pointSD
-	}
-	return theta, sd, nil
+	return theta, slices.Repeat([]float64{pointSD}, d), nil
 }
 
 // tempered returns the log density of the tempered posterior as a function of θ, up to a

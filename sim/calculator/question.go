@@ -113,8 +113,7 @@ func (q Question) check() error {
 	return errors.Join(err, q.Adjacency.Check())
 }
 
-// event returns the accounting event of all releases, for the given noise multiplier, sampling
-// rate and number of steps.
+// event returns the accounting event of all releases.
 func (q Question) event(a accountant.Adjacency, sigma, rate float64, steps int) (accountant.Event, error) {
 	repeated := func(e accountant.Event) (accountant.Event, error) {
 		return accountant.Repeated{Event: e, Times: steps}, nil

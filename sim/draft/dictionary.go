@@ -40,7 +40,6 @@ func Read(b []byte, madeUp bool) (*Dictionary, error) {
 	return d, nil
 }
 
-// check marks a column as unusable if a study cannot declare it.
 func (c *Column) check() {
 	seen := map[string]bool{}
 	for _, l := range c.Levels {
@@ -75,7 +74,6 @@ func day(text string) string {
 	return text
 }
 
-// field is a field of a Frictionless table schema.
 type field struct {
 	Name, Title, Description, Type, Format string
 	Constraints                            struct {
@@ -92,7 +90,6 @@ type schema struct {
 	MissingValues []json.RawMessage
 }
 
-// described is a column of a CSVW description.
 type described struct {
 	Name     string
 	Titles   json.RawMessage
@@ -164,8 +161,7 @@ func frictionless(s schema) *Dictionary {
 	return d
 }
 
-// first returns the first string of the list raw. If raw is a single string, first returns this
-// string. Otherwise it returns "".
+// first returns the first string of the list raw, or the single string raw.
 func first(raw json.RawMessage) string {
 	for _, text := range texts(oneOrMore(raw)) {
 		return text
@@ -173,8 +169,8 @@ func first(raw json.RawMessage) string {
 	return ""
 }
 
-// categories returns the values and labels of a field's categories. In JSON, a category is a value,
-// or an object with a value and a label.
+// categories returns the values and labels of categories. A category is a value, or an object
+// with a value and a label.
 func categories(all []json.RawMessage) (levels, labels []string) {
 	for _, raw := range all {
 		var c struct {
@@ -268,13 +264,15 @@ func texts(values []json.RawMessage) (all []string) {
 	return all
 }
 
-// number decodes a JSON number, or a JSON string that contains a number. It returns nil for any
-// other value.
+// number decodes a JSON number, or a JSON string that contains one. It returns nil for other
+// values.
 func number(raw json.RawMessage) *float64 {
-	for _, text := range texts([]json.RawMessage{raw}) {
-		if x, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
-			return &x
-		}
+	return parse(texts([]json.RawMessage{raw})[0])
+}
+
+func parse(text string) *float64 {
+	if x, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+		return &x
 	}
 	return nil
 }
@@ -304,12 +302,7 @@ func readREDCap(b []byte) (*Dictionary, error) {
 			}
 			return ""
 		}
-		bound := func(name string) *float64 {
-			if x, err := strconv.ParseFloat(cell(name), 64); err == nil {
-				return &x
-			}
-			return nil
-		}
+		bound := func(name string) *float64 { return parse(cell(name)) }
 		c := Column{Name: cell(redcapName), Label: cell(redcapLabel), Low: bound(redcapLow), High: bound(redcapHigh)}
 		switch of := cell(redcapType); of {
 		case "radio", "dropdown":
@@ -409,9 +402,8 @@ func dated(name string, values []string) (Column, bool) {
 	return c, day(c.First) != ""
 }
 
-// seen guesses the kind of a column from made-up values, and describes the column. Dates and
-// numbers get bounds, and any other kind gets levels. A column with too many different strings is
-// unusable.
+// seen guesses the kind of a column from made-up values. Dates and numbers get bounds, and other
+// kinds levels.
 func seen(name string, values []string) Column {
 	if c, ok := dated(name, values); ok {
 		return c
@@ -452,10 +444,7 @@ func outwards(low, high float64) (float64, float64) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	low, high = math.Floor(low/step)*step, math.Ceil(high/step)*step
 	round := func(x float64) float64 {
-		y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
-		if err != nil {
-			return x
-		}
+		y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
 		return y
 	}
 	return round(low), round(high)

@@ -5,6 +5,7 @@ package draft
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // A Column is a column of a data dictionary.
@@ -69,17 +70,10 @@ func (d *Dictionary) names() (names []string) {
 // list joins at most ten names.
 func list(names []string) string {
 	const most = 10
-	text := ""
-	for i, name := range names {
-		if i == most {
-			return fmt.Sprintf("%s and %d more", text, len(names)-most)
-		}
-		if i > 0 {
-			text += ", "
-		}
-		text += name
+	if len(names) <= most {
+		return strings.Join(names, ", ")
 	}
-	return text
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 var errNoDictionary = errors.New("this is not a data dictionary: give a Frictionless table schema or data package (JSON), a CSVW description (JSON), " +

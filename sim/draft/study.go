@@ -67,8 +67,8 @@ func Study(d *Dictionary, c Choices) (*Draft, error) {
 	return draft, nil
 }
 
-// terms returns the columns that explain the outcome. left has the names of the columns that the
-// draft does not use.
+// terms returns the columns that explain the outcome, and the names of the columns that are
+// left.
 func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []string, err error) {
 	for _, name := range c.Terms {
 		t, err := d.column(name)
@@ -98,7 +98,6 @@ func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []
 	return terms, left, nil
 }
 
-// writer writes a draft.
 type writer struct {
 	dictionary *Dictionary
 	b          strings.Builder
@@ -110,14 +109,13 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.b, format+"\n", args...)
 }
 
-// key writes a line that sets a key to a value. It appends the comment, unless the same comment
-// occurs earlier in the draft.
+// key writes a key and its value. It adds the comment where it first occurs in the draft.
 func (w *writer) key(key, value, comment string) {
 	w.line("%s", strings.TrimRight(key+" = "+value+w.comment(comment), " "))
 }
 
-// comment returns text as a comment for the end of a line. It returns "" if text is empty or occurs
-// earlier in the draft.
+// comment returns text as the end of a line, or "" if text is empty or occurs earlier in the
+// draft.
 func (w *writer) comment(text string) string {
 	if text == "" || w.told[text] {
 		return ""
@@ -195,7 +193,7 @@ func (w *writer) column(c *Column, outcome bool) {
 	case c.Kind == Date:
 		w.key("type", `"date"`, "a date such as 2020-12-31")
 		w.key("since", quote(cmp.Or(c.First, "2000-01-01")), "the value of a date is the number of years from this day")
-		w.days(c)
+		w.bounds(c)
 	default:
 		w.key("type", `"numeric"`, "")
 		w.bounds(c)
@@ -214,24 +212,21 @@ func (w *writer) column(c *Column, outcome bool) {
 	w.line("")
 }
 
+// bounds writes the bounds of a column, or leaves them open if one is missing.
 func (w *writer) bounds(c *Column) {
-	if c.Low != nil && c.High != nil {
-		w.key("bounds", "["+decimal(*c.Low)+", "+decimal(*c.High)+"]", "public; the closer they are to the values, the narrower the intervals")
-		return
+	const comment = "public; the closer they are to the values, the narrower the intervals"
+	switch {
+	case c.Kind == Date && c.First != "" && c.Last != "":
+		w.key("bounds", quotes([]string{c.First, c.Last}), comment)
+	case c.Kind == Date:
+		w.openBounds(c, "first", "last", "day")
+	case c.Low != nil && c.High != nil:
+		w.key("bounds", "["+decimal(*c.Low)+", "+decimal(*c.High)+"]", comment)
+	default:
+		w.openBounds(c, "smallest", "largest", "value")
 	}
-	w.openBounds(c, "smallest", "largest", "value")
 }
 
-// days writes the bounds of a column of dates.
-func (w *writer) days(c *Column) {
-	if c.First != "" && c.Last != "" {
-		w.key("bounds", quotes([]string{c.First, c.Last}), "public; the closer they are to the values, the narrower the intervals")
-		return
-	}
-	w.openBounds(c, "first", "last", "day")
-}
-
-// openBounds writes bounds that the author of the study must choose.
 func (w *writer) openBounds(c *Column, low, high, what string) {
 	w.open = append(w.open, fmt.Sprintf("column %s: write the %s and the %s %s that a record may have, from public knowledge", clean(c.Name), low, high, what))
 	w.line("bounds = []  # write [%s, %s] %s that a record may have, from public knowledge", low, high, what)
@@ -289,8 +284,9 @@ func (w *writer) tail(c Choices) {
 
 // float returns a number as a TOML float.
 func float(x float64) string {
-	if text := decimal(x); strings.Contains(text, ".") {
-		return text
+	text := decimal(x)
+	if !strings.Contains(text, ".") {
+		text += ".0"
 	}
-	return decimal(x) + ".0"
+	return text
 }

@@ -3,12 +3,14 @@ package report
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"io"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"fedpvi/pvi/words"
 	"fedpvi/sim/audit"
 )
 
@@ -18,7 +20,7 @@ func Audited(w io.Writer, r *audit.Report) error {
 	for _, c := range r.Checks {
 		rows = append(rows, []string{c.Case, c.Name, result(c.Passed), c.Detail})
 	}
-	if err := Table(w, "", 4, rows); err != nil {
+	if err := words.Table(w, "", 4, rows); err != nil {
 		return err
 	}
 	verdict := "nothing found"
@@ -72,15 +74,16 @@ func attackPanel(c audit.Check, legend bool) (*plot.Plot, error) {
 	if !c.Passed {
 		title += ": FOUND"
 	}
-	p := NewPanel(title, "false-positive rate", "")
+	p := newSketch(title, "false-positive rate", "")
 	p.Title.TextStyle.Font.Size = vg.Points(9)
 	for i, set := range []struct {
-		label string
-		rates []audit.Rate
+		label  string
+		rates  []audit.Rate
+		colour color.Color
 	}{
-		{"claimed: no attack does better", c.Profile.Claimed},
-		{"this attack", c.Profile.Curve},
-		{"guessing", diagonal(c.Profile.Curve)},
+		{"claimed: no attack does better", c.Profile.Claimed, Palette[0]},
+		{"this attack", c.Profile.Curve, Palette[1]},
+		{"guessing", diagonal(c.Profile.Curve), grey},
 	} {
 		var xy plotter.XYs
 		for _, rate := range set.rates {
@@ -88,26 +91,18 @@ func attackPanel(c audit.Check, legend bool) (*plot.Plot, error) {
 				xy = append(xy, plotter.XY{X: rate.FPR, Y: rate.TPR})
 			}
 		}
-		line, err := plotter.NewLine(xy)
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.Dashes, line.Width = Palette[i], Dashes[i], vg.Points(1.3)
-		if i == 2 {
-			line.Color = grey
-		}
-		Add(p, line)
+		line := p.line(xy, set.colour, 1.3, Dashes[i])
 		if legend {
 			p.Legend.Add(set.label, line)
 		}
 	}
-	LogX(p)
-	LogY(p)
+	LogX(p.Plot)
+	LogY(p.Plot)
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 1e-3, 1, 1e-3, 1
 	p.Legend.Top = false
 	p.Legend.TextStyle.Font.Size = vg.Points(8)
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(22), vg.Points(3)
-	return p, nil
+	return p.Plot, p.err
 }
 
 func diagonal(rates []audit.Rate) []audit.Rate {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi/words"
 	"fedpvi/sim/calculator"
 )
 
@@ -29,7 +30,7 @@ func Calculated(w io.Writer, a *calculator.Answer) error {
 		{"ε", solved("epsilon", between(a.EpsilonLower, a.EpsilonUpper))},
 		{"by", fmt.Sprintf("%s, %s", a.Method, certified(a.Certified))},
 	}
-	if err := Table(w, "", 2, rows); err != nil {
+	if err := words.Table(w, "", 2, rows); err != nil {
 		return err
 	}
 	var b strings.Builder
@@ -134,7 +135,7 @@ func meaning(a *calculator.Answer) string {
 		fmt.Fprintf(&b, " Except with a probability of %s, the releases multiply the attacker's odds by at most %s", digits(r.Exception, 4, true), odds(*r.LogOddsFactor))
 		prior := r.Prior / (1 - r.Prior)
 		if posterior := prior * math.Exp(*r.LogOddsFactor); posterior < 1e6 {
-			fmt.Fprintf(&b, ", from a probability of %s to one of %s", percentPlain(r.Prior), percent(posterior/(1+posterior)))
+			fmt.Fprintf(&b, ", from a probability of %s to one of %s", number(100*r.Prior)+"~%", percent(posterior/(1+posterior)))
 		}
 		b.WriteString(".")
 	}
@@ -148,8 +149,6 @@ func meaning(a *calculator.Answer) string {
 	// The ~ becomes a space only after wrap, so that wrap breaks no line there.
 	return strings.ReplaceAll(wrap(b.String()), "~", " ")
 }
-
-func percentPlain(p float64) string { return number(100*p) + "~%" }
 
 // odds formats e^x, rounded up.
 func odds(x float64) string {
@@ -190,14 +189,14 @@ func notes(a *calculator.Answer) []string {
 	return notes
 }
 
-// compared writes the values of ε from all methods, and the values of ε under all adjacencies.
+// compared writes the values of ε by all methods and under all adjacencies.
 func compared(b *strings.Builder, a *calculator.Answer) error {
 	fmt.Fprintf(b, "\nε at δ = %s by every method\n\n", digits(*a.Delta, 4, true))
 	rows := [][]string{{"", "", "at most", "at least"}}
 	for _, c := range a.Compare.Methods {
 		rows = append(rows, row(string(c.Method), c))
 	}
-	if err := Table(b, "  ", 2, rows); err != nil {
+	if err := words.Table(b, "  ", 2, rows); err != nil {
 		return err
 	}
 	b.WriteString("\nand under every adjacency\n\n")
@@ -205,7 +204,7 @@ func compared(b *strings.Builder, a *calculator.Answer) error {
 	for _, c := range a.Compare.Adjacencies {
 		rows = append(rows, row(string(c.Adjacency), c))
 	}
-	if err := Table(b, "  ", 2, rows); err != nil {
+	if err := words.Table(b, "  ", 2, rows); err != nil {
 		return err
 	}
 	for _, c := range a.Compare.Adjacencies {

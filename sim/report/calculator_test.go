@@ -11,8 +11,6 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// The test checks that upper bounds are rounded up and lower bounds are rounded down when they are
-// printed.
 func TestDigitsAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := math.Exp(rapid.Float64Range(-300, 300).Draw(t, "log"))
@@ -32,8 +30,6 @@ func TestDigitsAreSafe(t *testing.T) {
 	}
 }
 
-// The test checks that the answer gives the reason if the bounds for a Poisson sample lie far
-// apart.
 func TestReasonOfBoundsThatLieApart(t *testing.T) {
 	low, near, far := 3e-5, 3.01e-5, 5e-4
 	for _, c := range []struct {

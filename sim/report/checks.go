@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -14,7 +13,7 @@ import (
 	"fedpvi/sim"
 )
 
-// checked describes the records that a result's posterior predictive checks use.
+// checked describes the records of the posterior predictive checks.
 func checked(r *sim.Result) string {
 	if r.Test != nil {
 		return plural(r.Test.Records, "held-out record")
@@ -39,11 +38,10 @@ func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// Checks draws a figure of posterior predictive checks. Each row is a statistic. It shows the
-// observed value and the 95 % interval of outcomes that were drawn from the posterior, on a scale
-// on which the interval is [−1, 1]. The text records says in the title which records were observed.
+// Checks draws posterior predictive checks, one row for each statistic: the observed value, and
+// the 95 % interval of drawn outcomes scaled to [−1, 1]. The title says with the text records
+// which records were observed.
 func Checks(all []fit.Check, records string) (Figure, error) {
-	p := NewPanel("Posterior predictive checks on "+records, "half widths of the 95 % interval of drawn outcomes", "")
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}
 	observed := intervalSet{label: "observed", colour: Palette[1], shape: draw.SquareGlyph{}}
 	var names []string
@@ -56,16 +54,8 @@ func Checks(all []fit.Check, records string) (Figure, error) {
 		drawn.of = append(drawn.of, sim.Marginal{Lower: -1, Upper: 1})
 		observed.of = append(observed.of, sim.Marginal{Mean: at, Lower: at, Upper: at})
 	}
-	slices.Reverse(names)
-	p.NominalY(names...)
-	for k, set := range []intervalSet{drawn, observed} {
-		if err := set.add(p, len(all), 0.24*(0.5-float64(k))); err != nil {
-			return Figure{}, err
-		}
-	}
 	const legend = 1.2 // height of the legend, in row heights
-	margin := 0.03 * (p.X.Max - p.X.Min)
-	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	p.Y.Min, p.Y.Max = -0.5, float64(len(all))-0.5+legend
-	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(90 + 30*(float64(len(all))+legend))}, nil
+	p := intervalPanel("Posterior predictive checks on "+records, "half widths of the 95 % interval of drawn outcomes", names, []intervalSet{drawn, observed}, 0.24, legend)
+	p.widen()
+	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(90 + 30*(float64(len(all))+legend))}, p.err
 }

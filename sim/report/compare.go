@@ -157,16 +157,20 @@ func (c *Comparison) Write(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := Table(w, "", 1, rows); err != nil {
-		return err
-	}
 	text := fmt.Sprintf("elpd is the sum of the log predictive densities of %s.", words.Plural(c.Records, "record"))
 	if c.LeftOut > 0 {
 		text += fmt.Sprintf(" %s that some runs leave out did not count.", words.Plural(c.LeftOut, "record"))
 	}
-	second := c.Runs[1]
-	if math.Abs(second.Difference) < 2*second.DifferenceSE {
-		text += " The first two runs differ by less than two standard errors: the records do not say which predicts better."
+	return writeRanking(w, rows, text, "runs", c.Runs[1].Difference, c.Runs[1].DifferenceSE)
+}
+
+// writeRanking writes a table and text. The text says if the first two rows hardly differ.
+func writeRanking(w io.Writer, rows [][]string, text, what string, difference, se float64) error {
+	if err := words.Table(w, "", 1, rows); err != nil {
+		return err
+	}
+	if math.Abs(difference) < 2*se {
+		text += fmt.Sprintf(" The first two %s differ by less than two standard errors: the records do not say which predicts better.", what)
 	}
 	_, err := fmt.Fprintln(w, words.Wrap(text))
 	return err

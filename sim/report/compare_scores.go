@@ -128,17 +128,10 @@ func (c *ScoreComparison) Write(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	if err := Table(w, "", 1, rows); err != nil {
-		return err
-	}
 	text := "elpd per record is the mean log predictive density of the records that the clients held out. Standard errors contain the privacy noise and the sampling error. Every study held out other records."
 	second := c.Runs[1]
 	if second.Seed != 0 && second.Seed == c.Runs[0].Seed {
 		text += " Simulations with the same seed can have the same noise, and no federation has: use another seed for each run."
 	}
-	if math.Abs(second.Difference) < 2*second.DifferenceSE {
-		text += " The first two studies differ by less than two standard errors: the records do not say which predicts better."
-	}
-	_, err := fmt.Fprintln(w, words.Wrap(text))
-	return err
+	return writeRanking(w, rows, text, "studies", second.Difference, second.DifferenceSE)
 }

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedDescent describes private gradient steps in the JSON that [PlanJSON] writes.
+// plannedDescent describes private gradient steps in the JSON of a plan.
 type plannedDescent struct {
 	Steps        int     `json:"steps"` // number of steps of a client in one round
 	SamplingRate float64 `json:"sampling_rate"`
@@ -17,33 +17,29 @@ type plannedDescent struct {
 }
 
 func newPlannedDescent(p *pvi.Protocol) *plannedDescent {
-	d, ok := method.StepsOf(p.Method())
-	if !ok {
+	d := stepsOf(p)
+	if d == nil {
 		return nil
 	}
 	return &plannedDescent{d.Round, d.Rate, d.StepSize}
 }
 
-// stepsOf returns the private steps of a study, or nil if the study has no private steps.
 func stepsOf(p *pvi.Protocol) *method.Steps {
 	d, _ := method.StepsOf(p.Method())
 	return d
 }
 
-// sumsMoveQ reports whether the coordinator updates q directly with sums of the clients' gradients.
+// sumsMoveQ reports whether opened sums of gradients move q directly.
 func sumsMoveQ(p *pvi.Protocol) bool {
 	_, ok := p.Method().(*gradientsum.Method)
 	return ok
 }
 
-// descentRows returns the rows for private gradient steps in the table that [Plan] writes, or nil
-// if the study has no private steps.
 func descentRows(p *pvi.Protocol) [][]string {
-	d, ok := method.StepsOf(p.Method())
-	if !ok {
+	d, in := stepsOf(p), p.Study().Inference
+	if d == nil {
 		return nil
 	}
-	in := p.Study().Inference
 	if in.Solver == study.DPSEP {
 		return propagationRows(p)
 	}

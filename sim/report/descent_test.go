@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"fedpvi/pvi/study"
-	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -18,103 +17,60 @@ inference = { rounds = 5, steps = 4, solver = "dp-svi" }
 privacy = { unit = "record", noise_multiplier = 2.0, delta = 1e-5 }
 federation = { max_records = 5000, nominal_records = 400 }
 simulation = { clients = 2, synthetic.records_per_client = 400 }
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [0, 1]
+column = [
+  { name = "x", type = "numeric", bounds = [-1, 1] },
+  { name = "y", type = "numeric", bounds = [0, 1] },
+]
 `
 
-func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// The test checks how the plan, the explanation of a release and the privacy statement describe
-// private steps.
 func TestPrivateStepsInWords(t *testing.T) {
 	for _, c := range []struct {
 		inference, more string
-		plan, explained []string
-		statement       []string
-		unsound         bool
+		said
+		unsound bool
 	}{
 		{
-			"", "",
-			[]string{"aligned: the gradient in the mean is released", "every record in every step", "μ of all, of one"},
-			[]string{"counts all 20 of them"},
-			[]string{"gradients 20 times"},
-			false,
+			"", "", said{
+				[]string{"aligned: the gradient in the mean is released", "every record in every step", "μ of all, of one"},
+				[]string{"counts all 20 of them"},
+				[]string{"gradients 20 times"},
+			}, false,
 		},
 		{
 			`, draws = 3, gradients = "preconditioned", optimiser = "natural", step_size = 0.1`, "",
-			[]string{"on one scale; of 3 draws, clipped as one vector", "a record's gradients for 3 draws", "natural, 0.1 falling to"},
-			nil, nil, false,
-		},
-		{
-			`, gradients = "published"`, "", []string{"AS PUBLISHED: joint, with 1/400 of the gradient of the divergence inside the clip"}, nil, nil, false,
-		},
-		{
-			`, start = "analytical"`, "",
-			[]string{"from one noisy sum of statistics, for about 0.25 of μ²", "releases of a client 21"},
-			[]string{"Once, before anything else: 5 numbers"},
-			[]string{"statistics, under noise of its own, and a sum of its records' gradients 20 times"},
+			said{plan: []string{"on one scale; of 3 draws, clipped as one vector", "a record's gradients for 3 draws", "natural, 0.1 falling to"}},
 			false,
 		},
-		{`, sampling_rate = 0.1`, "", []string{"with probability 0.1 (Poisson)"}, nil, []string{"–"}, false},
+		{`, gradients = "published"`, "", said{plan: []string{"AS PUBLISHED: joint, with 1/400 of the gradient of the divergence inside the clip"}}, false},
+		{
+			`, start = "analytical"`, "", said{
+				[]string{"from one noisy sum of statistics, for about 0.25 of μ²", "releases of a client 21"},
+				[]string{"Once, before anything else: 5 numbers"},
+				[]string{"statistics, under noise of its own, and a sum of its records' gradients 20 times"},
+			}, false,
+		},
+		{`, sampling_rate = 0.1`, "", said{plan: []string{"with probability 0.1 (Poisson)"}, statement: []string{"–"}}, false},
 		// The plan prints no μ, because not all releases are Gaussian.
-		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false},
+		{`, sampling_rate = 0.1, start = "analytical"`, "", said{statement: []string{"–"}}, false},
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
-			[]string{"40 records of 400 in every step, without replacement, and accounted as such"},
-			nil, nil, false,
+			said{plan: []string{"40 records of 400 in every step, without replacement, and accounted as such"}},
+			false,
 		},
 		{
-			`, sampling_rate = 0.1, sampling = "published"`, "",
-			[]string{"AS PUBLISHED: 40 records of 400", "NOT PRIVATE AS CLAIMED. Batches of a fixed size"},
-			[]string{"NOT PRIVATE AS CLAIMED"},
-			[]string{"NOT PRIVATE AS CLAIMED", `the claim of sampling = "poisson" is true`},
-			true,
+			`, sampling_rate = 0.1, sampling = "published"`, "", said{
+				[]string{"AS PUBLISHED: 40 records of 400", "NOT PRIVATE AS CLAIMED. Batches of a fixed size"},
+				[]string{"NOT PRIVATE AS CLAIMED"},
+				[]string{"NOT PRIVATE AS CLAIMED", `the claim of sampling = "poisson" is true`},
+			}, true,
 		},
 	} {
 		source := strings.Replace(descentStudy, `"dp-svi"`, `"dp-svi"`+c.inference, 1)
 		if c.more != "" {
 			source = strings.Replace(source, "delta = 1e-5", "delta = 1e-5, "+c.more, 1)
 		}
-		st, err := study.Parse("s.toml", []byte(source))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := sim.Protocol(st, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		promise, err := sim.NewPromise(p, p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := &sim.Result{Clients: 2, Privacy: sim.Privacy{Unit: study.Record, Promise: promise}}
-		var plan, statement strings.Builder
-		if err := Plan(&plan, p, patient); err != nil {
-			t.Fatal(err)
-		}
-		if err := Statement(&statement, r); err != nil {
-			t.Fatal(err)
-		}
-		for _, said := range []struct {
-			what, text string
-			want       []string
-		}{
-			{"plan", plan.String(), c.plan},
-			{"explanation", strings.Join(words.NewExplained(p).Sent, " "), c.explained},
-			{"statement", statement.String(), c.statement},
-		} {
-			for _, want := range said.want {
-				if !strings.Contains(flowing(said.text), want) {
-					t.Errorf("with %s the %s lacks %q:\n%s", c.inference, said.what, want, said.text)
-				}
-			}
-		}
+		p, promise := protocolOf(t, source)
+		c.check(t, c.inference, p, promise)
 		if promise.Sound == c.unsound || (promise.Claimed.Epsilon < promise.True.Epsilon) != c.unsound || promise.True.Epsilon > promise.Proven.Epsilon {
 			t.Errorf("with %s: sound %v, ε claimed %g, true %g, proven %g", c.inference, promise.Sound, promise.Claimed.Epsilon, promise.True.Epsilon, promise.Proven.Epsilon)
 		}
@@ -125,18 +81,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 // Gaussian mechanism, it bounds the attacker's success by ε and δ. The test hides the known μ of a
 // Gaussian mechanism from the statement, and checks that the bounds are not below the exact values.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
-	st, err := study.Parse("s.toml", []byte(descentStudy))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := sim.Protocol(st, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	promise, err := sim.NewPromise(p, p.Releases())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, promise := protocolOf(t, descentStudy)
 	if !(promise.Mu > 0) {
 		t.Fatal("full batches are Gaussian releases")
 	}
@@ -167,14 +112,7 @@ func TestClipsOfPersonsAreCompared(t *testing.T) {
 	const persons = `privacy = { unit = "person", rows_per_person = 4, noise_multiplier = 2.0, delta = 1e-5, clip = 1.0 }
 table = { person = "p" }`
 	source := strings.Replace(descentStudy, `privacy = { unit = "record", noise_multiplier = 2.0, delta = 1e-5 }`, persons, 1)
-	st, err := study.Parse("persons.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := sim.Protocol(st, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, _ := protocolOf(t, source)
 	var text strings.Builder
 	if err := Plan(&text, p, patient); err != nil {
 		t.Fatal(err)
@@ -189,6 +127,3 @@ table = { person = "p" }`
 		}
 	}
 }
-
-// patient ignores the progress of simulated rounds.
-func patient(_, _ int) error { return nil }

@@ -21,8 +21,7 @@ type shown struct {
 	natural []float64 // natural parameters of the posterior, in the order that the family defines
 }
 
-// newShown returns the posterior that a report shows for a result whose q is in the given
-// family.
+// newShown returns the shown posterior of a result whose q is in the given family.
 func newShown(r *sim.Result, family gaussian.Family) (*shown, error) {
 	a := r.NoiseAware
 	if a == nil {
@@ -33,7 +32,6 @@ func newShown(r *sim.Result, family gaussian.Family) (*shown, error) {
 	return s, full.FromMoments(s.natural, a.Mean, mat.NewSymDense(len(a.Mean), slices.Concat(a.Covariance...)))
 }
 
-// naturalCovariance returns the covariance of the parameters in natural units.
 func (s *shown) naturalCovariance() ([][]float64, error) {
 	_, cov, err := s.family.Moments(s.natural)
 	if err != nil {

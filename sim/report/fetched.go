@@ -23,7 +23,6 @@ func newPlannedFetched(p *pvi.Protocol) *plannedFetched {
 	return &plannedFetched{round, round * p.Plans()}
 }
 
-// rows returns the rows for the table that [Plan] writes.
 func (f *plannedFetched) rows(clients int) [][]string {
 	return [][]string{{"checked", fmt.Sprintf("by every client, which downloads the releases of all %d clients: %s a round. The coordinator keeps %s", clients, size(f.Round), size(f.Kept))}}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,14 +33,9 @@ type Folder struct {
 	buffer     *bufio.Writer
 }
 
-// ErrExists means that a folder already exists. A run does not overwrite a folder.
-var ErrExists = errors.New("the folder exists")
-
 // NewFolder creates the folder of a run under a temporary name.
 func NewFolder(path string) (*Folder, error) {
-	if _, err := os.Lstat(path); err == nil {
-		return nil, fmt.Errorf("%s: %w: choose another with --out, or remove it", path, ErrExists)
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := sim.CheckFolder(path); err != nil {
 		return nil, err
 	}
 	parent := filepath.Dir(path)
@@ -60,7 +54,6 @@ func NewFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// entry is a line of the transcript, with the public data of an outcome.
 type entry struct {
 	Sequence     int            `json:"sequence"`
 	Plan         int            `json:"plan"`
@@ -135,7 +128,6 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 	return nil
 }
 
-// tables writes the tables that describe the records, if there are any.
 func (f *Folder) tables(r *sim.Result) error {
 	if r.Tables == nil {
 		return nil
@@ -150,8 +142,7 @@ func (f *Folder) tables(r *sim.Result) error {
 	)
 }
 
-// closeTranscript writes the outcome of the last round, if there was one, and closes the
-// transcript.
+// closeTranscript writes the outcome of the last round, if there was one.
 func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	if last != nil {
 		if err := f.writeLine(last); err != nil {
@@ -165,8 +156,8 @@ func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	return err
 }
 
-// texts writes the study, the result and the privacy statement. If the posterior is not q, it
-// writes q as well.
+// texts writes the study, the result and the privacy statement, and q if it is not the
+// posterior.
 func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	var err error
 	if r.Q != nil {
@@ -180,9 +171,7 @@ func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	)
 }
 
-// posterior writes the result of the study's model. If the result is point estimates, it writes
-// those. Otherwise it writes the posterior, and files of draws from it. If the study has no model,
-// posterior writes nothing.
+// posterior writes the point estimates, or the posterior and draws from it.
 func (f *Folder) posterior(st *study.Study, r *sim.Result, normal func(chain int) func() float64) error {
 	if st.Model.Absent() {
 		return nil
@@ -216,8 +205,7 @@ func (f *Folder) posterior(st *study.Study, r *sim.Result, normal func(chain int
 	)
 }
 
-// draws writes a file of draws from the posterior for each chain, and another file with the same
-// draws in natural units.
+// draws writes two files of draws for each chain, on the model's scale and in natural units.
 func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 	for chain := 1; chain <= Chains; chain++ {
 		write := func(name string, natural bool) error {
@@ -232,7 +220,6 @@ func (f *Folder) draws(s *shown, normal func(chain int) func() float64) error {
 	return nil
 }
 
-// figures writes figures of the posterior and of the progress of the run.
 func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	if p.Reference == nil {
 		return nil // a study without a model has only the figure of its tables
@@ -271,7 +258,6 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, p *sim.Play) error {
 	return all.Wait()
 }
 
-// predictions writes the predictions of held-out records, or nothing if there are none.
 func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -346,8 +332,6 @@ type estimatesFile struct {
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 }
 
-// statementFile writes privacy.txt. It contains the privacy statement and the notes for readers
-// of the posterior.
 func statementFile(w io.Writer, r *sim.Result) error {
 	if err := Statement(w, r); err != nil {
 		return err
@@ -361,29 +345,27 @@ func statementFile(w io.Writer, r *sim.Result) error {
 }
 
 func posteriorCSV(w io.Writer, r *sim.Result) error {
-	out := csv.NewWriter(w)
-	out.Write([]string{
+	rows := [][]string{{
 		"coefficient", "mean", "sd", "q2.5", "q97.5", "nonprivate_mean", "nonprivate_sd", "nonprivate_q2.5", "nonprivate_q97.5",
 		"natural_mean", "natural_sd", "natural_low", "natural_high",
 		"nonprivate_natural_mean", "nonprivate_natural_sd", "nonprivate_natural_low", "nonprivate_natural_high", "unit",
-	})
+	}}
 	for i, m := range r.Shown() {
 		p := r.NonPrivate[i]
 		a, b := m.Natural, p.Natural
 		row := append([]string{m.Name}, exact(m.Mean, m.SD, m.Lower, m.Upper, p.Mean, p.SD, p.Lower, p.Upper,
 			a.Mean, a.SD, a.Low, a.High, b.Mean, b.SD, b.Low, b.High)...)
-		out.Write(append(row, m.Unit))
+		rows = append(rows, append(row, m.Unit))
 	}
 	for i, q := range r.Quantities {
 		own, pooled := spread(&q), spread(&r.NonPrivateQuantities[i])
-		out.Write(append(slices.Concat([]string{q.Name}, own, pooled, own, pooled), q.Unit))
+		rows = append(rows, append(slices.Concat([]string{q.Name}, own, pooled, own, pooled), q.Unit))
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// spread returns the mean, the sd and the two ends of the interval of a quantity as strings. A
-// quantity that may be infinite for some θ has no spread, and the strings are empty.
+// spread returns the moments and the interval of a quantity. They are empty if the quantity may
+// be infinite for some θ.
 func spread(q *fit.Quantity) []string {
 	if q.Spread == nil {
 		return make([]string, 4)
@@ -412,7 +394,6 @@ func estimatesCSV(w io.Writer, r *sim.Result) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// exact returns numbers as text without rounding.
 func exact(numbers ...float64) []string {
 	out := make([]string, len(numbers))
 	for i, x := range numbers {

@@ -13,6 +13,7 @@ import (
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 )
 
 // To estimate the widths of intervals, federations with made-up records are simulated. The number
@@ -146,7 +147,7 @@ const (
 	silent       = 0.9
 )
 
-// planForeseen writes the expected widths of intervals, as a part of the text that [Plan] writes.
+// planForeseen writes the expected widths of intervals.
 func planForeseen(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	e, err := foresee(p, played)
 	if err != nil || e == nil {
@@ -173,7 +174,7 @@ func planForeseen(w io.Writer, p *pvi.Protocol, played func(done, of int) error)
 	for _, f := range widths {
 		rows = append(rows, []string{f.Name, number(f.Half), number(f.Prior), number(f.Share), f.Unit})
 	}
-	if err := Table(w, "  ", 1, rows); err != nil {
+	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
 	if quiet == p.Model().Dim() {

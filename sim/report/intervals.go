@@ -25,8 +25,8 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets returns the intervals of the reported posterior and of the pooled posterior. A point
-// estimate has an interval of length 0.
+// intervalSets returns the reported and the pooled posterior. A point estimate has an interval
+// of length 0.
 func intervalSets(r *sim.Result) []intervalSet {
 	federated := intervalSet{"federated", nil, Palette[0], draw.CircleGlyph{}}
 	if r.Estimates == nil {
@@ -40,9 +40,8 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return []intervalSet{federated, {"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}}}
 }
 
-// intervalNames returns a label for each coefficient: its name, its unit, and the mean and interval
-// of the reported posterior in natural units. If the study reports only point estimates, the label
-// has the estimate in natural units instead.
+// intervalNames returns a label for each coefficient, with the posterior or the estimate in
+// natural units.
 func intervalNames(r *sim.Result) (names []string) {
 	for _, e := range r.Estimates {
 		names = append(names, fmt.Sprintf("%s, %s\n%.3g", e.Name, e.Unit, e.Natural))
@@ -65,63 +64,67 @@ func Intervals(r *sim.Result) (Figure, error) {
 	if r.Estimates != nil {
 		title = "Estimates"
 	}
-	if n < len(r.NonPrivate) {
-		title = fmt.Sprintf("%s (first %d of %d coefficients)", title, n, len(r.NonPrivate))
-	}
+	title = firstOf(title, n, len(r.NonPrivate), "coefficients")
 	for _, note := range r.Notes {
 		title += "\n" + note
 	}
-	p := NewPanel(title, "model's scale; federated numbers at the left in natural units", "")
-	names := intervalNames(r)[:n]
-	slices.Reverse(names)
-	p.NominalY(names...)
-	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
 	sets := intervalSets(r)
-	for k, set := range sets {
-		shift := 0.24 * (float64(len(sets)-1)/2 - float64(k))
-		if err := set.add(p, n, shift); err != nil {
-			return Figure{}, err
-		}
-	}
-	zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: -0.5}, {X: 0, Y: float64(n) - 0.5}})
-	if err != nil {
-		return Figure{}, err
-	}
-	zero.Color, zero.Dashes = grey, []vg.Length{vg.Points(3), vg.Points(3)}
-	p.Add(zero)
-	margin := 0.03 * (p.X.Max - p.X.Min)
-	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
 	legend := 0.6 * float64(len(sets)) // height of the legend, in row heights
-	p.Y.Max += legend
+	p := intervalPanel(title, "model's scale; federated numbers at the left in natural units", intervalNames(r)[:n], sets, 0.24, legend)
+	p.zero(n)
+	p.widen()
 	p.Legend.YOffs = -vg.Points(2)
-	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, nil
+	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, p.err
 }
 
-// add draws the first n intervals, moved up or down by shift, so that the intervals of two
-// posteriors for the same coefficient do not overlap. It does not draw a mean that is not a number.
-func (s intervalSet) add(p *plot.Plot, n int, shift float64) error {
+// firstOf adds to a title that the figure shows only the first n of several things.
+func firstOf(title string, n, of int, things string) string {
+	if n == of {
+		return title
+	}
+	return fmt.Sprintf("%s (first %d of %d %s)", title, n, of, things)
+}
+
+// intervalPanel draws a row of intervals for each name, with one interval of each set. In a row, the
+// intervals are apart, so that they do not overlap. apart and legend, the height of the legend, are
+// in row heights.
+func intervalPanel(title, x string, names []string, sets []intervalSet, apart, legend float64) *sketch {
+	p := newSketch(title, x, "")
+	n := len(names)
+	slices.Reverse(names)
+	p.NominalY(names...)
+	for k, set := range sets {
+		if set.of != nil {
+			set.add(p, n, apart*(float64(len(sets)-1)/2-float64(k)))
+		}
+	}
+	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5+legend
+	return p
+}
+
+// zero draws a vertical line at 0 through n rows.
+func (s *sketch) zero(n int) {
+	s.Add(s.curve(plotter.XYs{{X: 0, Y: -0.5}, {X: 0, Y: float64(n) - 0.5}}, grey, 1, []vg.Length{vg.Points(3), vg.Points(3)}))
+}
+
+// widen leaves space at both ends of the horizontal axis.
+func (s *sketch) widen() {
+	margin := 0.03 * (s.X.Max - s.X.Min)
+	s.X.Min, s.X.Max = s.X.Min-margin, s.X.Max+margin
+}
+
+// add draws the first n intervals, moved up or down by shift. It does not draw a mean that is not a
+// number.
+func (s intervalSet) add(p *sketch, n int, shift float64) {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {
 		y := float64(n-1-i) + shift
 		if !math.IsNaN(m.Mean) {
 			points = append(points, plotter.XY{X: m.Mean, Y: y})
 		}
-		line, err := plotter.NewLine(plotter.XYs{{X: m.Lower, Y: y}, {X: m.Upper, Y: y}})
-		if err != nil {
-			return err
-		}
-		line.Color, line.Width = s.colour, vg.Points(1.5)
-		Add(p, line)
+		p.line(plotter.XYs{{X: m.Lower, Y: y}, {X: m.Upper, Y: y}}, s.colour, 1.5, nil)
 	}
-	if points == nil {
-		return nil
+	if points != nil {
+		p.Legend.Add(s.label, p.dots(points, s.colour, 2.5, s.shape))
 	}
-	dots, err := plotter.NewScatter(points)
-	if err != nil {
-		return err
-	}
-	dots.Color, dots.Shape, dots.Radius = s.colour, s.shape, vg.Points(2.5)
-	Add(p, dots)
-	p.Legend.Add(s.label, dots)
-	return nil
 }

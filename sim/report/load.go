@@ -56,7 +56,6 @@ func Load(folder string) (*study.Study, *session.Posterior, error) {
 	return st, p, err
 }
 
-// momentsOf returns a result with the moments of a Gaussian.
 func momentsOf(name string, natural []float64, dim int) (*session.Result, error) {
 	family, err := gaussian.New(name, dim)
 	if err != nil {

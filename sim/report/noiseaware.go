@@ -11,7 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// plannedIntervals describes the noise-aware posterior in the JSON that [PlanJSON] writes.
+// plannedIntervals describes the noise-aware posterior in the JSON of a plan.
 type plannedIntervals struct {
 	Method study.NoiseAware `json:"method"`
 	// standard deviation of the noise in the sum of all clients' gradients
@@ -37,8 +37,6 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows returns the rows for the noise-aware posterior in the table that [Plan] writes, or
-// nil if the study requests none.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if stepsOf(p) == nil {
 		return nil
@@ -64,15 +62,11 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	return [][]string{{"intervals", "plain: they do not include the privacy noise"}}
 }
 
-// noiseAwareCSV writes a table that compares the noise-aware posterior with q, on the model's
-// scale.
 func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
-	out := csv.NewWriter(w)
-	out.Write([]string{"coefficient", "mean", "sd", "q5", "q95", "data_only_mean", "data_only_sd", "data_only_q5", "data_only_q95", "q2.5", "q97.5", "data_only_q2.5", "data_only_q97.5"})
+	rows := [][]string{{"coefficient", "mean", "sd", "q5", "q95", "data_only_mean", "data_only_sd", "data_only_q5", "data_only_q95", "q2.5", "q97.5", "data_only_q2.5", "data_only_q97.5"}}
 	for _, c := range a.Coefficients {
 		a, d := c.NoiseAware, c.DataOnly
-		out.Write(append([]string{c.Name}, exact(a.Mean, a.SD, a.Q5, a.Q95, d.Mean, d.SD, d.Q5, d.Q95, a.Lower, a.Upper, d.Lower, d.Upper)...))
+		rows = append(rows, append([]string{c.Name}, exact(a.Mean, a.SD, a.Q5, a.Q95, d.Mean, d.SD, d.Q5, d.Q95, a.Lower, a.Upper, d.Lower, d.Upper)...))
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(rows)
 }

@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// writePage writes the result of a run as one HTML page. The page has no date, so that runs with
-// the same seed write the same page.
+// writePage writes the result as an HTML page. It has no date, so that equal runs write equal
+// pages.
 func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	protocol := p.Federation.Protocol
 	report := &page.Report{
@@ -32,8 +32,8 @@ func writePage(w io.Writer, p *sim.Play, r *sim.Result) error {
 	return page.Write(w, report)
 }
 
-// conditional adds conditional effects, which are computed from r.Natural, to the report. It adds
-// nothing if there is no posterior, or in version 1 of the study language.
+// conditional adds conditional effects to the report. There are none in version 1, or without a
+// posterior.
 func conditional(report *page.Report, r *sim.Result) error {
 	m := report.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {

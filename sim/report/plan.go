@@ -35,7 +35,7 @@ func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	if c := st.Federation.Combine; c.Robust() {
 		rows = append(rows, []string{"combination", fmt.Sprintf("%s: noise and differences between clients contribute up to %.2f times as much to the variance, and a client with few records counts as much as a client with many", c, c.Loss())})
 	}
-	if err := Table(w, "", 2, rows); err != nil {
+	if err := words.Table(w, "", 2, rows); err != nil {
 		return err
 	}
 	if err := planScale(w, p); err != nil {
@@ -51,7 +51,6 @@ func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	return planForeseen(w, p, played)
 }
 
-// schedule describes when each client answers, and how its answer changes λ.
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
@@ -78,7 +77,6 @@ func damping(d study.Damping) string {
 	}
 }
 
-// roundsNeeded describes how many rounds the posterior needs to converge.
 func roundsNeeded(p *pvi.Protocol) string {
 	st := p.Study()
 	in := st.Inference
@@ -130,7 +128,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 		return err
 	}
 	fmt.Fprintf(w, "\nPrivacy of %s, derived from %s\n\n%s\n", st.Privacy.Protects(), target(st.Privacy), words.Wrap(words.Headline(costs))+words.Wrap(words.Conditions(p)))
-	if err := Table(w, "  ", 2, releaseRows(p, costs[0].Mu, one.Mu)); err != nil {
+	if err := words.Table(w, "  ", 2, releaseRows(p, costs[0].Mu, one.Mu)); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -138,7 +136,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	for _, c := range costs {
 		rows = append(rows, []string{c.View.Who, string(c.Adjacency), number(c.Epsilon)})
 	}
-	if err := Table(w, "  ", 2, rows); err != nil {
+	if err := words.Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s", wrap(words.Meaning(st.Privacy.Protects(), costs)))
@@ -161,8 +159,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows returns the rows for the clients' releases and their noise in the table that [Plan]
-// writes.
+// releaseRows describes the clients' releases and their noise. all and one are the μ of all
+// releases and of one.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
@@ -208,29 +206,26 @@ func target(p study.Privacy) string {
 }
 
 func clipped(p *pvi.Protocol) string {
-	if stepsOf(p) != nil {
+	st := p.Study()
+	scores, around := st.Inference.Solver == study.Scoring, ""
+	if st.Privacy.Centred {
+		around = ", around the current mean"
+	}
+	switch {
+	case stepsOf(p) != nil:
 		return clippedGradient(p)
-	}
-	if p.Study().Inference.Partitions.Count > 0 {
-		return clippedPart(p)
-	}
-	if p.Study().Privacy.Unit.OfRecords() && p.Study().Inference.Solver == study.Scoring {
+	case st.Inference.Partitions.Count > 0:
+		return "the contribution of a part of the records to a client's change of natural parameters" + around
+	case st.Privacy.Unit.OfRecords() && scores:
 		return "the contribution of a record in the most expensive round: score, counts, values of columns, curvature"
-	}
-	if p.Study().Privacy.Unit.OfRecords() {
+	case st.Privacy.Unit.OfRecords():
 		return "a record's statistics"
-	}
-	if p.Study().Inference.Solver == study.Scoring {
+	case scores:
 		return "a client's gradient and curvature in the last round; earlier ones are smaller"
 	}
-	if p.Study().Privacy.Centred {
-		return "a client's change of natural parameters, around the current mean"
-	}
-	return "a client's change of natural parameters"
+	return "a client's change of natural parameters" + around
 }
 
-// personRows returns the rows with the cost to a person for the table that [Plan] writes, or nil if
-// the study does not protect persons.
 func personRows(p *pvi.Protocol) [][]string {
 	privacy := p.Study().Privacy
 	if privacy.Unit != study.Person {
@@ -253,12 +248,10 @@ func personRows(p *pvi.Protocol) [][]string {
 	return append(rows, clipRows(p)...)
 }
 
-// clipRows returns rows for the table that [Plan] writes. The rows compare two ways to clip to the
-// same norm C under the same ε: clipping the vector of each row of a person, and clipping the sum
-// over the person's rows. The first way needs k times the noise, where k is the largest number of
-// rows of a person. A person with k vectors of norm C then moves a sum by kC if the vectors are
-// equal, and by √k·C if they are orthogonal. In the second way, the person moves the sum by C in
-// both cases.
+// clipRows compares two ways to clip to the norm C under the same ε: the vector of each row of a
+// person, or the sum over the person's k rows. The first way needs k times the noise. The person
+// then moves a sum by kC if the k vectors are equal, and by √k·C if they are orthogonal, in
+// place of C.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"
@@ -274,8 +267,6 @@ func clipRows(p *pvi.Protocol) [][]string {
 	}
 }
 
-// starts reports whether the first release of each client consists of noisy statistics of its
-// records.
 func starts(m method.Stepped) bool {
 	_, ok := m.Start()
 	return ok

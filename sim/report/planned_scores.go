@@ -39,7 +39,6 @@ func newPlannedScores(p *pvi.Protocol) *plannedScores {
 	return s
 }
 
-// rows returns the rows for the table that [Plan] writes.
 func (s *plannedScores) rows() [][]string {
 	return [][]string{
 		{"held-out records", fmt.Sprintf("%.0f %% of the budget for some %s records, log densities clipped to [%s, %s]", 100*s.Budget, number(s.Records), number(s.Low), number(s.High))},

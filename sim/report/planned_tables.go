@@ -50,7 +50,6 @@ func newPlannedTables(p *pvi.Protocol) *plannedTables {
 	return t
 }
 
-// rows returns the rows for the table that [Plan] writes.
 func (t *plannedTables) rows() [][]string {
 	return [][]string{
 		{"tables of the records", fmt.Sprintf("%.0f %% of the budget; 95 %% intervals: a count ± %s (of all groups together ± %s)", 100*t.Budget, number(t.Count), number(t.All))},

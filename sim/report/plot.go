@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image/color"
 	"math"
@@ -109,6 +110,45 @@ func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	p.Y.Max += (p.Y.Max - p.Y.Min) * share / (1 - share)
 }
 
+// A sketch is a panel under construction. err has the errors of the lines and points that were
+// added to it.
+type sketch struct {
+	*plot.Plot
+	err error
+}
+
+func newSketch(title, x, y string) *sketch { return &sketch{Plot: NewPanel(title, x, y)} }
+
+// curve returns a line of the given width in points.
+func (s *sketch) curve(xy plotter.XYs, c color.Color, width float64, dashes []vg.Length) *plotter.Line {
+	line, err := plotter.NewLine(xy)
+	if err != nil {
+		s.err = errors.Join(s.err, err)
+		return new(plotter.Line)
+	}
+	line.Color, line.Width, line.Dashes = c, vg.Points(width), dashes
+	return line
+}
+
+// line adds a [sketch.curve] with [Add]. It returns the line for the legend.
+func (s *sketch) line(xy plotter.XYs, c color.Color, width float64, dashes []vg.Length) *plotter.Line {
+	line := s.curve(xy, c, width, dashes)
+	Add(s.Plot, line)
+	return line
+}
+
+// dots adds points of the given radius in points. It returns them for the legend.
+func (s *sketch) dots(xy plotter.XYs, c color.Color, radius float64, shape draw.GlyphDrawer) *plotter.Scatter {
+	dots, err := plotter.NewScatter(xy)
+	if err != nil {
+		s.err = errors.Join(s.err, err)
+		return new(plotter.Scatter)
+	}
+	dots.Color, dots.Radius, dots.Shape = c, vg.Points(radius), shape
+	Add(s.Plot, dots)
+	return dots
+}
+
 // Encode returns the figure in the format "svg" or "png".
 func (f Figure) Encode(format string) ([]byte, error) {
 	var buf bytes.Buffer
@@ -183,56 +223,49 @@ func Rounds(h *sim.History, family gaussian.Family, target Target, divergence bo
 	if err != nil {
 		return Figure{}, err
 	}
-	panels := []*plot.Plot{means}
+	panels := []*sketch{means}
 	if divergence {
-		kl, err := divergencePanel(h)
-		if err != nil {
-			return Figure{}, err
-		}
-		panels = append(panels, kl)
+		panels = append(panels, divergencePanel(h))
 	}
 	if n := len(h.Points); n > 0 && h.Points[n-1].Epsilon != nil {
-		epsilon, err := epsilonPanel(h)
-		if err != nil {
-			return Figure{}, err
-		}
-		panels = append(panels, epsilon)
+		panels = append(panels, epsilonPanel(h))
 	}
-	panels[len(panels)-1].X.Label.Text = "outcomes"
-	return Figure{Panels: panels, Width: vg.Points(480), Height: rowHeight * vg.Length(len(panels))}, nil
+	return stacked(panels, "outcomes")
 }
 
-// epsilonPanel plots the ε that a client has spent against the outcomes. Before the first
-// outcome the plot is empty.
-func epsilonPanel(h *sim.History) (*plot.Plot, error) {
-	epsilon, err := seriesPanel(h, "ε spent by a client", "ε", Palette[1], func(p sim.Point) float64 {
+// stacked returns a figure of panels with a common horizontal axis.
+func stacked(panels []*sketch, x string) (f Figure, err error) {
+	for _, p := range panels {
+		f.Panels, err = append(f.Panels, p.Plot), errors.Join(err, p.err)
+	}
+	panels[len(panels)-1].X.Label.Text = x
+	f.Width, f.Height = vg.Points(480), rowHeight*vg.Length(len(panels))
+	return f, err
+}
+
+// epsilonPanel plots the ε that a client has spent. Before the first outcome it is empty.
+func epsilonPanel(h *sim.History) *sketch {
+	p := seriesPanel(h, "ε spent by a client", "ε", Palette[1], func(p sim.Point) float64 {
 		if p.Epsilon == nil {
 			return 0
 		}
 		return *p.Epsilon
 	})
-	if err != nil {
-		return nil, err
-	}
-	epsilon.Y.Min = 0
-	return epsilon, nil
+	p.Y.Min = 0
+	return p
 }
 
-// divergencePanel plots the divergence of q from the pooled posterior. It omits a divergence that
-// rounds to zero, because a logarithmic axis cannot show zero.
-func divergencePanel(h *sim.History) (*plot.Plot, error) {
+// divergencePanel omits a divergence of zero, which a logarithmic axis cannot show.
+func divergencePanel(h *sim.History) *sketch {
 	apart := new(sim.History)
 	for _, p := range h.Points {
 		if p.KL > 0 {
 			apart.Points = append(apart.Points, p)
 		}
 	}
-	kl, err := seriesPanel(apart, "KL to the pooled posterior", "nats", Palette[0], func(p sim.Point) float64 { return p.KL })
-	if err != nil {
-		return nil, err
-	}
-	LogY(kl)
-	return kl, nil
+	p := seriesPanel(apart, "KL to the pooled posterior", "nats", Palette[0], func(p sim.Point) float64 { return p.KL })
+	LogY(p.Plot)
+	return p
 }
 
 // fewMeans is the largest number of coefficients for which each line has its own colour and name.
@@ -240,7 +273,7 @@ const fewMeans = 6
 
 // meansPanel plots the distance of every element of the mean of q from the target's mean, in sds
 // of the target. The scale is arsinh, because the first distances may be hundreds of sds.
-func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Plot, error) {
+func meansPanel(h *sim.History, family gaussian.Family, target Target) (*sketch, error) {
 	lines := make([]plotter.XYs, len(target.Mean))
 	mean := make([]float64, len(target.Mean))
 	for _, point := range h.Points {
@@ -251,23 +284,18 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*plot.Pl
 			lines[j] = append(lines[j], plotter.XY{X: float64(point.Outcome), Y: (x - target.Mean[j]) / target.SD[j]})
 		}
 	}
-	return distances("mean of q, from the pooled posterior's mean", "pooled sds", target.Names, lines)
+	return distances("mean of q, from the pooled posterior's mean", "pooled sds", target.Names, lines), nil
 }
 
-// distances plots the distances of coefficients in sds, with one line for each coefficient. The
-// axis is linear in the arsinh of the distance, and its label contains unit.
-func distances(title, unit string, names []string, lines []plotter.XYs) (*plot.Plot, error) {
-	p := NewPanel(title, "", unit+" (arsinh scale)")
+// distances plots one line for each coefficient, on an arsinh axis whose label contains unit.
+func distances(title, unit string, names []string, lines []plotter.XYs) *sketch {
+	p := newSketch(title, "", unit+" (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}
 	for j, xy := range lines {
 		for i := range xy {
 			xy[i].Y = math.Asinh(xy[i].Y)
 		}
-		line, err := plotter.NewLine(xy)
-		if err != nil {
-			return nil, err
-		}
-		line.Color, line.Width = Fade(Palette[0], 0.5), vg.Points(1)
+		line := p.curve(xy, Fade(Palette[0], 0.5), 1, nil)
 		if len(lines) <= fewMeans {
 			line.Color, line.Dashes, line.Width = Palette[j], Dashes[j], vg.Points(1.5)
 			p.Legend.Add(names[j], line)
@@ -275,22 +303,17 @@ func distances(title, unit string, names []string, lines []plotter.XYs) (*plot.P
 		p.Add(line)
 	}
 	if len(lines) <= fewMeans {
-		ReserveLegend(p, len(lines), rowHeight)
+		ReserveLegend(p.Plot, len(lines), rowHeight)
 	}
-	return p, nil
+	return p
 }
 
-func seriesPanel(h *sim.History, title, y string, c color.Color, of func(sim.Point) float64) (*plot.Plot, error) {
-	p := NewPanel(title, "", y)
+func seriesPanel(h *sim.History, title, y string, c color.Color, of func(sim.Point) float64) *sketch {
+	p := newSketch(title, "", y)
 	var xy plotter.XYs
 	for _, point := range h.Points {
 		xy = append(xy, plotter.XY{X: float64(point.Outcome), Y: of(point)})
 	}
-	line, err := plotter.NewLine(xy)
-	if err != nil {
-		return nil, err
-	}
-	line.Color, line.Width = c, vg.Points(1.5)
-	p.Add(line)
-	return p, nil
+	p.Add(p.curve(xy, c, 1.5, nil))
+	return p
 }

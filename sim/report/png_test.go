@@ -53,7 +53,6 @@ func TestPaletted(t *testing.T) {
 	}
 }
 
-// TestPNGHasTheSizeOfTheFigure checks the number of pixels, and that the background is white.
 func TestPNGHasTheSizeOfTheFigure(t *testing.T) {
 	file, err := Figure{Panels: nil, Width: 4 * vg.Inch, Height: 2 * vg.Inch}.Encode("png")
 	if err != nil {

@@ -36,7 +36,7 @@ func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	add("Brier score", func(p *sim.Predictions) *float64 { return p.Brier })
 	add(rmseName(st), func(p *sim.Predictions) *float64 { return p.RMSE })
 	add("mean log-likelihood", func(p *sim.Predictions) *float64 { return &p.LogLikelihood })
-	if err := Table(w, "  ", 1, rows); err != nil {
+	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
 	if !st.Honest() {
@@ -52,7 +52,6 @@ func rmseName(st *study.Study) string {
 	return "root mean square error"
 }
 
-// calibration writes a table that compares observed outcomes with predictions.
 func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 	if len(bins) == 0 {
 		return nil
@@ -65,10 +64,9 @@ func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 			number(b.Lower) + " to " + number(b.Upper), number(b.Predicted), number(b.Observed), number(b.Error), strconv.Itoa(b.Records),
 		})
 	}
-	return Table(w, "  ", 1, rows)
+	return words.Table(w, "  ", 1, rows)
 }
 
-// calibrationAxes returns labels for the axes of predicted and observed values.
 func calibrationAxes(st *study.Study) (predicted, observed string) {
 	switch st.Model.Kind() {
 	case study.Binary:
@@ -79,9 +77,7 @@ func calibrationAxes(st *study.Study) (predicted, observed string) {
 	return "predicted " + st.Model.Outcome, "observed mean"
 }
 
-// predictionsCSV writes the prediction of each held-out record as a row.
 func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
-	out := csv.NewWriter(w)
 	header := []string{"outcome", "mean", "log_density"}
 	c, _ := st.Column(st.Model.Outcome)
 	switch st.Model.Kind() {
@@ -95,7 +91,7 @@ func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 	case study.NoOutcome:
 		header = []string{"log_density"}
 	}
-	out.Write(header)
+	rows := [][]string{header}
 	text := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 	for _, p := range r.Predicted {
 		var row []string
@@ -112,50 +108,35 @@ func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 		default:
 			row = []string{text(p.Outcome), text(p.Mean), text(p.LogDensity)}
 		}
-		out.Write(row)
+		rows = append(rows, row)
 	}
-	out.Flush()
-	return out.Error()
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
 // Calibration plots observed outcomes against predictions.
 func Calibration(st *study.Study, p *sim.Predictions) (Figure, error) {
 	predicted, observed := calibrationAxes(st)
 	title := fmt.Sprintf("Calibration on %s held out", plural(p.Records, "record"))
-	panel := NewPanel(title, predicted, observed)
+	panel := newSketch(title, predicted, observed)
 	low, high := math.Inf(1), math.Inf(-1)
 	var points plotter.XYs
 	for _, b := range p.Calibration {
 		points = append(points, plotter.XY{X: b.Predicted, Y: b.Observed})
-		bar, err := plotter.NewLine(plotter.XYs{{X: b.Predicted, Y: b.Observed - normal95*b.Error}, {X: b.Predicted, Y: b.Observed + normal95*b.Error}})
-		if err != nil {
-			return Figure{}, err
-		}
-		bar.Color, bar.Width = Palette[0], vg.Points(1.2)
-		Add(panel, bar)
-		low = min(low, b.Predicted, b.Observed-normal95*b.Error)
-		high = max(high, b.Predicted, b.Observed+normal95*b.Error)
+		bottom, top := b.Observed-normal95*b.Error, b.Observed+normal95*b.Error
+		panel.line(plotter.XYs{{X: b.Predicted, Y: bottom}, {X: b.Predicted, Y: top}}, Palette[0], 1.2, nil)
+		low, high = min(low, b.Predicted, bottom), max(high, b.Predicted, top)
 	}
 	if kind := st.Model.Kind(); kind == study.Binary || kind == study.Class {
 		low, high = min(low, 0), max(high, 1)
 	}
-	diagonal, err := plotter.NewLine(plotter.XYs{{X: low, Y: low}, {X: high, Y: high}})
-	if err != nil {
-		return Figure{}, err
-	}
-	diagonal.Color, diagonal.Dashes = grey, Dashes[1]
-	dots, err := plotter.NewScatter(points)
-	if err != nil {
-		return Figure{}, err
-	}
-	dots.Color, dots.Shape, dots.Radius = Palette[0], draw.CircleGlyph{}, vg.Points(3)
-	Add(panel, diagonal, dots)
+	diagonal := panel.line(plotter.XYs{{X: low, Y: low}, {X: high, Y: high}}, grey, 1, Dashes[1])
+	dots := panel.dots(points, Palette[0], 3, draw.CircleGlyph{})
 	panel.Legend.Left = true
 	panel.Legend.Add("mean of a group, 95 % interval", dots)
 	panel.Legend.Add("perfect calibration", diagonal)
 	margin := 0.03 * (high - low)
 	panel.X.Min, panel.X.Max, panel.Y.Min, panel.Y.Max = low-margin, high+margin, low-margin, high+margin
-	return Figure{Panels: []*plot.Plot{panel}, Width: vg.Points(400), Height: vg.Points(400)}, nil
+	return Figure{Panels: []*plot.Plot{panel.Plot}, Width: vg.Points(400), Height: vg.Points(400)}, panel.err
 }
 
 // normal95 is the 97.5 % quantile of the standard normal distribution.

@@ -8,8 +8,6 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationRows returns the rows for private expectation propagation in the table that [Plan]
-// writes.
 func propagationRows(p *pvi.Protocol) [][]string {
 	d, in := stepsOf(p), p.Study().Inference
 	how := in.Propagation
@@ -37,9 +35,7 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows returns the rows that describe how the mean of q moves, for the table that [Plan]
-// writes. A record with several regressors contributes to several coefficients at once, so each
-// coefficient moves by less. The result is nil if a record contributes to only one coefficient.
+// meanRows says how the mean of q moves, unless a record contributes to only one coefficient.
 func meanRows(p *pvi.Protocol) [][]string {
 	m := p.Method().(*sites.Method)
 	overlap := m.Overlap()
@@ -72,12 +68,12 @@ func sitesInWords(how study.Propagation, p *pvi.Protocol) string {
 }
 
 func startRows(p *pvi.Protocol) [][]string {
-	how, sd := p.Study().Inference.Propagation, stepsOf(p).InitialSD
+	how, sd := p.Study().Inference.Propagation, number(stepsOf(p).InitialSD)
 	switch {
 	case how.Start == study.DrawnStart:
-		return [][]string{{"start", fmt.Sprintf("a draw from the prior that everybody can make, with sds of at most %s", number(sd))}}
+		return [][]string{{"start", "a draw from the prior that everybody can make, with sds of at most " + sd}}
 	case how.StartAt != nil:
-		return [][]string{{"start", fmt.Sprintf("at the means of start_at, with sds of at most %s", number(sd))}}
+		return [][]string{{"start", "at the means of start_at, with sds of at most " + sd}}
 	}
 	return nil
 }
@@ -85,15 +81,12 @@ func startRows(p *pvi.Protocol) [][]string {
 // contributionInWords describes the vector that a record contributes to a client's sum, and the
 // clip of this vector.
 func contributionInWords(p *pvi.Protocol) string {
-	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
-		return siteOfUnit(p) + ", less an equal share of its client's factor"
-	}
-	return siteOfUnit(p)
-}
-
-func siteOfUnit(p *pvi.Protocol) string {
+	site := "a record's site"
 	if p.Study().Privacy.Unit == study.Person {
-		return "the sum of the sites of a person's rows"
+		site = "the sum of the sites of a person's rows"
 	}
-	return "a record's site"
+	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
+		site += ", less an equal share of its client's factor"
+	}
+	return site
 }

@@ -22,6 +22,7 @@ import (
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -110,7 +111,7 @@ func TestStanNames(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var b strings.Builder
-	if err := Table(&b, " ", 1, [][]string{{"", "ε", "n"}, {"long", "0.25", "3"}, {"μ", "1", ""}}); err != nil {
+	if err := words.Table(&b, " ", 1, [][]string{{"", "ε", "n"}, {"long", "0.25", "3"}, {"μ", "1", ""}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "          ε  n\n long  0.25  3\n μ        1\n"
@@ -131,8 +132,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// The test checks that two figures from the same data are equal byte for byte.
-func TestFigures(t *testing.T) {
+func TestFiguresAreReproducible(t *testing.T) {
 	h := new(sim.History)
 	for i := range 30 {
 		epsilon := float64(i) / 10
@@ -182,7 +182,6 @@ func labels(ticks []plot.Tick) string {
 	return strings.Join(all, " ")
 }
 
-// The test checks that a logarithmic axis for a single value extends to both sides of it.
 func TestOneValueOnALogarithmicAxis(t *testing.T) {
 	for _, x := range []float64{1, 100, 0.3} {
 		p := plot.New()
@@ -215,8 +214,6 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// The test checks that a legend does not overlap any data, on a linear and on a logarithmic
-// axis.
 func TestReserveLegend(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		p := NewPanel("t", "x", "y")
@@ -269,10 +266,10 @@ func TestRounds(t *testing.T) {
 
 func TestReading(t *testing.T) {
 	var b strings.Builder
-	if err := Reading(&b, shard.Report{Records: 9, Dropped: map[string]int{}}); err != nil || b.Len() > 0 {
+	if err := words.Reading(&b, shard.Report{Records: 9, Dropped: map[string]int{}}); err != nil || b.Len() > 0 {
 		t.Errorf("a task without finished units is shown as %q, %v", b.String(), err)
 	}
-	if err := Reading(&b, shard.Report{Dropped: map[string]int{"age": 2, "sex": 1}, Imputed: map[string]int{"salt": 4}}); err != nil {
+	if err := words.Reading(&b, shard.Report{Dropped: map[string]int{"age": 2, "sex": 1}, Imputed: map[string]int{"salt": 4}}); err != nil {
 		t.Fatal(err)
 	}
 	want := "In reading the records, 3 records were dropped: age 2, sex 1.\nIn reading the records, 4 missing values were imputed: salt 4.\n"
@@ -281,7 +278,6 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// The test checks that progress in a log has several lines, including one for the finished task.
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)
@@ -332,7 +328,6 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The test checks that figures and draws show the noise-aware posterior instead of q.
 func TestNoiseAwareIsShown(t *testing.T) {
 	r := two
 	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.NonPrivate, Mean: []float64{3, 4}, Covariance: [][]float64{{2, 1}, {1, 5}}}

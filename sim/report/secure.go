@@ -42,8 +42,8 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 	return sizesOfSecure(len(p.Roster()), p.MinClients(), p.VectorSize())
 }
 
-// sizesOfSecure returns the sizes of secure sums for m clients whose messages have the given number
-// of elements. fewest is the number of clients that must answer.
+// sizesOfSecure returns the sizes for m clients whose messages have the given number of
+// elements. fewest is the number of clients that must answer.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
 	// each word packs one element more than the number of clients that may be missing
@@ -57,7 +57,6 @@ func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	return s
 }
 
-// rows returns the rows about secure sums in the text that sim plan prints.
 func (s *plannedSecure) rows(clients int) [][]string {
 	return [][]string{
 		{"added up", fmt.Sprintf("by the clients: no party can open one answer unless the coordinator and more than h = %d of the %d clients work together", s.Hidden, clients)},

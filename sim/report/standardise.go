@@ -9,20 +9,9 @@ import (
 	"fedpvi/pvi"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
+	"fedpvi/pvi/words"
 )
 
-// foundNote returns words that follow a mention of the bounds of the columns. They say that a
-// standardisation has estimated the bounds. If the study gives the bounds, foundNote returns "".
-func foundNote(st *study.Study) string {
-	if st.Standardisation == nil {
-		return ""
-	}
-	return ", as the standardisation found them"
-}
-
-// scaleTable writes a table of the column scales that the standardisation estimated. It writes
-// nothing for a study without standardisation.
 func scaleTable(w io.Writer, columns []scale.Column) error {
 	if len(columns) == 0 {
 		return nil
@@ -32,23 +21,18 @@ func scaleTable(w io.Writer, columns []scale.Column) error {
 	for _, c := range columns {
 		rows = append(rows, []string{c.Column, number(c.Mean), number(c.SD), number(c.Bounds.Low), number(c.Bounds.High), string(c.Finding)})
 	}
-	if err := Table(w, "  ", 1, rows); err != nil {
+	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w)
 	return err
 }
 
-// planScale writes the releases and the cost of the scale phase, which precedes the first round, or
-// nothing if there is no scale phase.
 func planScale(w io.Writer, p *pvi.Protocol) error {
-	for _, s := range p.Before() {
-		return planPasses(w, p, s)
+	if len(p.Before()) == 0 {
+		return nil
 	}
-	return nil
-}
-
-func planPasses(w io.Writer, p *pvi.Protocol, s *scale.Scaling) error {
+	s := p.Before()[0]
 	st := p.Study()
 	fmt.Fprintf(w, "\nBefore the first round: the scale of %s\n\n", plural(len(st.Standardisation.Columns), "column"))
 	rows := [][]string{
@@ -74,14 +58,13 @@ func planPasses(w io.Writer, p *pvi.Protocol, s *scale.Scaling) error {
 			[]string{"clip C", fmt.Sprintf("%s (L2 norm, which no %s exceeds)", number(m.Clip()), st.Privacy.Unit)},
 		)
 	}
-	if err := Table(w, "  ", 2, rows); err != nil {
+	if err := words.Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n"+wrap(fmt.Sprintf("Columns are then mapped to [−1, 1] by mean ± %s sd, within their bounds; values beyond count as at the ends. This plan takes the bounds that the study declares: the clip and all noise in natural parameters follow the scale that is found, the noise multiplier and the costs do not.", number(st.Standardisation.SDs))))
 	return err
 }
 
-// released describes the sums that a client releases in the scale phase.
 func released(s *scale.Scaling) string {
 	switch s.Study().Privacy.Unit {
 	case study.Client:
@@ -93,20 +76,10 @@ func released(s *scale.Scaling) string {
 	}
 }
 
-// afterScale returns words that say how many releases the scale phase adds, and that all costs
-// include them. It returns "" if there is no scale phase.
+// afterScale says how many releases the scale phase adds, if there is one.
 func afterScale(p *pvi.Protocol) string {
 	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
 	}
 	return ""
-}
-
-// scaleStatement returns the text about the scale phase in the privacy statement, or "" if there is
-// no scale phase.
-func scaleStatement(p sim.Privacy) string {
-	if p.ScaleReleases == 0 {
-		return ""
-	}
-	return wrap(fmt.Sprintf("Before that it released the location of the values of its columns %s, under noise of their own, to find their scale. Every cost below includes this.", times(p.ScaleReleases)))
 }

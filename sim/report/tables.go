@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -40,25 +39,12 @@ func Tables(s *describe.Summary) (Figure, error) {
 		}
 	}
 	n := min(len(names), cellLimit)
-	title := fmt.Sprintf("Shares of records, with %.0f %% intervals for the privacy noise", 100*s.Level)
-	if n < len(names) {
-		title = fmt.Sprintf("%s (first %d of %d levels and bins)", title, n, len(names))
-	}
-	p := NewPanel(title, "% of the records of a group", "")
-	names = names[:n]
-	slices.Reverse(names)
-	p.NominalY(names...)
-	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
-	for g, set := range sets {
-		if err := set.add(p, n, 0.16*(float64(groups-1)/2-float64(g))); err != nil {
-			return Figure{}, err
-		}
-	}
-	p.X.Min, p.X.Max = 0, 1.03*p.X.Max
+	title := firstOf(fmt.Sprintf("Shares of records, with %.0f %% intervals for the privacy noise", 100*s.Level), n, len(names), "levels and bins")
 	legend := 0.8 * float64(groups) // height of the legend, in row heights
-	p.Y.Max += legend
+	p := intervalPanel(title, "% of the records of a group", names[:n], sets, 0.16, legend)
+	p.X.Min, p.X.Max = 0, 1.03*p.X.Max
 	p.Legend.YOffs = -vg.Points(2)
-	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(600), Height: vg.Points(70 + 18*(float64(n)+legend))}, nil
+	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(70 + 18*(float64(n)+legend))}, p.err
 }
 
 // shareOf returns a share in percent. If there is no estimate, the mean is not a number.

@@ -14,6 +14,13 @@ import (
 	"fedpvi/sim"
 )
 
+// These are shorter names for functions of package words, which formats text for all programs.
+var (
+	number = words.Number
+	plural = words.Plural
+	wrap   = words.Wrap
+)
+
 // Posterior writes a table that compares the reported posterior with the posterior of the pooled
 // records, in natural units. A second table on the model's scale shows the reported posterior, if
 // the scale differs from natural units, and q, if it differs from the reported posterior. Tables of
@@ -53,7 +60,7 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	belowTable(w, r)
 	if r.NoiseAware != nil || !r.Units.Identity() {
 		fmt.Fprintf(w, "\nOn the model's scale%s\n\n", scaleNote(st))
-		if err := Table(w, "  ", 1, rows); err != nil {
+		if err := words.Table(w, "  ", 1, rows); err != nil {
 			return err
 		}
 		if r.NoiseAware != nil {
@@ -90,7 +97,6 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 // natsNote explains the size of a divergence. The divergence of N(0, 1) from N(d, 1) is d²/2.
 const natsNote = "Equal posteriors have 0 nats. In one coefficient, means that are one sd apart have 0.5 nats."
 
-// quantitiesTable writes a table of the quantities that are computed from parameters, if any.
 func quantitiesTable(w io.Writer, r *sim.Result) error {
 	if r.Quantities == nil {
 		return nil
@@ -106,8 +112,6 @@ func quantitiesTable(w io.Writer, r *sim.Result) error {
 // mostInfluences is the largest number of clients in the table of influences.
 const mostInfluences = 5
 
-// influenceTable writes a table of the clients that have the largest influence on the pooled
-// posterior.
 func influenceTable(w io.Writer, r *sim.Result) error {
 	if len(r.Influences) == 0 {
 		return nil
@@ -117,14 +121,13 @@ func influenceTable(w io.Writer, r *sim.Result) error {
 	for _, one := range r.Influences[:min(mostInfluences, len(r.Influences))] {
 		rows = append(rows, []string{string(one.Client), fmt.Sprint(one.Records), one.Coefficient, fmt.Sprintf("%+.2f sd", one.Shift)})
 	}
-	if err := Table(w, "  ", 1, rows); err != nil {
+	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
 }
 
-// estimates writes a table of point estimates.
 func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	fmt.Fprintf(w, "Estimates of %s from %s of %s\n\n", plural(len(r.Estimates), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"))
 	pooled := make([]fit.Natural, len(r.NonPrivate))
@@ -145,8 +148,7 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// belowTable writes the text below a table of the posterior: a note about the posterior to the
-// right of the vertical bar, and the notes of the result.
+// belowTable says what stands right of the bar in a table of the posterior.
 func belowTable(w io.Writer, r *sim.Result) {
 	right := "the posterior of the pooled records without privacy"
 	if r.Reference != sim.ExactReference {
@@ -158,12 +160,10 @@ func belowTable(w io.Writer, r *sim.Result) {
 	}
 }
 
-// moves returns a sentence with the number of outcomes that moved λ.
 func moves(r *sim.Result) string {
 	return fmt.Sprintf("λ moved in %d of %d outcomes%s.", r.Accepted, r.Outcomes, rejections(r))
 }
 
-// parameterName returns the word for an element of θ, such as "coefficient".
 func parameterName(st *study.Study) string {
 	if st.Model.Conjugate() {
 		return "coefficient"
@@ -185,12 +185,14 @@ func rejections(r *sim.Result) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// scaleNote describes the unit of a coefficient.
 func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
 	}
-	mapped := ", on columns mapped to [−1, 1] by their bounds" + foundNote(st)
+	mapped := ", on columns mapped to [−1, 1] by their bounds"
+	if st.Standardisation != nil {
+		mapped += ", as the standardisation found them"
+	}
 	for _, i := range st.Reads() {
 		if st.Columns[i].Spread > 0 {
 			mapped = ", on columns scaled as the study says"
@@ -232,8 +234,13 @@ func Statement(w io.Writer, r *sim.Result) error {
 	case study.Record, study.Person:
 		b.WriteString(recordStatement(r))
 	}
-	b.WriteString(scaleStatement(p))
-	b.WriteString(selectionStatement(p.Selection))
+	if p.ScaleReleases > 0 {
+		b.WriteString(wrap(fmt.Sprintf("Before that it released the location of the values of its columns %s, under noise of their own, to find their scale. Every cost below includes this.", times(p.ScaleReleases))))
+	}
+	if s := p.Selection; s != nil {
+		b.WriteString(wrap(fmt.Sprintf("Private records chose the settings of this run. Each of %d candidates ran in this way, with %s of a client in all. Each client then released once how well the candidates predict records that it had set aside. The scores of each record were clipped to norm %s, with noise of %s times that. The costs below include all of this.",
+			len(s.Candidates), plural(s.Releases, "release"), number(s.ScoreClip), number(s.ScoreNoise))))
+	}
 	b.WriteByte('\n')
 	b.WriteString(wrap(words.Headline(costs(p))) + wrap(p.Conditions))
 	b.WriteByte('\n')
@@ -254,7 +261,6 @@ func Statement(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// recordStatement describes the releases of a study whose privacy unit is the record or the person.
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
@@ -311,7 +317,6 @@ func recordStatement(r *sim.Result) string {
 	return text
 }
 
-// everyOne returns "Each of the n clients" or, for a single client, "The one client".
 func everyOne(clients int) string {
 	if clients == 1 {
 		return "The one client"
@@ -319,8 +324,7 @@ func everyOne(clients int) string {
 	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
-// costs returns the costs of a result for every observer and adjacency. The first cost is for the
-// observer of the privacy target and the study's adjacency.
+// costs returns the costs for every observer and adjacency, that of the privacy target first.
 func costs(p sim.Privacy) []method.Cost {
 	var out []method.Cost
 	for _, v := range p.Views {
@@ -359,10 +363,9 @@ func views(w io.Writer, p sim.Privacy) error {
 		}
 		rows = append(rows, []string{v.Who, string(v.Adjacency), number(v.Epsilon), mu})
 	}
-	return Table(w, "  ", 2, rows)
+	return words.Table(w, "  ", 2, rows)
 }
 
-// summed describes the contributions of records that a client adds up.
 func summed(p sim.Privacy) string {
 	if p.Sites {
 		return "sites"

@@ -6,12 +6,11 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
 	"fedpvi/pvi/session"
+	"fedpvi/pvi/words"
 )
 
 // Trace writes a table that shows, after every round, how far the mean of q was from the mean of
@@ -32,7 +31,7 @@ func Trace(w io.Writer, t *session.Trace) error {
 			fmt.Sprint(r.Plan), string(r.Verdict), number(math.Sqrt(squares / float64(len(r.Distance)))), number(r.Distance[at]), t.Names[at],
 		})
 	}
-	if err := Table(w, "  ", 2, rows); err != nil {
+	if err := words.Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
 	clients := t.Influential()
@@ -49,7 +48,7 @@ func Trace(w io.Writer, t *session.Trace) error {
 		}
 		rows = append(rows, []string{string(c.Client), fmt.Sprint(c.Answers), number(c.Norm), shift, plan, fmt.Sprint(c.Blocked)})
 	}
-	if err := Table(w, "  ", 1, rows); err != nil {
+	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n"+wrap(fmt.Sprintf("Shifts are in sds of %s in that round. They contain the privacy noise of the answer.", t.Rounds[0].SDs)))
@@ -76,35 +75,25 @@ func TraceFigure(t *session.Trace) (Figure, error) {
 			}
 		}
 	}
-	means, err := distances("mean of q, from the mean of the result", "sds of "+t.SDs, t.Names, lines)
-	if err != nil {
-		return Figure{}, err
-	}
-	panels := []*plot.Plot{means}
+	panels := []*sketch{distances("mean of q, from the mean of the result", "sds of "+t.SDs, t.Names, lines)}
 	if clients != nil {
 		slices.Sort(clients)
-		p := NewPanel("shift of q without the answer of a client", "", "sds of "+t.Rounds[0].SDs)
+		p := newSketch("shift of q without the answer of a client", "", "sds of "+t.Rounds[0].SDs)
 		for k, name := range clients {
-			dots, err := plotter.NewScatter(shifts[name])
-			if err != nil {
-				return Figure{}, err
-			}
-			dots.Color, dots.Shape, dots.Radius = grey, draw.CircleGlyph{}, vg.Points(2.5)
 			if len(clients) <= fewMeans {
-				dots.Color = Palette[k]
-				p.Legend.Add(name, dots)
+				p.Legend.Add(name, p.dots(shifts[name], Palette[k], 2.5, draw.CircleGlyph{}))
+			} else {
+				p.dots(shifts[name], grey, 2.5, draw.CircleGlyph{})
 			}
-			Add(p, dots)
 		}
 		p.Y.Min = 0
 		if len(clients) <= fewMeans {
-			ReserveLegend(p, len(clients), rowHeight)
+			ReserveLegend(p.Plot, len(clients), rowHeight)
 		}
 		panels = append(panels, p)
 	}
 	for _, p := range panels {
 		p.X.Min = 0
 	}
-	panels[len(panels)-1].X.Label.Text = "plan"
-	return Figure{Panels: panels, Width: vg.Points(480), Height: rowHeight * vg.Length(len(panels))}, nil
+	return stacked(panels, "plan")
 }

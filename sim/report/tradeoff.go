@@ -36,51 +36,27 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 		apart = max(apart, b.Upper/b.Lower-1)
 		guess = append(guess, plotter.XY{X: x, Y: x})
 	}
-	for i := range 400 {
-		x := math.Pow(leastShown, float64(i)/399)
-		if a.EpsilonUpper != nil {
+	if a.EpsilonUpper != nil {
+		for i := range 400 {
+			x := math.Pow(leastShown, float64(i)/399)
 			promise = append(promise, plotter.XY{X: x, Y: accountant.TruePositiveRateBound(*a.EpsilonUpper, *a.Delta, x)})
 		}
 	}
 	one := plotter.XY{X: 1, Y: 1}
 	upper, lower, guess = append(upper, one), append(lower, one), append(guess, one)
-	p := NewPanel("What an attacker recognises", "false-positive rate", "true-positive rate")
-	add := func(label string, xy plotter.XYs, style int, faint bool) error {
-		if len(xy) == 0 {
-			return nil
-		}
-		line, err := plotter.NewLine(xy)
-		if err != nil {
-			return err
-		}
-		line.Color, line.Dashes, line.Width = Palette[style], Dashes[style], vg.Points(1.5)
-		if faint {
-			line.Color, line.Width = grey, vg.Points(1)
-		}
-		Add(p, line)
-		p.Legend.Add(label, line)
-		return nil
-	}
-	if err := add("no attack does better", upper, 0, false); err != nil {
-		return Figure{}, err
-	}
+	p := newSketch("What an attacker recognises", "false-positive rate", "true-positive rate")
+	p.Legend.Add("no attack does better", p.line(upper, Palette[0], 1.5, Dashes[0]))
 	if apart > 0.02 {
-		if err := add("some attack does as well", lower, 2, false); err != nil {
-			return Figure{}, err
-		}
+		p.Legend.Add("some attack does as well", p.line(lower, Palette[2], 1.5, Dashes[2]))
 	}
 	if a.EpsilonUpper != nil {
 		label := fmt.Sprintf("bound from (ε, δ) = (%s, %s) alone", digits(*a.EpsilonUpper, 3, true), digits(*a.Delta, 3, true))
-		if err := add(label, promise, 1, false); err != nil {
-			return Figure{}, err
-		}
+		p.Legend.Add(label, p.line(promise, Palette[1], 1.5, Dashes[1]))
 	}
-	if err := add("guessing", guess, 4, true); err != nil {
-		return Figure{}, err
-	}
-	LogX(p)
-	LogY(p)
+	p.Legend.Add("guessing", p.line(guess, grey, 1, Dashes[4]))
+	LogX(p.Plot)
+	LogY(p.Plot)
 	p.Legend.Top = false // the curves leave the space below the diagonal empty
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
-	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(400), Height: vg.Points(330)}, nil
+	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(400), Height: vg.Points(330)}, p.err
 }

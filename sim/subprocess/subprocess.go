@@ -137,8 +137,7 @@ func (p *process) ask(request, answer any) error {
 	return p.dead
 }
 
-// exchange writes a line to the program and reads the answer. It returns an error if this takes
-// longer than the command's Timeout.
+// exchange writes a line to the program and reads the answer, within the command's Timeout.
 func (p *process) exchange(line []byte, answer any) error {
 	ended := make(chan error, 1)
 	go func() {

@@ -27,8 +27,6 @@ func TestSpreadOfAShare(t *testing.T) {
 	}
 }
 
-// The test checks that the summary of a sweep contains the coverage and its standard error if and
-// only if a plot of the sweep shows the coverage.
 func TestCoverageIsShownWhereItIsPlotted(t *testing.T) {
 	r := &Results{spec: &Spec{Plots: []Plot{{Y: "kl"}, {Y: "noise_aware_coverage"}}}}
 	columns := r.shownByPlots()

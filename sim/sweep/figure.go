@@ -67,10 +67,7 @@ func (s *Spec) readPlot(t *document.Table) Plot {
 	if t.Has("file") && p.File != filepath.Base(p.File) {
 		t.Errorf("file", "must be a name without folders")
 	}
-	p.Title = s.Title
-	if title, ok := t.String("title"); ok {
-		p.Title = title
-	}
+	p.Title = textOr(t, "title", s.Title)
 	metrics := slices.Concat(posteriorMetrics, testMetrics)
 	t.Require("x", `name an axis, a metric, or "round"`)
 	p.X, _ = t.Choice("x", slices.Concat(s.axisNames(), []string{round}, metrics)...)
@@ -83,13 +80,7 @@ func (s *Spec) readPlot(t *document.Table) Plot {
 	p.Where = s.readWhere(t.Table("where"))
 	p.LogX, _ = t.Bool("log_x")
 	p.LogY, _ = t.Bool("log_y")
-	p.Label = [2]string{p.X, p.Y}
-	if l, ok := t.String("x_label"); ok {
-		p.Label[0] = l
-	}
-	if l, ok := t.String("y_label"); ok {
-		p.Label[1] = l
-	}
+	p.Label = [2]string{textOr(t, "x_label", p.X), textOr(t, "y_label", p.Y)}
 	if p.X == round && s.Trace == 0 {
 		t.Errorf("x", "a plot over rounds needs sweep.trace, the rounds between its points")
 	}
@@ -118,7 +109,7 @@ func (s *Spec) readWhere(t *document.Table) map[string]string {
 	return where
 }
 
-// checkCase reports an error if no case (point) of the axis has the given label.
+// checkCase reports an error if the axis has no case with the label.
 func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	if i < 0 {
@@ -128,7 +119,6 @@ func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	}
 }
 
-// readComparisons reads the horizontal lines and the published points of a plot from a sweep file.
 func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 	for _, l := range t.Tables("line") {
 		l.Require("label", "describe the line")
@@ -201,8 +191,7 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest names the first plot or setting of a sweep that needs held-out records. It returns ""
-// if there is none.
+// needsTest names the first part of a sweep that needs held-out records, or returns "".
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

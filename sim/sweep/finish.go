@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -43,10 +44,11 @@ func (r *Results) Overview() Overview {
 
 // Finish writes summary.csv, summary.md and the plots from the results.
 func (r *Results) Finish() error {
-	if err := r.write("summary.csv", r.writeSummary); err != nil {
-		return err
-	}
-	if err := r.write("summary.md", func(file *os.File) error { return r.markdown(file) }); err != nil {
+	err := errors.Join(
+		r.write("summary.csv", r.writeSummary),
+		r.write("summary.md", func(file *os.File) error { return r.markdown(file) }),
+	)
+	if err != nil {
 		return err
 	}
 	for _, p := range r.spec.Plots {
@@ -57,17 +59,12 @@ func (r *Results) Finish() error {
 	return nil
 }
 
-// write creates a file in the folder and lets content fill it.
 func (r *Results) write(name string, content func(*os.File) error) error {
 	file, err := os.Create(filepath.Join(r.Folder, name))
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	if err := content(file); err != nil {
-		return err
-	}
-	return file.Close()
+	return errors.Join(content(file), file.Close())
 }
 
 func (r *Results) writeSummary(file *os.File) error {

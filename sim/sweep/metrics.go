@@ -39,7 +39,6 @@ func (s *Spec) TraceMetrics() []string {
 	return traceMetrics
 }
 
-// measure returns the metrics of a finished run.
 func measure(p *sim.Play) (map[string]float64, error) {
 	values, err := measurePosterior(p)
 	if err != nil {
@@ -62,7 +61,6 @@ func measure(p *sim.Play) (map[string]float64, error) {
 	return values, err
 }
 
-// measurePosterior returns the metrics that compare the posterior with the reference.
 func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	f := p.Federation
 	kl, err := p.KL()
@@ -108,8 +106,7 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}, nil
 }
 
-// measureTest adds metrics of the predictions by the posterior and by the pooled fit, or nothing if
-// there are no held-out records.
+// measureTest adds metrics of the predictions of held-out records, if there are any.
 func measureTest(values map[string]float64, p *sim.Play) error {
 	found, err := p.Test()
 	if err != nil || found == nil {
@@ -130,8 +127,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the ε that the given number of rounds costs against an outsider. If the study runs
-// a published method that claims too low an ε, this is the actual ε. Without privacy it is NaN.
+// truth returns the actual ε that the given number of rounds costs against an outsider, and NaN
+// without privacy.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil
@@ -146,7 +143,6 @@ type tracePoint struct {
 	values []float64 // values in the order of [Spec.TraceMetrics]
 }
 
-// traceAt computes the metrics of a run after a round.
 func (s *Spec) traceAt(p *sim.Play, round int) (tracePoint, error) {
 	kl, err := p.KL()
 	if err != nil {

@@ -27,7 +27,6 @@ type figure struct {
 // bandFrom is the smallest number of points for which the spread of a series is drawn as a band.
 const bandFrom = 20
 
-// plot draws the plot p and writes it to p.File with the suffixes .svg and .png.
 func (r *Results) plot(p Plot) error {
 	all, names := r.collect(p)
 	f := &figure{of: p, nominal: names != nil}
@@ -58,7 +57,6 @@ func (r *Results) plot(p Plot) error {
 	return f.write(filepath.Join(r.Folder, p.File))
 }
 
-// write chooses the scales and writes the figure.
 func (f *figure) write(path string) error {
 	if f.of.LogY {
 		report.LogY(f.Plot)
@@ -75,7 +73,6 @@ func (f *figure) write(path string) error {
 	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
 }
 
-// legend explains the marks in a plot.
 func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
@@ -95,14 +92,13 @@ func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	}
 }
 
-// key adds an entry to the legend of the figure.
 func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.Legend.Add(label, thumbnail)
 	f.keys++
 }
 
-// addSpread draws the range of values around the middle of a series. A series with many points on a
-// numeric axis gets a band. Any other series gets whiskers, unless all ranges are empty.
+// addSpread draws the range around the middle of a series, if it is not empty: a band for a
+// series with many points on a numeric axis, and otherwise whiskers.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -135,8 +131,8 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the median or mean of series i at each point of the horizontal axis. On a numeric
-// axis a line joins the points, and a series with many points has only the line.
+// addMiddle draws the median or mean of series i. On a numeric axis a line joins the points, and
+// a series with many points has only the line.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
@@ -191,7 +187,6 @@ func (f *figure) addPublished(p Published, i int, names []string) error {
 	return nil
 }
 
-// lines returns the horizontal lines of a plot.
 func (r *Results) lines(p Plot) []Line {
 	lines := slices.Clone(p.Lines)
 	if p.Pooled {
@@ -202,7 +197,6 @@ func (r *Results) lines(p Plot) []Line {
 	return lines
 }
 
-// addLines draws horizontal lines from one end of the plot to the other.
 func (f *figure) addLines(lines []Line) error {
 	low, high := f.X.Min, f.X.Max
 	if math.IsInf(low, 0) || math.IsInf(high, 0) {

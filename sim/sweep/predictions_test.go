@@ -2,9 +2,7 @@ package sweep_test
 
 import (
 	"context"
-	"encoding/csv"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,50 +63,25 @@ published = [{ label = "elsewhere", x = ["none"], y = [0.8] }]
 `
 
 const logistic = `
-[study]
-version = 1
-name = "logistic"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-3, 3]
-[[column]]
-name = "y"
-type = "categorical"
-levels = ["no", "yes"]
-[model]
-family = "logistic"
-outcome = "y"
-positive = "yes"
-terms = ["x"]
-[inference]
-rounds = 4
-[privacy]
-unit = "none"
-[simulation]
-clients = 3
-synthetic.records_per_client = 40
-synthetic.truth.x = 2.0
+column = [
+  { name = "x", type = "numeric", bounds = [-3, 3] },
+  { name = "y", type = "categorical", levels = ["no", "yes"] },
+]
+study = { version = 1, name = "logistic" }
+model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x"] }
+inference = { rounds = 4 }
+privacy = { unit = "none" }
+simulation = { clients = 3, synthetic.records_per_client = 40, synthetic.truth.x = 2.0 }
 `
 
 func writePredicted(t *testing.T, text string) string {
 	t.Helper()
-	folder := t.TempDir()
-	for name, content := range map[string]string{"logistic.toml": logistic, "sweep.toml": text} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return filepath.Join(folder, "sweep.toml")
+	return folderWith(t, map[string]string{"logistic.toml": logistic, "sweep.toml": text})
 }
 
-// table returns the columns of a CSV file by name.
 func table(t *testing.T, text string) map[string][]string {
 	t.Helper()
-	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := readRows(t, text)
 	columns := map[string][]string{}
 	for i, name := range rows[0] {
 		for _, row := range rows[1:] {
@@ -166,7 +139,6 @@ func TestPredictions(t *testing.T) {
 	checkSummary(t, found, results)
 }
 
-// play runs a study with the given settings and a third of the records held out.
 func play(t *testing.T, path, sd, seed string) *sim.Result {
 	t.Helper()
 	st, err := sim.LoadStudy(path, []string{"prior.sd=" + sd, "simulation.test=0.33"})
@@ -188,8 +160,6 @@ func play(t *testing.T, path, sd, seed string) *sim.Result {
 	return r
 }
 
-// checkSummary compares the means and standard deviations in a summary of two runs with values
-// computed from the results.
 func checkSummary(t *testing.T, found map[string]string, results map[string][]string) {
 	t.Helper()
 	summary := table(t, found["summary.csv"])

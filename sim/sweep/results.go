@@ -274,7 +274,6 @@ func (r *Results) add(index int, found row) error {
 	return nil
 }
 
-// flush makes sure that all written rows are on disk.
 func (r *Results) flush() error {
 	err := r.results.Sync()
 	if r.trace != nil {

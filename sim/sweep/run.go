@@ -90,8 +90,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play performs the run with the given index. worker is the number of the goroutine, and determines
-// the device.
+// play performs a run. worker is the number of the goroutine, and determines the device.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)
@@ -129,7 +128,6 @@ func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	return row{values, trace}, addCoverage(values, p)
 }
 
-// playBaseline performs a run of a baseline method, which has no rounds.
 func playBaseline(p *sim.Play, seed uint64) (row, error) {
 	cost, err := baseline.Play(p, seed)
 	if err != nil {

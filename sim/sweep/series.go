@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/plotter"
+
+	"fedpvi/sim/report"
 )
 
 // A series is the part of a plot for one point of the axis [Plot.By], in one colour. For each x it
@@ -17,7 +19,9 @@ type series struct {
 	x             []float64
 	low, mid, top []float64
 
-	// aside returns x with a small shift, so that the marks of several series do not overlap.
+	// aside returns a function that shifts the x of series i, so that whiskers do not overlap. All
+	// shifts together span half of the distance between two names, or an eighth of the smallest
+	// distance between two numbers, on a logarithmic axis between their logarithms.
 	aside func(x float64) float64
 }
 
@@ -32,7 +36,7 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	for _, label := range labels {
 		values := map[float64][]float64{}
 		for cell := range r.spec.cells() {
-			if !r.matches(cell, p, label) {
+			if p.By != "" && r.label(cell, p.By) != label || !r.shows(cell, p) {
 				continue
 			}
 			if p.X == round {
@@ -61,11 +65,9 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread summarises the values of a metric for a plot: it returns their middle and the two ends of
-// the range around it. By default the middle is the median, and the ends are the first and the last
-// decile. If p.Deviation is true, the middle is the mean, and the ends are one standard deviation
-// away. If the metric is a share, the middle is the mean, and the ends are the limits of the 95 %
-// confidence interval of the mean.
+// spread returns the middle of the values of a metric, and the ends of the range around it: the
+// median and two deciles; with p.Deviation the mean and one standard deviation each way; for a
+// share the mean and its 95 % confidence interval.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	const normal95 = 1.959963984540054
 	var reach float64
@@ -75,8 +77,7 @@ func (p Plot) spread(values []float64) (low, mid, top float64) {
 	case isShare(p.Y):
 		reach = normal95 * standardError(values)
 	default:
-		q := quantiles(values, .1, .5, .9)
-		return q[0], q[1], q[2]
+		return report.Quantile(values, .1), report.Quantile(values, .5), report.Quantile(values, .9)
 	}
 	if math.IsNaN(reach) {
 		reach = 0
@@ -85,7 +86,7 @@ func (p Plot) spread(values []float64) (low, mid, top float64) {
 	return mid - reach, mid, mid + reach
 }
 
-// deviation returns the standard deviation of values. It returns NaN for fewer than two values.
+// deviation returns NaN for fewer than two values.
 func deviation(values []float64) float64 {
 	if len(values) < 2 {
 		return nan
@@ -93,9 +94,8 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns the horizontal position of a cell, which is a point of the grid. x is the axis of
-// the grid or the metric that the plot shows there. For a metric, the position is the mean over the
-// runs.
+// place returns the horizontal position of a cell. x is an axis of the grid, or a metric, whose
+// mean over the runs is then the position.
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:
@@ -115,7 +115,6 @@ func (r *Results) tracePoints(cell, metric int, into map[float64][]float64) {
 	}
 }
 
-// label returns the label of the point of a cell on the given axis.
 func (r *Results) label(cell int, axis string) string {
 	for i, c := range r.spec.cases(cell) {
 		if r.spec.Axes[i].Name == axis {
@@ -125,11 +124,6 @@ func (r *Results) label(cell int, axis string) string {
 	return ""
 }
 
-func (r *Results) matches(cell int, p Plot, by string) bool {
-	return (p.By == "" || r.label(cell, p.By) == by) && r.shows(cell, p)
-}
-
-// shows reports whether a plot includes the runs of a cell.
 func (r *Results) shows(cell int, p Plot) bool {
 	for axis, label := range p.Where {
 		if r.label(cell, axis) != label {
@@ -139,7 +133,6 @@ func (r *Results) shows(cell int, p Plot) bool {
 	return true
 }
 
-// pooled returns the metric of the pooled fit, averaged over all runs in a plot.
 func (r *Results) pooled(p Plot) float64 {
 	var values []float64
 	for cell := range r.spec.cells() {
@@ -153,7 +146,6 @@ func (r *Results) pooled(p Plot) float64 {
 	return mean(values)
 }
 
-// at returns points with the x of the series and the given values as y.
 func (s series) at(values []float64) plotter.XYs {
 	xy := make(plotter.XYs, len(s.x))
 	for k, x := range s.x {

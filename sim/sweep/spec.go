@@ -80,7 +80,7 @@ func Load(path string) (*Spec, error) {
 		return nil, fmt.Errorf("%s: this is a study: sim run %s", path, path)
 	}
 	s.readSweep(root.Table("sweep"), path)
-	s.readSet(root.Table("set"))
+	s.fixed = readOverrides(root.Table("set"))
 	s.readAxes(root)
 	s.readRandom(root.Table("random"))
 	s.Plots = s.readPlots(root)
@@ -112,8 +112,7 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a cell. It records the hashes of the study's record files, and
-// whether the study has held-out records.
+// checkCell reads the study of a cell. It sets s.Tested and adds to s.Data.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
 	if err != nil {
@@ -128,7 +127,6 @@ func (s *Spec) checkCell(cell int) error {
 	return nil
 }
 
-// digestData adds the SHA-256 of a study's record file to s.Data.
 func (s *Spec) digestData(name string) error {
 	if _, known := s.Data[name]; known {
 		return nil
@@ -153,10 +151,7 @@ func (s *Spec) digestData(name string) error {
 func (s *Spec) readSweep(t *document.Table, path string) {
 	t.Require("name", `write name = "figure-1"`)
 	s.Name, _ = t.String("name")
-	s.Title = s.Name
-	if title, ok := t.String("title"); ok {
-		s.Title = title
-	}
+	s.Title = textOr(t, "title", s.Name)
 	t.Require("study", "write the path of a study, beside the sweep")
 	file, _ := t.String("study")
 	if s.Study = file; !filepath.IsAbs(file) {
@@ -182,8 +177,13 @@ func (s *Spec) readSweep(t *document.Table, path string) {
 	}
 }
 
-// readSet reads settings that apply to the whole sweep, for example "privacy.clip" = 5.
-func (s *Spec) readSet(t *document.Table) { s.fixed = readOverrides(t) }
+// textOr returns the text at key, or byDefault if the key is missing.
+func textOr(t *document.Table, key, byDefault string) string {
+	if text, ok := t.String(key); ok {
+		return text
+	}
+	return byDefault
+}
 
 func readOverrides(t *document.Table) []study.Override {
 	var overrides []study.Override
@@ -236,12 +236,8 @@ func (s *Spec) readAxes(root *document.Table) {
 	}
 }
 
-// readValues reads an axis that lists the values of one setting.
 func readValues(t *document.Table, key string) Axis {
-	axis := Axis{Name: key}
-	if name, ok := t.String("name"); ok {
-		axis.Name = name
-	}
+	axis := Axis{Name: textOr(t, "name", key)}
 	t.Require("values", "write the values that the setting takes, values = [1, 2, 5]")
 	values, _ := t.List("values")
 	for _, v := range values {
@@ -258,7 +254,6 @@ func readValues(t *document.Table, key string) Axis {
 	return axis
 }
 
-// readCases reads an axis on which every case sets several keys.
 func readCases(t *document.Table) Axis {
 	t.Require("name", `write key = "privacy.clip" for an axis of one setting, or a name for one of cases`)
 	var axis Axis

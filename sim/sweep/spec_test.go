@@ -1,7 +1,6 @@
 package sweep_test
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -41,15 +40,12 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep may name a study by its absolute path.
 func TestStudyFromTheRoot(t *testing.T) {
 	beside := write(t, small)
 	elsewhere := filepath.Join(t.TempDir(), "sweep.toml")
 	absolute := filepath.ToSlash(filepath.Join(filepath.Dir(beside), "one.toml"))
 	text := strings.Replace(small, `"one.toml"`, strconv.Quote(absolute), 1)
-	if err := os.WriteFile(elsewhere, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, elsewhere, text)
 	if _, err := sweep.Load(elsewhere); err != nil {
 		t.Error(err)
 	}

@@ -10,28 +10,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"fedpvi/sim/report"
+
+	"fedpvi/pvi/words"
 )
 
 var nan = math.NaN()
-
-// quantiles returns the given quantiles of values, or NaN if there are no values. Quantile p of
-// n sorted values is at index p(n−1), with linear interpolation (Hyndman and Fan 1996,
-// definition 7). The median of an even number of values is thus the mean of the two middle
-// values.
-func quantiles(values []float64, at ...float64) []float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	out := make([]float64, len(at))
-	for i, p := range at {
-		out[i] = nan
-		if len(sorted) > 0 {
-			place := p * float64(len(sorted)-1)
-			below := int(place)
-			above := min(below+1, len(sorted)-1)
-			out[i] = sorted[below] + (place-float64(below))*(sorted[above]-sorted[below])
-		}
-	}
-	return out
-}
 
 func mean(values []float64) float64 {
 	if len(values) == 0 {
@@ -80,13 +63,12 @@ var testStatistics = func() (all []statistic) {
 	return all
 }()
 
-// over returns a statistic that applies f to the values of one metric.
 func over(name, metric string, f func(values []float64) float64) statistic {
 	return statistic{name, func(r *Results, cell int) float64 { return f(r.column(cell, metric)) }}
 }
 
 func quantile(p float64) func(values []float64) float64 {
-	return func(values []float64) float64 { return quantiles(values, p)[0] }
+	return func(values []float64) float64 { return report.Quantile(values, p) }
 }
 
 func acceptedShare(r *Results, cell int) float64 {
@@ -94,7 +76,6 @@ func acceptedShare(r *Results, cell int) float64 {
 	return accepted / (accepted + rejected)
 }
 
-// statistics returns the columns of summary.csv that come after the axes.
 func (r *Results) statistics() []statistic {
 	if r.spec.Tested {
 		return slices.Concat(posteriorStatistics, testStatistics)
@@ -102,7 +83,6 @@ func (r *Results) statistics() []statistic {
 	return posteriorStatistics
 }
 
-// describe returns all statistics of a grid cell by name.
 func (r *Results) describe(cell int) map[string]float64 {
 	found := map[string]float64{}
 	for _, s := range r.statistics() {
@@ -121,7 +101,6 @@ func plainly(head, name string) shown {
 	return shown{head, func(found map[string]float64) string { return short(found[name]) }}
 }
 
-// plusMinus returns a column that shows a mean and, if it is known, its uncertainty.
 func plusMinus(head, mean, uncertainty string) shown {
 	return shown{head, func(found map[string]float64) string {
 		if math.IsNaN(found[uncertainty]) {
@@ -172,7 +151,6 @@ func (r *Results) shownByPlots() (columns []shown) {
 	return columns
 }
 
-// has reports whether any run has a value of the metric.
 func (r *Results) has(metric string) bool {
 	for cell := range r.spec.cells() {
 		if len(r.column(cell, metric)) > 0 {
@@ -206,26 +184,22 @@ func (r *Results) table() [][]string {
 
 // Summary writes a table with a row for every point of the grid.
 func (r *Results) Summary(w io.Writer) error {
-	return report.Table(w, "  ", len(r.spec.Axes), r.table())
+	return words.Table(w, "  ", len(r.spec.Axes), r.table())
 }
 
-// markdown writes the table of Summary as Markdown.
 func (r *Results) markdown(w io.Writer) error {
+	var b strings.Builder
 	for i, row := range r.table() {
 		for k := range row {
 			row[k] = strings.ReplaceAll(row[k], "|", `\|`)
 		}
-		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | ")); err != nil {
-			return err
-		}
-		if i > 0 {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", len(row))); err != nil {
-			return err
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func short(x float64) string { return formatted("%.3g", x) }

@@ -59,21 +59,53 @@ x = "factors"
 y = "true_epsilon"
 `
 
-// write writes a sweep file and its study to a folder, and returns the path of the sweep file.
-func write(t *testing.T, text string) string {
+// folderWith returns a new folder with the given files. It returns the path of the file sweep.toml.
+func folderWith(t *testing.T, files map[string]string) string {
 	t.Helper()
-	study, err := os.ReadFile(filepath.Join("..", "..", "experiments", "linear", "one-parameter.toml"))
+	folder := t.TempDir()
+	for name, content := range files {
+		writeFile(t, filepath.Join(folder, name), content)
+	}
+	return filepath.Join(folder, "sweep.toml")
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	one := strings.Replace(string(study), "rounds = 100", "rounds = 6", 1)
-	for name, content := range map[string]string{"one.toml": one, "sweep.toml": text} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	return string(content)
+}
+
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
 	}
-	return filepath.Join(folder, "sweep.toml")
+}
+
+func readRows(t *testing.T, text string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// write writes a sweep file and its study to a folder, and returns the path of the sweep file.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	study := readFile(t, filepath.Join("..", "..", "experiments", "linear", "one-parameter.toml"))
+	return folderWith(t, map[string]string{"one.toml": strings.Replace(study, "rounds = 100", "rounds = 6", 1), "sweep.toml": text})
 }
 
 func load(t *testing.T, text string) *sweep.Spec {
@@ -118,11 +150,7 @@ func files(t *testing.T, folder string) map[string]string {
 	}
 	contents := map[string]string{}
 	for _, e := range entries {
-		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		contents[e.Name()] = string(content)
+		contents[e.Name()] = readFile(t, filepath.Join(folder, e.Name()))
 	}
 	return contents
 }
@@ -145,9 +173,9 @@ func TestWorkersChangeNothing(t *testing.T) {
 	two := complete(t, filepath.Join(t.TempDir(), "two"), spec, 2)
 	compare(t, "two workers", two, one)
 
-	rows, err := csv.NewReader(strings.NewReader(one["results.csv"])).ReadAll()
-	if err != nil || len(rows) != 1+12 {
-		t.Fatalf("results.csv has %d rows, %v; want a header and 12", len(rows), err)
+	rows := readRows(t, one["results.csv"])
+	if len(rows) != 1+12 {
+		t.Fatalf("results.csv has %d rows; want a header and 12", len(rows))
 	}
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
@@ -157,25 +185,17 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
-	trace, err := csv.NewReader(strings.NewReader(one["trace.csv"])).ReadAll()
-	if err != nil || len(trace) != 1+12*4 { // trace rows for the rounds 1, 2, 4 and 6
-		t.Errorf("trace.csv has %d rows, %v; want a header and 48", len(trace), err)
+	if trace := readRows(t, one["trace.csv"]); len(trace) != 1+12*4 { // trace rows for the rounds 1, 2, 4 and 6
+		t.Errorf("trace.csv has %d rows; want a header and 48", len(trace))
 	}
 }
 
 // The test runs a sweep twice, with different values of first_seed. Runs with the same seed must
 // have the same results in both.
 func TestFirstSeed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	rows := func(text string) [][]string {
-		files := complete(t, filepath.Join(t.TempDir(), "out"), load(t, text), 1)
-		all, err := csv.NewReader(strings.NewReader(files["results.csv"])).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
+		return readRows(t, complete(t, filepath.Join(t.TempDir(), "out"), load(t, text), 1)["results.csv"])
 	}
 	first := rows(small)
 	later := rows(strings.Replace(small, "seeds = 3", "seeds = 1\nfirst_seed = 3", 1))
@@ -236,28 +256,19 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep does not change a folder that contains other files.
 func TestFolderErrors(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	spec := load(t, small)
 	folder := filepath.Join(t.TempDir(), "results")
 	complete(t, folder, spec, 1)
 	damage := func(name, old, new string) func() {
 		path := filepath.Join(folder, name)
-		content, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(content), old) {
-			t.Fatalf("%s has no %q, %v", name, old, err)
+		content := readFile(t, path)
+		if !strings.Contains(content, old) {
+			t.Fatalf("%s has no %q", name, old)
 		}
-		if err := os.WriteFile(path, []byte(strings.Replace(string(content), old, new, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return func() {
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
+		writeFile(t, path, strings.Replace(content, old, new, 1))
+		return func() { writeFile(t, path, content) }
 	}
 	for _, c := range []struct{ name, old, new, want string }{
 		{"results.csv", "\n3,1,", "\n3,2,", "results.csv:4: the row is not that of run 3"},
@@ -283,18 +294,13 @@ func TestFolderErrors(t *testing.T) {
 	}
 }
 
-// The test checks that a sweep cannot be resumed in a folder whose runs used other records.
 func TestDataChanged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long arithmetic of one thread: without -short")
-	}
+	slow(t)
 	text := strings.Replace(small, "[random]\n\"model.noise_sd\" = [0.5, 2.0]", "[set]\n\"simulation.synthetic\" = \"\"\n\"simulation.data\" = \"records.csv\"\n\"simulation.clients\" = 4", 1)
 	path := write(t, text)
 	data := filepath.Join(filepath.Dir(path), "records.csv")
 	load := func(records string) *sweep.Spec {
-		if err := os.WriteFile(data, []byte("x,y\n"+strings.Repeat(records, 20)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, data, "x,y\n"+strings.Repeat(records, 20))
 		spec, err := sweep.Load(path)
 		if err != nil {
 			t.Fatal(err)
@@ -315,7 +321,6 @@ func TestDataChanged(t *testing.T) {
 	}
 }
 
-// The test checks that no file of a sweep without privacy contains a value of ε.
 func TestNonPrivateHasNoEpsilon(t *testing.T) {
 	text := `
 [sweep]
@@ -341,15 +346,9 @@ y = "epsilon"
 `
 	found := complete(t, filepath.Join(t.TempDir(), "none"), load(t, text), 1)
 	for _, name := range []string{"results.csv", "trace.csv", "summary.csv"} {
-		rows, err := csv.NewReader(strings.NewReader(found[name])).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, column := range rows[0] {
-			for _, row := range rows[1:] {
-				if strings.Contains(column, "epsilon") && row[i] != "" {
-					t.Errorf("%s: %s is %q", name, column, row[i])
-				}
+		for column, values := range table(t, found[name]) {
+			if strings.Contains(column, "epsilon") && strings.Join(values, "") != "" {
+				t.Errorf("%s: %s is %q", name, column, values)
 			}
 		}
 	}
@@ -365,14 +364,11 @@ func standIns(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, path, "")
 	}
 	t.Setenv("FEDPVI_DATA", folder)
 }
 
-// The test checks that every sweep in the repository is valid.
 func TestExperiments(t *testing.T) {
 	standIns(t)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "experiments", "*", "*.toml"))
@@ -381,11 +377,7 @@ func TestExperiments(t *testing.T) {
 	}
 	sweeps := 0
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(text), "\n[sweep]\n") {
+		if !strings.Contains(readFile(t, path), "\n[sweep]\n") {
 			continue
 		}
 		sweeps++

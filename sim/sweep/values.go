@@ -34,7 +34,6 @@ func (r *Results) keepPoint(index, round, metric int, x float64) {
 	r.points[k] = append(r.points[k], x)
 }
 
-// column returns the values of a metric over the finished runs of a cell.
 func (r *Results) column(cell int, metric string) []float64 {
 	m := slices.Index(r.spec.Metrics(), metric)
 	if m < 0 {

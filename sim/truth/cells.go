@@ -182,7 +182,6 @@ const (
 	mostEffects  = 60 // maximum number of effects of groups, of all kinds
 )
 
-// possible reports whether a cell is a valid study that is small enough to simulate.
 func (c *Cell) possible() bool {
 	effects := c.Groups
 	if c.Varies == "slopes" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 	"fedpvi/sim/report"
 )
@@ -33,7 +33,6 @@ type Score struct {
 	Failed   string   `json:"failed,omitempty"`   // reason why there are no predictions
 }
 
-// newScore returns the score of predictions for the outcome of the model m.
 func newScore(m *study.Model, all []fit.Prediction) (s Score) {
 	right := 0
 	for _, p := range all {
@@ -52,8 +51,7 @@ func newScore(m *study.Model, all []fit.Prediction) (s Score) {
 	return s
 }
 
-// playGrid runs private gradient steps with every setting of the grid on the records of the
-// replication r, and appends the scores to r.Grid.
+// playGrid appends the scores of private gradient steps with every setting of the grid.
 func (c *Cell) playGrid(ctx context.Context, r *Replication) error {
 	steps := []study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "inference.intervals", Value: `"none"`}, {Key: "inference.rounds", Value: gridRounds}}
 	rule, err := c.federation(r.Seed, steps)
@@ -77,12 +75,10 @@ func (c *Cell) playGrid(ctx context.Context, r *Replication) error {
 	return ctx.Err()
 }
 
-// override returns an override that sets key to a number.
 func override(key string, value float64) study.Override {
 	return study.Override{Key: key, Value: strconv.FormatFloat(value, 'g', -1, 64)}
 }
 
-// A federation is a simulated federation and the [world] from which it gets its study and records.
 type federation struct {
 	*sim.Federation
 	*world
@@ -102,7 +98,6 @@ func (c *Cell) federation(seed uint64, overrides []study.Override) (*federation,
 	return &federation{f, w}, nil
 }
 
-// score runs the federation and returns the score of its posterior.
 func (f *federation) score(ctx context.Context) (s Score) {
 	err := f.Run(ctx, func(*pvi.Outcome) error { return nil })
 	if err == nil {
@@ -176,7 +171,6 @@ func lossOf(outcomes []Outcome) (l loss, ok bool) {
 	return l, l.settled > 0
 }
 
-// right returns the accuracy, or NaN if the outcome is a number.
 func (s Score) right() float64 {
 	if s.Accuracy == nil {
 		return math.NaN()
@@ -187,44 +181,34 @@ func (s Score) right() float64 {
 // WriteGrid writes a table of cells that were simulated with the grid. It shows how much the
 // defaults, and the rule for private gradient steps, lose against the best setting.
 func WriteGrid(w io.Writer, outcomes []Outcome) error {
-	byCell := map[int][]Outcome{}
-	for _, o := range outcomes {
-		byCell[o.Cell.Number] = append(byCell[o.Cell.Number], o)
-	}
 	rows := [][]string{{"cell", "levels", "log score", "rule", "best", "clip", "step size", "loss", "of the rule", "accuracy lost", "by the rule"}}
 	var losses []loss
 	var failed []int
-	for _, n := range slices.Sorted(maps.Keys(byCell)) {
-		if l, ok := lossOf(byCell[n]); ok {
+	for _, of := range byCell(outcomes) {
+		if l, ok := lossOf(of); ok {
 			losses = append(losses, l)
 			rows = append(rows, l.row())
-		} else if slices.ContainsFunc(byCell[n], Outcome.withGrid) {
-			failed = append(failed, n)
+		} else if slices.ContainsFunc(of, Outcome.withGrid) {
+			failed = append(failed, of[0].Cell.Number)
 		}
 	}
 	if len(failed) > 0 {
-		if _, err := fmt.Fprintf(w, "\nCells in which the default, or every setting of the grid, failed: %v\n", failed); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "\nCells in which the default, or every setting of the grid, failed: %v\n", failed)
 	}
 	if len(losses) == 0 {
 		return nil
 	}
-	if _, err := fmt.Fprint(w, "\nAgainst private gradient steps, with the clip and the step size in multiples of the rule's:\n\n"); err != nil {
-		return err
-	}
-	if err := report.Table(w, "  ", 2, rows); err != nil {
+	fmt.Fprint(w, "\nAgainst private gradient steps, with the clip and the step size in multiples of the rule's:\n\n")
+	if err := words.Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
 	return writeLosses(w, losses)
 }
 
-// withGrid reports whether any replication of the outcome has scores for the grid of settings.
 func (o Outcome) withGrid() bool {
 	return slices.ContainsFunc(o.Replications, func(r *Replication) bool { return r.Grid != nil })
 }
 
-// row returns a cell's row in the table of losses.
 func (l *loss) row() []string {
 	percent := func(x float64) string { return dashed("%.1f %%", 100*x) }
 	return []string{
@@ -241,7 +225,6 @@ func log(x float64) string {
 	return dashed("%.4f", x)
 }
 
-// writeLosses writes the largest and the median losses.
 func writeLosses(w io.Writer, losses []loss) error {
 	for _, of := range []struct {
 		name       string
@@ -261,8 +244,8 @@ func writeLosses(w io.Writer, losses []loss) error {
 			}
 		}
 		_, err := fmt.Fprintf(w, "Loss of %s: log score %s at most, %s in the median of %d cells; accuracy %s at most, %s in the median of %d.\n", of.name,
-			log(quantile(logs, 1)), log(median(logs)), len(logs),
-			dashed("%.1f %%", 100*quantile(right, 1)), dashed("%.1f %%", 100*median(right)), len(right))
+			log(report.Quantile(logs, 1)), log(median(logs)), len(logs),
+			dashed("%.1f %%", 100*report.Quantile(right, 1)), dashed("%.1f %%", 100*median(right)), len(right))
 		if err != nil {
 			return err
 		}

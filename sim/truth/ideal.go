@@ -36,11 +36,9 @@ func (f *pooled) ideal(noise float64) ([]float64, error) {
 	if err := f.eachContribution(&lower, func(s []float64) { norms = append(norms, length(s)) }); err != nil {
 		return nil, err
 	}
-	sorted := slices.Sorted(slices.Values(norms))
-	bias := make([][]float64, len(clips))
-	clip := make([]float64, len(clips))
-	for k, q := range clips {
-		bias[k], clip[k] = make([]float64, d), sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+	bias, clip := make([][]float64, len(clips)), clipsOf(norms)
+	for k := range bias {
+		bias[k] = make([]float64, d)
 	}
 	next := 0
 	err := f.eachContribution(&lower, func(s []float64) {
@@ -56,16 +54,34 @@ func (f *pooled) ideal(noise float64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	var best []float64
+	weights := make([]float64, d)
+	for i := range weights {
+		weights[i] = 1 / f.cov.At(i, i)
+	}
+	return best(clip, weights, func(k int) ([]float64, error) { return f.afterRelease(&lower, noise*clip[k], bias[k]) })
+}
+
+// clipsOf returns the quantiles of norms that are tried as clips.
+func clipsOf(norms []float64) (clip []float64) {
+	sorted := slices.Sorted(slices.Values(norms))
+	for _, q := range clips {
+		clip = append(clip, sorted[min(int(q*float64(len(sorted))), len(sorted)-1)])
+	}
+	return clip
+}
+
+// best returns the variances after a release with one of the clips: those with the smallest weighted
+// sum. after returns the variances for clip number k.
+func best(clip, weights []float64, after func(k int) ([]float64, error)) (best []float64, err error) {
 	least := math.Inf(1)
-	for k, c := range clip {
-		variance, err := f.afterRelease(&lower, noise*c, bias[k])
+	for k := range clip {
+		variance, err := after(k)
 		if err != nil {
 			return nil, err
 		}
 		var relative float64
 		for i, v := range variance {
-			relative += v / f.cov.At(i, i)
+			relative += v * weights[i]
 		}
 		if relative < least {
 			best, least = variance, relative
@@ -74,8 +90,8 @@ func (f *pooled) ideal(noise float64) ([]float64, error) {
 	return best, nil
 }
 
-// eachContribution calls do with the vectors L⁻¹·score of the records, where L = lower and score is
-// the gradient of a record's log likelihood at the mode.
+// eachContribution calls do with L⁻¹·score for each record, where L = lower and score is the
+// gradient of its log likelihood at the mode.
 func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) error {
 	for _, c := range f.clients {
 		err := c.EachGradient(f.mode, func(score []float64) error {
@@ -93,9 +109,9 @@ func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) err
 	return nil
 }
 
-// afterRelease returns the posterior variances after one release of the sum of the vectors
-// L⁻¹·score. Here L is the argument lower, the Cholesky root of the pooled precision. Each element
-// of the release has noise of the given sd. bias is the part of the sum that clipping has removed.
+// afterRelease returns the posterior variances after a release of the sum of the vectors
+// L⁻¹·score, where L = lower is the Cholesky root of the pooled precision. Each element has
+// noise of the given sd. bias is the part of the sum that clipping has removed.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R
@@ -129,7 +145,6 @@ func unlessPoor(err error) error {
 	return err
 }
 
-// symmetric returns the symmetric part of a.
 func symmetric(a *mat.Dense) *mat.SymDense {
 	d, _ := a.Dims()
 	s := mat.NewSymDense(d, nil)
@@ -141,7 +156,6 @@ func symmetric(a *mat.Dense) *mat.SymDense {
 	return s
 }
 
-// diagonalOfInverse returns the diagonal of the inverse of a precision.
 func diagonalOfInverse(precision *mat.SymDense) ([]float64, error) {
 	d := precision.SymmetricDim()
 	var root mat.Cholesky
@@ -156,9 +170,8 @@ func diagonalOfInverse(precision *mat.SymDense) ([]float64, error) {
 	return variance, nil
 }
 
-// averaged returns the posterior variances of the coordinates of a model with groups, averaged over
-// the posterior of the spreads of the groups. seen is the information about the coordinates that a
-// release contains.
+// averaged returns the posterior variances of a model with groups, averaged over the posterior
+// of the spreads. seen is the information that a release contains.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

@@ -3,7 +3,6 @@ package truth
 import (
 	"errors"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -62,24 +61,12 @@ func (f *pooled) idealOfClients(noise float64, between []float64) ([]float64, er
 		}
 		norms = append(norms, c.norm)
 	}
-	slices.Sort(norms)
-	var best []float64
-	least := math.Inf(1)
-	for _, q := range clips {
-		clip := norms[min(int(q*float64(len(norms))), len(norms)-1)]
-		variance, err := afterClips(all, clip, noise*clip, prior, &lower)
-		if err != nil {
-			return nil, err
-		}
-		var relative float64
-		for i, v := range variance {
-			relative += v * precision.At(i, i)
-		}
-		if relative < least {
-			best, least = variance, relative
-		}
+	weights := make([]float64, d)
+	for i := range weights {
+		weights[i] = precision.At(i, i)
 	}
-	return best, nil
+	clip := clipsOf(norms)
+	return best(clip, weights, func(k int) ([]float64, error) { return afterClips(all, clip[k], noise*clip[k], prior, &lower) })
 }
 
 // A contributor is a client in the ideal release.

@@ -11,11 +11,8 @@ import (
 // mean: a client with information Λ and an effect with covariance Σ adds (Λ⁻¹ + Σ)⁻¹ to the
 // precision. With very large noise, the ideal must be the prior.
 func TestIdealOfClients(t *testing.T) {
-	m, clients, _ := regressions(t, find(t, "family=logistic,unit=client,records=2000,coefficients=3,split=balanced"))
-	f, err := newPooled(m, clients)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, clients, _ := regressions(t, find(t, "family=logistic,unit=client,records=2000,coefficients=3,split=balanced"), 1)
+	f := pooledOf(t, m, clients)
 	for _, between := range [][]float64{nil, {.1, .4, 2}} {
 		without, err := f.idealOfClients(1e-9, between)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -16,6 +15,7 @@ import (
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
+	"fedpvi/sim/report"
 )
 
 // Measures compare a posterior with the truth, with the pooled posterior, and with the posterior
@@ -156,7 +156,6 @@ func (r *Replication) measure(c *Cell, w *world, f *sim.Federation) error {
 // groups.
 var Kinds = []string{"coefficients", "effects", "spreads"}
 
-// kindOf returns the kind of a coordinate of a model with groups.
 func kindOf(m *fit.Model, i int) string {
 	if _, ok := m.Spread(i); ok {
 		return Kinds[1]
@@ -178,7 +177,6 @@ type played struct {
 	truth      []float64
 }
 
-// measures returns the measures over the given coordinates.
 func (p *played) measures(coordinates []int) (m Measures) {
 	var width, wide, gain []float64
 	for _, i := range coordinates {
@@ -205,7 +203,6 @@ func totalNoise(p *pvi.Protocol) (float64, error) {
 	return math.Sqrt(float64(len(p.Roster()))/float64(view.Shares)) / cost.Mu, nil
 }
 
-// predict computes the log densities of held-out records.
 func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	m, family := f.Protocol.Model(), gaussian.Full(len(fit.mode))
 	test := shard.Design(w.study, w.test)
@@ -235,8 +232,7 @@ func (r *Replication) predict(w *world, f *sim.Federation, fit *pooled) error {
 	return err
 }
 
-// hold returns the mean probability of the 90 % intervals of the given marginals under the pooled
-// posterior. The mean is over the given coordinates.
+// hold returns the mean probability of 90 % intervals under the pooled posterior.
 func (p *played) hold(marginals []study.Normal, coordinates []int) (share float64) {
 	for _, i := range coordinates {
 		q, sd := marginals[i], math.Sqrt(p.fit.cov.At(i, i))
@@ -246,8 +242,8 @@ func (p *played) hold(marginals []study.Normal, coordinates []int) (share float6
 	return share
 }
 
-// covers returns the share of true coordinates within their 90 % intervals, or nil if no coordinate
-// has a true value.
+// covers returns the share of true coordinates within their 90 % intervals, or nil if none has a
+// true value.
 func (p *played) covers(coordinates []int) *float64 {
 	within, of := 0, 0
 	for _, i := range coordinates {
@@ -263,17 +259,4 @@ func (p *played) covers(coordinates []int) *float64 {
 	return &share
 }
 
-// median returns the median of values, or NaN if there are none.
-func median(values []float64) float64 { return quantile(values, .5) }
-
-// quantile returns a quantile of values by linear interpolation, or NaN if there are none.
-func quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	at := q * float64(len(sorted)-1)
-	low := int(at)
-	high := min(low+1, len(sorted)-1)
-	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
-}
+func median(values []float64) float64 { return report.Quantile(values, .5) }

@@ -131,8 +131,7 @@ func (f *pooled) logPosterior(mean, theta []float64, along *mat.VecDense) (value
 	return value, mat.Dot(mat.NewVecDense(len(theta), gradient), along)
 }
 
-// score sets the information and the precision at the current mode, and returns the gradient of the
-// log posterior.
+// score sets the information and the precision at the mode, and returns the gradient there.
 func (f *pooled) score(mean []float64) (*mat.VecDense, error) {
 	d := len(f.mode)
 	sum := mat.NewVecDense(d, nil)

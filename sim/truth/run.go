@@ -93,7 +93,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	return context.Cause(ctx)
 }
 
-// line simulates all replications of a cell, and returns a line with the results.
 func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	outcome := Outcome{Cell: *c, Seed: o.Seed}
 	for i := range o.Replications {
@@ -149,5 +148,4 @@ func Of(all []Outcome, cells []Cell) (some []Outcome) {
 	return some
 }
 
-// isOf reports whether o is an outcome of the cell c.
 func (o *Outcome) isOf(c Cell) bool { return c.Number == o.Cell.Number }

@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"fedpvi/pvi/words"
 	"fedpvi/sim/report"
 )
 
@@ -24,7 +25,7 @@ func List(w io.Writer, cells []Cell) error {
 		}
 		rows = append(rows, row)
 	}
-	return report.Table(w, "  ", len(rows[0]), rows)
+	return words.Table(w, "  ", len(rows[0]), rows)
 }
 
 // A Summary combines all outcomes of a cell.
@@ -58,13 +59,8 @@ func (s *Summary) Signal() bool { return s.Ideal <= .5 }
 
 // Summarise returns a summary for each cell, in the order of their numbers.
 func Summarise(outcomes []Outcome) []Summary {
-	byCell := map[int][]Outcome{}
-	for _, o := range outcomes {
-		byCell[o.Cell.Number] = append(byCell[o.Cell.Number], o)
-	}
 	var all []Summary
-	for _, number := range slices.Sorted(maps.Keys(byCell)) {
-		outcomes := byCell[number]
+	for _, outcomes := range byCell(outcomes) {
 		s := summarise(outcomes, func(r *Replication) *Measures { return &r.Measures })
 		if s.Groups > 0 {
 			s.Kinds = map[string]*Summary{}
@@ -78,8 +74,21 @@ func Summarise(outcomes []Outcome) []Summary {
 	return all
 }
 
-// summarise combines all replications of one cell. The function measures selects which measures of
-// a replication to combine, for example those of one kind of coordinates.
+// byCell groups outcomes by their cells, in the order of the cells' numbers.
+func byCell(outcomes []Outcome) [][]Outcome {
+	groups := map[int][]Outcome{}
+	for _, o := range outcomes {
+		groups[o.Cell.Number] = append(groups[o.Cell.Number], o)
+	}
+	var all [][]Outcome
+	for _, number := range slices.Sorted(maps.Keys(groups)) {
+		all = append(all, groups[number])
+	}
+	return all
+}
+
+// summarise combines all replications of one cell. measures selects the measures to combine, for
+// example those of one kind of coordinates.
 func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summary {
 	s := Summary{Cell: outcomes[0].Cell}
 	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds, spread []float64
@@ -120,8 +129,8 @@ func mean(values []float64) (m float64) {
 	return m / float64(len(values))
 }
 
-// upper returns the upper end of the 99 % confidence interval of the mean of independent values,
-// from Student's t distribution, or NaN for fewer than two values.
+// upper returns the upper end of the 99 % confidence interval of the mean, from Student's t
+// distribution, or NaN for fewer than two values.
 func upper(values []float64) float64 {
 	n := float64(len(values))
 	if n < 2 {
@@ -169,13 +178,12 @@ func Write(w io.Writer, all []Summary) error {
 		}
 	}
 	rows = append(rows, line("all", "", all))
-	if err := report.Table(w, "  ", 2, rows); err != nil {
+	if err := words.Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
 	return verdict(w, all)
 }
 
-// byNumber compares two levels, numerically if both are numbers.
 func byNumber(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
@@ -185,7 +193,7 @@ func byNumber(a, b string) int {
 	return cmp.Compare(x, y)
 }
 
-// pick evaluates f for each cell, and returns the results that are not NaN.
+// pick returns the values of f for the cells that are not NaN.
 func pick(all []Summary, f func(*Summary) float64) (values []float64) {
 	for i := range all {
 		if v := f(&all[i]); !math.IsNaN(v) {
@@ -207,7 +215,7 @@ func line(label, level string, cells []Summary) []string {
 		dashed("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Pooled }))),
 		dashed("%.3f", mean(pick(cells, func(s *Summary) float64 { return s.Prior }))),
 		fmt.Sprint(signal),
-		dashed("%.2f", median(width)), dashed("%.2f", quantile(width, .9)),
+		dashed("%.2f", median(width)), dashed("%.2f", report.Quantile(width, .9)),
 		dashed("%.2f", median(pick(cells, func(s *Summary) float64 { return s.RMS }))),
 		dashed("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Loss }))),
 		dashed("%.4f", median(pick(cells, func(s *Summary) float64 { return s.Gain }))),
@@ -224,7 +232,6 @@ const (
 	smallSpread = .1 // if groups do not differ, the posterior mean of a spread must not exceed this limit
 )
 
-// verdict writes the shares of cells that are within the limits, followed by the cells that fail.
 func verdict(w io.Writer, all []Summary) error {
 	share := func(cells []Summary, holds func(*Summary) bool) string {
 		n := 0
@@ -254,7 +261,7 @@ func verdict(w io.Writer, all []Summary) error {
 		}
 	}
 	width := pick(signal, func(s *Summary) float64 { return s.Width })
-	_, err := fmt.Fprintf(w, `
+	fmt.Fprintf(w, `
 %d cells, %d replications, %.2f core-hours in federations; %d cells failed altogether.
 
 Where an ideal release at least halves the prior's sds:
@@ -269,22 +276,19 @@ All:
 `, len(all), replications, seconds/3600, failed,
 		least, most, share(signal, func(s *Summary) bool { return within(s.Pooled) }), least, share(signal, func(s *Summary) bool { return s.Pooled >= least }),
 		least, most, share(true_, func(s *Summary) bool { return within(s.Truth) }), least, share(true_, func(s *Summary) bool { return s.Truth >= least }),
-		median(width), quantile(width, .9),
+		median(width), report.Quantile(width, .9),
 		least, share(hidden, func(s *Summary) bool { return s.Pooled >= min(least, s.Prior) }),
 		tooLittle, share(played, fails),
 		worse, share(played, func(s *Summary) bool { return s.Gain < -worse }))
-	if err != nil {
-		return err
-	}
 	if err := spreads(w, all); err != nil {
 		return err
 	}
 	return failures(w, all)
 }
 
-// spreads writes a table for models with groups: the coverage for each kind of coordinate, over the
-// cells whose records are informative about this kind (see [Summary.Signal]). Below the table, it
-// writes how large the posterior spread is in cells whose groups do not differ.
+// spreads writes the coverage for each kind of coordinate of models with groups, over the cells
+// whose records are informative about it. Then it writes how large the posterior spread is where
+// groups do not differ.
 func spreads(w io.Writer, all []Summary) error {
 	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
 	if len(grouped) == 0 {
@@ -301,27 +305,21 @@ func spreads(w io.Writer, all []Summary) error {
 		l := line("", "", of)
 		rows = append(rows, []string{kind, l[2], l[3], l[4], l[5], l[7], l[9]})
 	}
-	if _, err := fmt.Fprint(w, "\nModels with groups:\n\n"); err != nil {
-		return err
-	}
-	if err := report.Table(w, "  ", 1, rows); err != nil {
+	fmt.Fprint(w, "\nModels with groups:\n\n")
+	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
 	for _, s := range grouped {
 		if s.Spread > 0 && s.Level("spread") == "none" {
-			if _, err := fmt.Fprintf(w, "  cell %d, groups that do not differ: largest spread %.3f on average, below %.1f or with 0 in its interval in %d of %d\n", s.Number, s.Spread, smallSpread, s.Small, s.Replications); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "  cell %d, groups that do not differ: largest spread %.3f on average, below %.1f or with 0 in its interval in %d of %d\n", s.Number, s.Spread, smallSpread, s.Small, s.Replications)
 		}
 	}
 	return nil
 }
 
-// fails reports whether the coverage of a cell is below tooLittle with a confidence of 99.5 %, so
-// that chance is an unlikely explanation.
+// fails reports whether the coverage is below tooLittle with a confidence of 99.5 %.
 func fails(s *Summary) bool { return s.Upper < tooLittle }
 
-// failures writes the cells whose coverage is too low (see fails), and the cells with failed runs.
 func failures(w io.Writer, all []Summary) error {
 	rows := [][]string{{"cell", "levels", "truth", "pooled", "prior's", "width", "rms"}}
 	for _, s := range all {
@@ -338,8 +336,6 @@ func failures(w io.Writer, all []Summary) error {
 	if len(rows) == 1 {
 		return nil
 	}
-	if _, err := fmt.Fprint(w, "\nCells that fail:\n\n"); err != nil {
-		return err
-	}
-	return report.Table(w, "  ", 2, rows)
+	fmt.Fprint(w, "\nCells that fail:\n\n")
+	return words.Table(w, "  ", 2, rows)
 }

@@ -56,7 +56,6 @@ var models = map[string]model{
 
 func (c *Cell) model() model { return models[c.Family] }
 
-// measured reports whether the outcome is a number on a continuous scale.
 func (m model) measured() bool { return m.family == study.Linear || m.family == study.Robust }
 
 // A layout describes the columns of a cell whose records are made up.
@@ -253,18 +252,9 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 		return nil, err
 	}
 	w := &world{study: fitted, test: new(shard.Records), half: p.half}
-	truth := make([]float64, from.Dim())
-	for i := range truth {
-		prior := from.Parameters.Prior(i)
-		sd := prior.SD
-		if spread, ok := from.Spread(i); ok {
-			sd = truth[spread]
-		}
-		z := r.NormFloat64()
-		truth[i] = prior.Mean + sd*z
-		if half := from.Parameters.At(i).HalfNormal; half > 0 {
-			truth[i] = half * math.Abs(z)
-		}
+	truth, err := sim.DrawTruth(from, r)
+	if err != nil {
+		return nil, err
 	}
 	if c.Spread == "none" {
 		for _, e := range from.Effects() {
@@ -335,7 +325,6 @@ func (w *world) takeTruth(c *Cell, truth []float64) error {
 	return nil
 }
 
-// sizes returns the numbers of records of the clients.
 func (c *Cell) sizes() []int {
 	sizes := make([]int, c.Clients)
 	first, rest := 0, c.Records
@@ -366,7 +355,6 @@ func sortHalf(records *shard.Records, order []int) {
 	}
 }
 
-// draw appends n records whose outcomes are drawn from the model m with the parameters theta.
 func (p *layout) draw(records *shard.Records, n int, m *fit.Model, theta []float64, r *rand.Rand) {
 	fresh := new(shard.Records)
 	row := make([]float64, len(m.Study.Columns))
@@ -388,9 +376,7 @@ func (p *layout) draw(records *shard.Records, n int, m *fit.Model, theta []float
 		fresh.Append(row)
 	}
 	sim.DrawOutcomes(m, fresh, theta, r)
-	for i := range fresh.Len() {
-		records.Append(fresh.Row(i))
-	}
+	records.AppendAll(fresh)
 }
 
 // zipf draws a level k from 0 to n−1 with probability proportional to 1/(k + 1).

@@ -84,8 +84,8 @@ type space struct {
 	named bool     // whether the study sets a searched key
 }
 
-// newSpace returns the search space of a study. It determines which keys have an effect in the
-// study, and which of these have a default rule.
+// newSpace determines which keys have an effect in the study, and which of these have a default
+// rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -132,8 +132,8 @@ const (
 	clipDraws    = 20
 )
 
-// measureClip generates records from the study's model and prior, and computes a clip from their
-// gradients. It returns the study with this clip.
+// measureClip computes a clip from the gradients of generated records, and returns the study
+// with it.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -157,7 +157,7 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 	return load(s.start...)
 }
 
-// searched returns the keys that the search may change: those that have an effect in the study.
+// searched returns the keys that have an effect in the study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
 	_, stepped := p.Method().(method.Stepped)
@@ -179,8 +179,7 @@ func searched(p *pvi.Protocol) []string {
 // candidates have the default rate.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
-// candidate returns the settings at a point of the search space. u has a number in [0, 1] for each
-// key of the space.
+// candidate returns the settings at a point: u has a number in [0, 1] for each key.
 func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
 	c.overrides = slices.Clone(s.start)

@@ -59,7 +59,6 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	return c, s.charge(c.Result, best, totals)
 }
 
-// play runs one candidate, and returns the simulation and its result.
 func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe func(*sim.Play, sim.Status) error) (*sim.Play, *sim.Result, error) {
 	st, err := s.study(k, s.multiplier[k])
 	if err != nil {
@@ -135,7 +134,6 @@ func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]
 	})
 }
 
-// scoresOf returns the scores of each record under all candidates.
 func (s *Selection) scoresOf(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	scores := make([][]float64, records.Len())
 	for i := range scores {
@@ -164,7 +162,6 @@ func centre(v []float64) {
 	}
 }
 
-// value returns the score of one record under the prediction p.
 func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	if s == LogLikelihood {
 		return math.Max(p.LogDensity, leastLog)
@@ -183,8 +180,8 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 // record's vector infinite, and the release mechanism would replace it by zero.
 const leastLog = -1e6
 
-// charge replaces the cost in the result r, which is that of a single run, by the cost of the whole
-// selection. It also records in r which candidate was chosen and why.
+// charge replaces the cost of a single run in r by that of the whole selection, and adds the
+// choice.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

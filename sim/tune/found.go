@@ -48,7 +48,6 @@ type Found struct {
 	Best int `json:"best"`
 }
 
-// tally returns one row for each candidate, with the results of its trials.
 func (s *Search) tally(trials []trial) []Row {
 	rows := make([]Row, len(s.candidates))
 	for _, t := range trials {
@@ -69,14 +68,13 @@ func (s *Search) tally(trials []trial) []Row {
 	return rows
 }
 
-// meanError returns the mean of values and the standard error of the mean.
 func meanError(values []float64) (mean, err *float64) {
 	m, sd := stat.MeanStdDev(values, nil)
 	e := sd / math.Sqrt(float64(len(values)))
 	return &m, &e
 }
 
-// byScore orders rows by score, best first. Rows without a score come last.
+// byScore orders rows by score, best first, and rows without a score last.
 func byScore(a, b Row) int {
 	switch {
 	case a.Score != nil && b.Score != nil:
@@ -99,9 +97,8 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found returns the result of a search. The first part of the search tries all candidates, and
-// looked has their rows. The second part compares the best of them on other records, and compared
-// has the rows of this comparison.
+// found returns the result of a search. looked has the rows of all candidates, and compared
+// those of the comparison of the best on other records.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

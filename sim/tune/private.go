@@ -91,8 +91,8 @@ func selectable(st *study.Study) error {
 // Study returns the study without the settings of any candidate.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the candidates of the selection. The first is the study with default settings. The
-// others are those in the options or, if the options have none, random candidates.
+// choose returns the default settings, and then the candidates of the options or, if there are
+// none, random ones.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -115,7 +115,6 @@ func (s *Selection) choose() ([]Candidate, error) {
 	return all, nil
 }
 
-// parse converts key=value pairs to a candidate. The keys must be among the searched keys.
 func (s *space) parse(text string) (Candidate, error) {
 	c := Candidate{overrides: slices.Clone(s.start)}
 	for _, pair := range strings.Fields(text) {
@@ -133,7 +132,6 @@ func (s *Selection) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, settings))
 }
 
-// study returns a candidate's study with the given noise multiplier.
 func (s *Selection) study(candidate int, multiplier float64) (*study.Study, error) {
 	return s.load(append(slices.Clone(s.candidates[candidate].overrides),
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
@@ -172,9 +170,8 @@ func (s *Selection) calibrate() error {
 	return s.derive(start, score, stretch.Value)
 }
 
-// derive sets the protocol of each candidate's run, and the mechanism that releases the scores.
-// runs holds the noise multipliers of the runs, and score is the noise multiplier of the scores.
-// All of them are multiplied by stretch.
+// derive sets the protocols of the runs and the mechanism of the scores. Their noise multipliers
+// are runs and score, times stretch.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
@@ -216,8 +213,8 @@ func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, err
 	return all, nil
 }
 
-// cost returns the cost of all releases of the selection under an adjacency: the ε at the study's
-// δ, and the μ of an equivalent Gaussian mechanism.
+// cost returns the ε of all releases at the study's δ, and the μ of an equivalent Gaussian
+// mechanism.
 func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, err error) {
 	e, err := s.Event(adjacency)
 	if err != nil {

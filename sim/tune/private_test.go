@@ -69,8 +69,6 @@ func TestSelectionIsCharged(t *testing.T) {
 	}
 }
 
-// The test checks that the cost of a selection includes the privacy amplification of runs with
-// Poisson sampling.
 func TestSelectionOfSampledRuns(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Candidates: []string{"inference.sampling_rate=0.2 inference.steps=20"}})
 	got, _, err := s.cost(accountant.AddRemove)
@@ -116,8 +114,6 @@ func TestSelectionChooses(t *testing.T) {
 	}
 }
 
-// The test checks that the same seed gives the same choice and the same noise, with any number of
-// workers.
 func TestSelectionIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	candidates := []string{"privacy.clip=0.3", "inference.steps=20"}

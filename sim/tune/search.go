@@ -24,7 +24,6 @@ const (
 	Accuracy      Score = "accuracy"       // share of records whose observed outcome has the highest predicted probability
 )
 
-// fits returns an error if the score cannot be computed for the study's outcome.
 func (s Score) fits(st *study.Study) error {
 	if k := st.Model.Kind(); s == Accuracy && k != study.Binary && k != study.Class {
 		return fmt.Errorf("study %s: accuracy needs an outcome that is binary or one of several classes: use the log likelihood as the score", st.Name)
@@ -121,8 +120,8 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate replaces the ε in a candidate's settings by the noise multiplier that meets this ε. It
-// returns the settings unchanged if the study has no ε or if it requests a standardisation.
+// calibrate replaces the ε of a candidate by the noise multiplier that meets it, unless the
+// study has no ε or requests a standardisation.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
 	if err != nil || st.Privacy.Epsilon == 0 || st.Standardisation != nil {
@@ -135,14 +134,11 @@ func (s *Search) calibrate(c Candidate) ([]string, error) {
 	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)), nil
 }
 
-// load reads the study with the given settings, and with the records of the search in place of its
-// own.
 func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
 
-// ruled returns the candidate with the default value of every setting. If the clip has no default,
-// it is measured on generated records.
+// ruled returns the candidate with default settings. A clip without a default was measured.
 func (s *space) ruled() Candidate {
 	c := Candidate{Name: Rule, overrides: s.start}
 	if s.clip > 0 {
@@ -151,8 +147,7 @@ func (s *space) ruled() Candidate {
 	return c
 }
 
-// fixed returns the candidates that are not drawn: the default settings, and the study as
-// written if it sets a searched key.
+// fixed returns the default settings, and the study as written if it sets a searched key.
 func (s *space) fixed() []Candidate {
 	all := []Candidate{s.ruled()}
 	if s.named {
@@ -165,7 +160,6 @@ func (s *space) fixed() []Candidate {
 	return all
 }
 
-// draw returns n candidates that fill the search space evenly.
 func (s *space) draw(n int, seed uint64) []Candidate {
 	r := rand.New(rand.NewPCG(seed, 0))
 	offset := make([]float64, len(s.keys))
@@ -218,7 +212,6 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials returns a trial for each candidate and each seed from seed to seed + times − 1.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
 	for _, c := range candidates {
@@ -229,9 +222,8 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs the given trials, and calls count after each of them. If a trial of the default
-// settings or of the study as written fails, play returns the error. If a trial of a drawn
-// candidate fails, the trial holds the error.
+// play runs trials, and calls count after each. It returns the error of a trial of the default
+// settings or of the study as written; other trials hold their errors.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	var all errgroup.Group
 	all.SetLimit(max(1, s.o.Workers))
@@ -259,7 +251,6 @@ func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	return nil
 }
 
-// one runs one trial and returns its score.
 func (s *Search) one(ctx context.Context, t *trial) (float64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -21,8 +21,7 @@ type source struct {
 	settings []string
 }
 
-// newSource returns a source that reads public files, or generates records if there are no
-// files.
+// newSource returns a source that reads public files or, without files, generates records.
 func newSource(st *study.Study, public []string) (s *source, err error) {
 	s = &source{settings: []string{"simulation.test_data="}, public: len(public) > 0}
 	if st.Simulation.Test == 0 {

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"fedpvi/sim/report"
+	"fedpvi/pvi/words"
 )
 
 // Write prints the result as a table and the settings to put into the study.
 func (f *Found) Write(w io.Writer) error {
 	fmt.Fprintf(w, "%s\nOn %s.\n\n", f.title(), f.Data)
-	if err := report.Table(w, "  ", 1, f.table()); err != nil {
+	if err := words.Table(w, "  ", 1, f.table()); err != nil {
 		return err
 	}
 	if f.Failed > 0 {
@@ -36,8 +36,6 @@ func (f *Found) title() string {
 	return fmt.Sprintf("%s: %d candidates in %d runs, by the %s of records held out", f.Study, f.Tried, f.Runs, strings.ReplaceAll(string(f.Score), "-", " "))
 }
 
-// table formats the results of the compared candidates as a header row, followed by a row for each
-// candidate.
 func (f *Found) table() [][]string {
 	header := []string{"settings", string(f.Score), "±", "above the rule", "±", "runs"}
 	rows := [][]string{header}
@@ -86,7 +84,7 @@ func (s *Selection) Write(w io.Writer, c *Chosen) error {
 	for k, candidate := range s.candidates {
 		rows = append(rows, []string{candidate.String(), fmt.Sprintf("%+.4g", c.Result.Privacy.Promise.Selection.Totals[k]), fmt.Sprintf("%.4g", s.multiplier[k])})
 	}
-	if err := report.Table(w, "  ", 1, rows); err != nil {
+	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
 	noise := s.scores.Clip() * s.scores.NoiseMultiplier() * math.Sqrt(float64(len(s.protocols[0].Roster())))

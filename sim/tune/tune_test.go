@@ -18,18 +18,11 @@ inference = { rounds = 2, steps = 10 }
 privacy = { unit = "record", epsilon = 2.0, delta = 1e-5 }
 federation = { nominal_records = 50 }
 simulation = { clients = 3, SOURCE }
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [0, 10]
-[[column]]
-name = "z"
-type = "categorical"
-levels = ["a", "b", "c"]
-[[column]]
-name = "y"
-type = "categorical"
-levels = ["no", "yes"]
+column = [
+  { name = "x", type = "numeric", bounds = [0, 10] },
+  { name = "z", type = "categorical", levels = ["a", "b", "c"] },
+  { name = "y", type = "categorical", levels = ["no", "yes"] },
+]
 `
 
 const madeUp = "synthetic.records_per_client = 80, synthetic.truth = { x = 3.0 }"
@@ -66,8 +59,6 @@ func search(t testing.TB, o Options) *Found {
 	return found
 }
 
-// The test checks that the result of a search depends on the seed, but not on the number of
-// goroutines.
 func TestSearchIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	text := func(seed uint64, workers int) string {
@@ -86,8 +77,6 @@ func TestSearchIsDeterministic(t *testing.T) {
 	}
 }
 
-// The test checks that the search recommends the default settings if the study's own settings
-// are poor.
 func TestSearchFindsBetterSettings(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Budget: 20, Settings: []string{"inference.step_size=1e-6", "privacy.epsilon=20"}})
 	worst := found.Rows[len(found.Rows)-1]
@@ -99,7 +88,6 @@ func TestSearchFindsBetterSettings(t *testing.T) {
 	}
 }
 
-// The test checks that a search does not read the study's own records or its held-out records.
 func TestSearchLeavesPrivateRecordsAlone(t *testing.T) {
 	path := writeStudy(t, `data = "private.csv", test_data = "test.csv"`)
 	found := search(t, Options{Study: path, Seed: 1, Workers: 2})

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"fedpvi/sim/report"
+	"fedpvi/pvi/words"
 	"fedpvi/tools/plant/planted"
 )
 
@@ -187,7 +187,7 @@ func (o options) tested(w io.Writer) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return report.Table(w, "", 2, rows)
+	return words.Table(w, "", 2, rows)
 }
 
 // run runs the test of a fault. The fault is planted if name is not empty.

@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"fedpvi/pvi/words"
 	"fedpvi/sim/audit"
-	"fedpvi/sim/report"
 	"fedpvi/tools/plant/overlay"
 	"fedpvi/tools/plant/planted"
 )
@@ -192,7 +192,7 @@ func table(w io.Writer, subjects []subject, repeat int) error {
 	for _, s := range subjects {
 		rows = append(rows, []string{s.says, fmt.Sprintf("%d/%d", s.found, repeat), s.mostly()})
 	}
-	return report.Table(w, "", 3, rows)
+	return words.Table(w, "", 3, rows)
 }
 
 // mostly returns the name of the check that most often found the fault.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"fedpvi/sim/report"
+	"fedpvi/pvi/words"
 	"fedpvi/tools/plant/planted"
 )
 
@@ -97,7 +97,7 @@ func tableOfFinds(w io.Writer, finds []find, most int) error {
 		}
 		rows = append(rows, []string{f.fault.says, at, shorten(f.says)})
 	}
-	return report.Table(w, "", 3, rows)
+	return words.Table(w, "", 3, rows)
 }
 
 // shorten cuts a message to the width of a table cell.
