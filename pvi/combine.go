@@ -30,14 +30,14 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	if !how.Robust() || releases == nil {
 		return sum
 	}
-	return Combine(how, answers, releases)
+	return trimmed(how, answers, releases)
 }
 
-// Combine combines releases robustly against wrong ones. For each element, it drops the largest and
+// trimmed combines releases robustly against wrong ones. For each element, it drops the largest and
 // the smallest values among the releases, and returns the mean of the others times the number of
 // releases, rounded towards zero. An element of a release must be at most 2^60 divided by the
 // number of releases.
-func Combine(how study.Combination, answers int, releases []int64) []int64 {
+func trimmed(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)
 	left := (answers - 1) / 2 // number of values left out at each end; for the median, all but one or two are left out

@@ -20,7 +20,7 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 			releases[i] = rng.Int64N(1<<40) - 1<<39
 		}
 		for _, how := range []study.Combination{study.ByMedian, study.ByTrimmed} {
-			for i, got := range Combine(how, answers, releases) {
+			for i, got := range trimmed(how, answers, releases) {
 				var x []float64
 				for m := range answers {
 					x = append(x, float64(releases[m*size+i]))
@@ -41,7 +41,7 @@ func TestCombineIsTheMedianOrTheTrimmedMean(t *testing.T) {
 		}
 	}
 	extreme := []int64{1 << 58, 1 << 58, 1 << 58, -1 << 58}
-	if got := Combine(study.ByMedian, 4, extreme); got[0] != 1<<60 {
+	if got := trimmed(study.ByMedian, 4, extreme); got[0] != 1<<60 {
 		t.Errorf("a median at the largest value: %d", got[0])
 	}
 }
@@ -59,7 +59,7 @@ func TestLossOfCombinations(t *testing.T) {
 				for i := range releases {
 					releases[i] = int64(rng.NormFloat64() * (1 << 30))
 				}
-				x := float64(Combine(how, answers, releases)[0]) / (1 << 30)
+				x := float64(trimmed(how, answers, releases)[0]) / (1 << 30)
 				squares += x * x
 			}
 			ratio, sd := squares/draws/float64(answers), math.Sqrt(2./draws)

@@ -1,6 +1,9 @@
 package pvi
 
-import "fedpvi/pvi/phase"
+import (
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/phase"
+)
 
 // These types are declared in package phase, because all phases of a study use them.
 type (
@@ -9,6 +12,9 @@ type (
 	Refused = phase.Refused
 	Fetch   = phase.Fetch
 )
+
+// A Wide is a 128-bit integer: an element of λ, in units of the lattice.
+type Wide = lambda.Wide
 
 // These are the verdicts of an outcome.
 const (

@@ -160,15 +160,19 @@ func (p *Protocol) Colluders() int { return p.roster.Colluders }
 // and one for each client and round of the other schedules.
 func (p *Protocol) Plans() int { return p.setting.Plans() }
 
+// MessageSize returns the number of elements of a client's release in the rounds, which is also
+// that of an outcome's sum.
+func (p *Protocol) MessageSize() int { return p.messages.Size }
+
 // damping returns α, the damping of plan number n, in units of 2^-[method.DampingBits].
 func (p *Protocol) damping(n int) int64 {
 	alpha := p.study.Inference.Damping.At(p.setting.Round(n))
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// fewest returns the smallest number of answers with which a round is not void: one if every plan
-// has one client, and otherwise U_min.
-func (p *Protocol) fewest() int {
+// Fewest returns the smallest number of answers with which a round is not void: one if every plan
+// has one client, and otherwise [Protocol.MinClients].
+func (p *Protocol) Fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest
 	}

@@ -172,7 +172,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	if len(r.Answered) == len(r.Participants) {
 		outcome.Participants = r.Participants
 	}
-	if len(r.Answered) >= s.protocol.fewest() {
+	if len(r.Answered) >= s.protocol.Fewest() {
 		if r.Sum == nil { // Replay can end a round in which no release was collected.
 			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
@@ -201,6 +201,16 @@ func (s *Server) Waiting() []ClientID {
 		}
 	}
 	return slices.Sorted(maps.Keys(waiting))
+}
+
+// WaitingFor returns the clients that have not answered an open plan, in the order of the roster.
+// It returns nil if the plan is not open.
+func (s *Server) WaitingFor(number int) []ClientID {
+	r, ok := s.open[number]
+	if !ok {
+		return nil
+	}
+	return phase.Missing(r.Participants, r.Answered)
 }
 
 // Open returns the numbers of the plans that have no outcome yet, in increasing order.

@@ -83,7 +83,7 @@ func (s *Site) ID() ClientID { return s.id }
 // because others may notice the error. If the noise was drawn, the plan counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
-	if err := s.check(plan); err != nil {
+	if err := s.Check(plan); err != nil {
 		return err
 	}
 	p := s.protocol
@@ -113,7 +113,9 @@ func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
 
-func (s *Site) check(plan *Plan) error {
+// Check returns the error that Propose would return for the plan, or nil. It does not answer the
+// plan.
+func (s *Site) Check(plan *Plan) error {
 	p := s.protocol
 	if plan.Protocol != p.digest {
 		return refuse("the plan is for protocol %.16s, this is %.16s", plan.Protocol, p.digest)
@@ -133,8 +135,8 @@ func (s *Site) check(plan *Plan) error {
 	if _, ok := slices.BinarySearch(plan.Participants, s.id); !ok {
 		return refuse("client %q is not among those of plan %d", s.id, plan.Number)
 	}
-	if len(plan.Participants) < p.fewest() {
-		return refuse("plan %d asks %d clients, fewer than the %d for which noise shares were made", plan.Number, len(plan.Participants), p.fewest())
+	if len(plan.Participants) < p.Fewest() {
+		return refuse("plan %d asks %d clients, fewer than the %d for which noise shares were made", plan.Number, len(plan.Participants), p.Fewest())
 	}
 	if !s.q.same(plan.Lambda) {
 		return refuse("the λ of plan %d does not follow from the outcomes that client %q has seen", plan.Number, s.id)
@@ -222,8 +224,8 @@ func (s *Site) checkOutcome(o *Outcome) error {
 // checkSum refuses a sum of too few answers, of a wrong length, or with an element that is too
 // large for its answers.
 func (p *Protocol) checkSum(o *Outcome) error {
-	if len(o.Participants) < p.fewest() {
-		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
+	if len(o.Participants) < p.Fewest() {
+		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.Fewest())
 	}
 	if len(o.Sum) != p.messages.Size {
 		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.messages.Size)

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/internal/special"
 )
 
 // A Joint is a prior with coordinates of three kinds. The hyperparameters u have any joint
@@ -103,7 +105,7 @@ func (p *Joint) Draw(z []float64) []float64 {
 	if err != nil {
 		panic(err) // unreachable: NewJoint computed the moments with the same weights
 	}
-	u, first := probability(z[0]), 0
+	u, first := special.Phi(z[0]), 0
 	for first < len(points)-1 && u >= weights[first] {
 		u -= weights[first]
 		first++
@@ -115,7 +117,7 @@ func (p *Joint) Draw(z []float64) []float64 {
 	}
 	for k, i := range p.rest {
 		if s := p.single[k]; s != nil {
-			theta[i] = s.quantile(probability(z[i]))
+			theta[i] = s.quantile(special.Phi(z[i]))
 			continue
 		}
 		theta[i] = given.Mean[k]
@@ -125,8 +127,6 @@ func (p *Joint) Draw(z []float64) []float64 {
 	}
 	return theta[:p.observed]
 }
-
-func probability(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 
 // normal holds the posterior of the coordinates that are not in u, for one value of u.
 type normal struct {
@@ -331,13 +331,12 @@ func (p *Joint) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 		}
 		logs[i] = given[i].evidence - point.log
 	}
-	mean, cov = make([]float64, p.size), mat.NewSymDense(p.size, nil)
 	weights, err := honest(logs, len(p.hyper))
 	if err != nil {
 		return nil, nil, err
 	}
 	means := make([][]float64, n)
-	for i, w := range weights {
+	for i := range means {
 		means[i] = make([]float64, p.size)
 		for k, j := range p.hyper {
 			means[i][j] = points[i].z[k]
@@ -345,29 +344,19 @@ func (p *Joint) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 		for k, j := range p.rest {
 			means[i][j] = given[i].mean[k]
 		}
-		for j, x := range means[i] {
-			mean[j] += w * x
-		}
 	}
-	for i, w := range weights {
-		if w < leastWeight {
-			continue
-		}
+	return mixture(weights, means, func(i int, cov *mat.SymDense) error {
 		spread, err := given[i].spread()
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		var inner mat.SymDense
-		inner.SymOuterK(w, spread)
+		inner.SymOuterK(weights[i], spread)
 		for k, a := range p.rest {
 			for l, b := range p.rest[:k+1] {
 				cov.SetSym(a, b, cov.At(a, b)+inner.At(k, l))
 			}
 		}
-		for j := range means[i] {
-			means[i][j] -= mean[j]
-		}
-		cov.SymRankOne(cov, w, mat.NewVecDense(p.size, means[i]))
-	}
-	return mean, cov, nil
+		return nil
+	})
 }

@@ -25,11 +25,20 @@ func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 	if err != nil {
 		return nil, nil, err
 	}
-	size := len(p.Mean) + len(p.Effects)
-	mean, cov = make([]float64, size), mat.NewSymDense(size, nil)
 	means := make([][]float64, n)
-	for i, w := range weights {
+	for i := range means {
 		means[i] = given[i].mean(p)
+	}
+	return mixture(weights, means, func(i int, cov *mat.SymDense) error { return given[i].addCov(cov, weights[i]) })
+}
+
+// mixture returns the mean and the covariance of a mixture of normal distributions. addCov adds the
+// covariance of distribution i times its weight to cov. Covariances with weights below leastWeight
+// are ignored. mixture changes means.
+func mixture(weights []float64, means [][]float64, addCov func(i int, cov *mat.SymDense) error) (mean []float64, cov *mat.SymDense, err error) {
+	size := len(means[0])
+	mean, cov = make([]float64, size), mat.NewSymDense(size, nil)
+	for i, w := range weights {
 		for j, x := range means[i] {
 			mean[j] += w * x
 		}
@@ -38,7 +47,7 @@ func (p *Prior) Posterior(l *Likelihood, r Region, n, shift int) (mean []float64
 		if w < leastWeight {
 			continue
 		}
-		if err := given[i].addCov(cov, w); err != nil {
+		if err := addCov(i, cov); err != nil {
 			return nil, nil, err
 		}
 		for j := range means[i] {

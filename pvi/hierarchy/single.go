@@ -47,20 +47,19 @@ func NewSingle(log func(x float64) float64) *Single {
 // mode searches several grids, each between the neighbours of the best point of the one before.
 func mode(log func(x float64) float64) float64 {
 	const points, turns = 61, 12
-	at := func(t float64) float64 { return math.Sinh(t) }
 	low, high, best := -25.0, 25.0, 0.0
 	for range turns {
 		step, most := (high-low)/(points-1), math.Inf(-1)
 		best = (low + high) / 2
 		for i := range points {
 			t := low + step*float64(i)
-			if v := log(at(t)); v > most {
+			if v := log(math.Sinh(t)); v > most {
 				most, best = v, t
 			}
 		}
 		low, high = best-step, best+step
 	}
-	return at(best)
+	return math.Sinh(best)
 }
 
 // at returns point i of the grid.

@@ -2,12 +2,14 @@ package population
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
 
 	"fedpvi/dpmech"
+	"fedpvi/internal/special"
 )
 
 // A Setting has the public numbers from which a posterior is computed, in public units.
@@ -160,15 +162,13 @@ func (r *rules) clip(late bool) float64 {
 // first returns the query of the first gradients, which follows from the prior and the votes.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
+	point, clip := r.Mean, typical*r.early*rootD*r.priorSD*r.nominal
 	if b := r.beginning; b != nil {
 		distance := floats.Norm(b.sd, 2) * r.nominal
-		return &Query{
-			Point: b.mean, Clip: r.early * math.Hypot(distance, math.Sqrt(r.nominal)*rootD),
-			Curvature: scaledUnit(r.dim, typical*r.nominal), CurvatureClip: r.nominal * rootD, Kappa: r.kappa,
-		}
+		point, clip = b.mean, r.early*math.Hypot(distance, math.Sqrt(r.nominal)*rootD)
 	}
 	return &Query{
-		Point: r.Mean, Clip: typical * r.early * rootD * r.priorSD * r.nominal,
+		Point: point, Clip: clip,
 		Curvature: scaledUnit(r.dim, typical*r.nominal), CurvatureClip: r.nominal * rootD, Kappa: r.kappa,
 	}
 }
@@ -197,7 +197,7 @@ func (s *source) fill(dst []float64) {
 
 // choose returns index i with probability weights[i]. It uses the next number of the source.
 func (s *source) choose(weights []float64) int {
-	left := math.Erfc(-s.next()/math.Sqrt2) / 2
+	left := special.Phi(s.next())
 	for i, w := range weights {
 		if left -= w; left < 0 {
 			return i
@@ -235,10 +235,7 @@ func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, hig
 
 // proportions turns logs into weights that add up to 1 and are proportional to exp(logs).
 func proportions(logs []float64) []float64 {
-	most := math.Inf(-1)
-	for _, x := range logs {
-		most = math.Max(most, x)
-	}
+	most := slices.Max(logs)
 	var total float64
 	for i, x := range logs {
 		logs[i] = math.Exp(x - most)

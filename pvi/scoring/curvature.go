@@ -202,13 +202,8 @@ func (u *update) decompose(guess *mat.SymDense, n int) {
 			part.SetSym(i, j, guess.At(a, b))
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(part, true) {
-		panic(notFinite{})
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	for j, l := range eigen.Values(nil) {
+	vectors, values := decomposed(part)
+	for j, l := range values {
 		u.values[block[j]] = l
 		for i, a := range block {
 			u.basis.Set(a, block[j], vectors.At(i, j))
@@ -369,13 +364,7 @@ const hiddenRange = 10
 // the block of each coordinate ([update]).
 func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64, block []int) *mat.SymDense {
 	least := bend / 30
-	var eigen mat.EigenSym
-	if !eigen.Factorize(y, true) {
-		panic(notFinite{})
-	}
-	var vectors mat.Dense
-	eigen.VectorsTo(&vectors)
-	values := eigen.Values(nil)
+	vectors, values := decomposed(y)
 	for i, e := range values {
 		if e <= bend {
 			hidden := 1 - max(e, 0)/bend
@@ -386,7 +375,7 @@ func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64, 
 		}
 		values[i] = math.Sqrt(max(e, least))
 	}
-	vectors.Apply(func(_, j int, v float64) float64 { return v * values[j] }, &vectors)
+	vectors.Apply(func(_, j int, v float64) float64 { return v * values[j] }, vectors)
 	root, half := full(a), times(a, vectors.T())
 	for i, b := range block {
 		if b > 0 {

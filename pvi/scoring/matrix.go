@@ -99,6 +99,18 @@ func solve(l *mat.TriDense, v []float64) []float64 {
 // inverse returns A⁻¹.
 func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
 
+// decomposed returns the eigenvectors of A in the columns of a matrix, and their eigenvalues. It
+// panics with notFinite if they cannot be computed.
+func decomposed(a *mat.SymDense) (vectors *mat.Dense, values []float64) {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(a, true) {
+		panic(notFinite{})
+	}
+	vectors = new(mat.Dense)
+	eigen.VectorsTo(vectors)
+	return vectors, eigen.Values(nil)
+}
+
 // full returns m with rows without gaps, which may share memory with m.
 func full(m mat.Matrix) *mat.Dense {
 	rows, columns := m.Dims()

@@ -206,15 +206,7 @@ func (m *programMadeUp) hessian(theta []float64, records *programRecords, units 
 		}
 	}
 	sum.Scale(1/float64(records.Len()), sum)
-	var eigen mat.EigenSym
-	if !eigen.Factorize(symmetric(sum), true) {
-		panic(notFinite{})
-	}
-	var vectors, root mat.Dense
-	eigen.VectorsTo(&vectors)
-	values := eigen.Values(nil)
-	root.Mul(mat.DenseCopyOf(units), &vectors)
-	return congruent(&root, diagonal(d, func(i int) float64 { return max(values[i], leastHessian) }))
+	return bounded(sum, mat.DenseCopyOf(units), leastHessian)
 }
 
 // Both points have the same outcomes, so that chance has little effect on the difference.

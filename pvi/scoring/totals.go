@@ -199,20 +199,14 @@ func (t *Total) Score(theta []float64) (gradient []float64, information *mat.Sym
 			}
 		}
 	}
-	return gradient, notNegative(sum, units)
+	return gradient, bounded(sum, units, 0)
 }
 
-// notNegative returns L S Lᵀ, where L is units and S the symmetric part of A without negative
-// eigenvalues.
-func notNegative(a *mat.Dense, units *mat.TriDense) *mat.SymDense {
-	d, _ := a.Dims()
-	var eigen mat.EigenSym
-	if !eigen.Factorize(symmetric(a), true) {
-		panic(notFinite{})
-	}
-	var vectors, root mat.Dense
-	eigen.VectorsTo(&vectors)
-	values := eigen.Values(nil)
-	root.Mul(units, &vectors)
-	return congruent(&root, diagonal(d, func(i int) float64 { return math.Max(values[i], 0) }))
+// bounded returns L S Lᵀ, where L is units and S the symmetric part of A, with eigenvalues of at
+// least least.
+func bounded(a *mat.Dense, units mat.Matrix, least float64) *mat.SymDense {
+	vectors, values := decomposed(symmetric(a))
+	var root mat.Dense
+	root.Mul(units, vectors)
+	return congruent(&root, diagonal(len(values), func(i int) float64 { return max(values[i], least) }))
 }

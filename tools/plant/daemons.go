@@ -66,7 +66,7 @@ func (s *Store) Refund() {
 		{File: "pvi/server.go", Anchor: "\t\t\ts.q.commit()\n", After: "\t\t\tif planted.Is(\"applied-twice\") && len(r.Answered) < len(r.Participants) && s.q.try(number, len(r.Answered), s.protocol.combined(len(r.Answered), r.Sum, r.Releases), r.Centre) {\n\t\t\t\ts.q.commit()\n\t\t\t}\n"},
 	}},
 	{"no-quorum", "a round is closed with too few answers", []edit{
-		before("pvi/server.go", "no-quorum", "\tif s.Done() {\n\t\ts.q.end()\n", "\t\tif n := len(r.Answered); n > 0 && n < s.protocol.fewest() {\n\t\t\toutcome.Sum, outcome.Verdict = r.Sum, Rejected\n\t\t}"),
+		before("pvi/server.go", "no-quorum", "\tif s.Done() {\n\t\ts.q.end()\n", "\t\tif n := len(r.Answered); n > 0 && n < s.protocol.Fewest() {\n\t\t\toutcome.Sum, outcome.Verdict = r.Sum, Rejected\n\t\t}"),
 	}},
 	{"believes-verdicts", "a client accepts a wrong verdict", []edit{
 		around("pvi/site.go", "believes-verdicts", "\t\t\treturn refuse(\"the verdict on plan %d is %q, which does not follow from its sum\", o.Number, o.Verdict)\n"),
