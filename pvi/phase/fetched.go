@@ -45,7 +45,6 @@ type adder struct {
 	refused bool              // whether the present release is too long, or has an element beyond the limit
 }
 
-// Write implements [io.Writer].
 func (a *adder) Write(b []byte) (int, error) {
 	a.hash.Write(b)
 	for rest := b; len(rest) > 0; {

@@ -32,7 +32,6 @@ type programMadeUp struct {
 	drawnAt func(x, z []float64) // see [program.drawer]
 }
 
-// madeUp implements [likelihood].
 func (r *program) madeUp(p *Problem, x []float64) population {
 	m := &programMadeUp{program: r, Problem: p, x: x, base: make([]float64, madeUpRecords*len(r.numbers))}
 	for i := range madeUpRecords {
@@ -41,13 +40,11 @@ func (r *program) madeUp(p *Problem, x []float64) population {
 	return m
 }
 
-// row implements [population].
 func (m *programMadeUp) row(i int) []float64 {
 	n := len(m.program.columns)
 	return m.x[i*n : (i+1)*n]
 }
 
-// inflation implements [population].
 func (m *programMadeUp) inflation([]float64) float64 { return 1 }
 
 // The returned function ignores its argument, and returns the mean curvature at θ times the number
@@ -155,7 +152,6 @@ func (m *programMadeUp) eachScore(theta []float64, records *programRecords, each
 	}
 }
 
-// drawn implements [population].
 func (m *programMadeUp) drawn(theta []float64, number int) Records {
 	return m.draw([][]float64{theta}, "foreseen outcomes", number)
 }
@@ -230,7 +226,6 @@ func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
 	return apply(o.units, sum)
 }
 
-// undrawn implements [population].
 func (m *programMadeUp) undrawn(theta []float64) []bool {
 	out := make([]bool, madeUpRecords)
 	for i := range out {

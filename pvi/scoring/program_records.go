@@ -18,7 +18,6 @@ type programRecords struct {
 	table *model.Table
 }
 
-// open implements [likelihood].
 func (r *program) open(s *shard.Shard) (Records, error) {
 	var x []float64
 	for i := range s.Len() {
@@ -29,10 +28,8 @@ func (r *program) open(s *shard.Shard) (Records, error) {
 	return &programRecords{r, x, table}, err
 }
 
-// Len implements [Records].
 func (r *programRecords) Len() int { return r.table.Rows }
 
-// at implements [Records].
 func (r *programRecords) at(point []float64) evaluator {
 	engine, err := gpu.CPU{}.Compile(r.model, r.table)
 	if err != nil {
@@ -131,7 +128,6 @@ type collector struct {
 	of          [][]float64
 }
 
-// AddRecord implements [gpu.Sink].
 func (c *collector) AddRecord(index []int32, value []float64) error {
 	if index == nil {
 		copy(c.row, value)

@@ -116,7 +116,6 @@ type rows struct {
 	n int
 }
 
-// Len implements [Records].
 func (r *rows) Len() int { return r.n }
 
 // Rows returns records with the given regressors and outcomes. The model must be a regression.
@@ -124,7 +123,6 @@ func (p *Problem) Rows(x [][]float64, y []float64) Records {
 	return &rows{p.model.(*regression), func(_ []float64, i int) []float64 { return x[i] }, func(i int) float64 { return y[i] }, len(y)}
 }
 
-// open implements [likelihood].
 func (r *regression) open(s *shard.Shard) (Records, error) {
 	return &rows{r, func(scratch []float64, i int) []float64 {
 		if len(r.effects) == 0 {
@@ -152,7 +150,6 @@ func (r *regression) row(x []float64, s *shard.Shard, i int) {
 	}
 }
 
-// at implements [Records].
 func (r *rows) at(theta []float64) evaluator {
 	return &evaluated{
 		workspace: r.workspace(), rows: r, theta: theta, scratch: make([]float64, len(r.columns)),

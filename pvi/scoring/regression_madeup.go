@@ -40,7 +40,6 @@ func (m *madeUp) outcomeOf(i int, eta []float64) float64 {
 	return min(max(y, m.low), m.high)
 }
 
-// madeUp implements [likelihood].
 func (r *regression) madeUp(p *Problem, x []float64) population {
 	m := &madeUp{regression: r, Problem: p, x: x, outcome: p.normals(2*madeUpRecords, "outcomes", 0), known: new(latest[*weights]), information: new(latest[*mat.SymDense])}
 	for a := range r.predictors() {
@@ -49,13 +48,11 @@ func (r *regression) madeUp(p *Problem, x []float64) population {
 	return m
 }
 
-// row implements [population].
 func (m *madeUp) row(i int) []float64 {
 	n := len(m.regression.columns)
 	return m.x[i*n : (i+1)*n]
 }
 
-// curvature implements [population].
 func (m *madeUp) curvature(theta []float64) *mat.SymDense {
 	return m.information.at(theta, func() *mat.SymDense { return m.meanCurvature(theta) })
 }
@@ -75,7 +72,6 @@ func (m *madeUp) meanCurvature(theta []float64) *mat.SymDense {
 	return sum
 }
 
-// scores implements [population].
 func (m *madeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64)) {
 	w, k := m.workspace(), m.predictors()
 	row := make([]float64, m.dim)
@@ -140,19 +136,15 @@ func (s *workspace) gradient(a int, x []float64) (first int, values []float64, f
 	return a * len(x), x, s.filled
 }
 
-// released implements [population].
 func (m *madeUp) released(*observation, []float64) []float64 { return nil }
 
-// undrawn implements [population].
 func (m *madeUp) undrawn([]float64) []bool { return nil }
 
-// balances implements [population].
 func (m *madeUp) balances([]float64) []float64 { return nil }
 
 // The margins of a regression say nothing about its outcome.
 func (m *madeUp) start(*margins) []float64 { return nil }
 
-// drawn implements [population].
 func (m *madeUp) drawn(theta []float64, number int) Records {
 	w, z := m.workspace(), m.normals(2*madeUpRecords, "foreseen outcomes", number)
 	outcomes := make([]float64, madeUpRecords)

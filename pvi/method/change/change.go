@@ -123,7 +123,6 @@ func (c *client) release(dst []int64, t *method.Task, src *dpmech.Stream) error 
 	return m.Mechanism().ReleaseOne(dst, c.exact, &c.noise, change)
 }
 
-// Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
 	most := min(c.method.Releases(), answered)
 	return c.CheckRefined(m, method.CheckSpent(m.Spent, most, 0, answered > 0))

@@ -14,10 +14,8 @@ import (
 // alone. [PublishedMu] computes the true cost.
 type published struct{ *Method }
 
-// Published implements [method.Unsound].
 func (p published) Published() string { return method.PublishedFactors }
 
-// Claim implements [method.Unsound].
 func (p published) Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.Event(shares, adjacency, releases)
 }
@@ -40,10 +38,8 @@ func (p published) Truth(e method.Estimates) method.Cost {
 	return truth
 }
 
-// NewClient implements [method.Method].
 func (p published) NewClient(s *shard.Shard) (method.Client, error) { return method.NewRefined(p, s) }
 
-// NewSolverClient implements [method.Refining].
 func (p published) NewSolverClient(s solver.Solver) method.Client {
 	return publishedClient{p.newClient(s)}
 }

@@ -210,7 +210,6 @@ func answer(m *Method, dst []float64, of records, q *population.Query, more floa
 	return nil
 }
 
-// Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
 	return method.CheckNoFactor(m, c.method.ReleasesAfter(answered), answered)
 }

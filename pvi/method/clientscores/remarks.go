@@ -21,7 +21,6 @@ const (
 	unlearned = .7
 )
 
-// Remarks implements [method.Remarking].
 func (w *walk) Remarks() *method.Remarks {
 	if len(w.opened) == 0 {
 		return nil

@@ -29,7 +29,6 @@ type opened struct {
 // NewWalk implements [method.Method].
 func (m *Method) NewWalk() method.Walk { return &walk{method: m, state: m.start()} }
 
-// Step implements [method.Walk].
 func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	o := opened{n, answers, slices.Clone(sum)}
 	s := w.method.steps.take(w.method, w.state, o)
@@ -44,12 +43,10 @@ func (w *walk) moveTo(state *population.State, opened []opened, to []lambda.Wide
 	return method.NewMove(to, func() { w.state, w.opened = state, opened })
 }
 
-// Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move {
 	return []method.Move{w.moveTo(w.state, nil, make([]lambda.Wide, w.method.Family.Size()))}
 }
 
-// End implements [method.Walk].
 func (w *walk) End() []method.Move { return nil }
 
 // Save implements [method.Walk]. The state is the list of opened sums.

@@ -39,7 +39,6 @@ func (m *Method) OnDevice() error {
 	return c.OnDevice(none, solver.Accelerator{})
 }
 
-// OnDevice implements [method.DeviceClient].
 func (c *client) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	m := c.method
 	descent, ok := c.Solver.(*solver.DPSVI)

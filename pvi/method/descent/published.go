@@ -30,12 +30,10 @@ func (p published) Published() string {
 	return ""
 }
 
-// Claim implements [method.Unsound].
 func (p published) Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(p.claimed, shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound].
 func (p published) Proved(shares int) int { return shares }
 
 // Truth returns a lower bound on the cost of the fixed-size batches.

@@ -113,12 +113,10 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return true, c.sums.Release(dst, t.Walk.(*walk).query(t.Number), src)
 }
 
-// Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
 	return method.CheckNoFactor(m, c.method.ReleasesAfter(c.method.Round(answered)), answered)
 }
 
-// Restore implements [method.Client].
 func (c *client) Restore(m *method.Memory) error {
 	if err := c.sums.Resume(m.Spent.Statistics); err != nil {
 		return err

@@ -46,7 +46,6 @@ func (w *walk) draw(number int) []float64 {
 
 func (w *walk) query(number int) *gpu.Query { return w.descent.Query(w.state, w.draw(number)) }
 
-// Step implements [method.Walk].
 func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 	unit := w.messages.Lattice.Step()
 	for i, x := range sum {
@@ -59,7 +58,6 @@ func (w *walk) Step(n, _ int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(w.next, false)
 }
 
-// Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(w.descent.Start(), false)} }
 
 // End first replaces q by its average over the last steps. If q oscillated, this average may not
@@ -68,7 +66,6 @@ func (w *walk) End() []method.Move {
 	return []method.Move{w.moveTo(w.state, true), w.moveTo(w.state, false)}
 }
 
-// Save implements [method.Walk].
 func (w *walk) Save() []byte {
 	var state []byte
 	for _, x := range w.state {
@@ -77,7 +74,6 @@ func (w *walk) Save() []byte {
 	return state
 }
 
-// Restore implements [method.Walk].
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move, error) {
 	if len(saved)%8 != 0 {
 		return nil, fmt.Errorf("%d bytes are not the state of a descent", len(saved))

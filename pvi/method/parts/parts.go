@@ -242,11 +242,8 @@ func (c *client) Follow(alpha int64, centre []int64) {
 	}
 }
 
-// Spent implements [method.Client].
 func (c *client) Spent() method.Spent { return c.spent }
 
-// Ahead implements [method.Client].
 func (c *client) Ahead() int { return 1 }
 
-// Reuses implements [method.Client].
 func (c *client) Reuses() bool { return false }

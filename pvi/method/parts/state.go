@@ -35,7 +35,6 @@ func (c *client) Save(m *method.Memory) {
 	}
 }
 
-// Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
 	most := min(c.method.Releases(), answered)
 	return errors.Join(c.own.Check(m), method.CheckSpent(m.Spent, most, 0, answered > 0))

@@ -64,7 +64,6 @@ type client struct {
 	method *Method
 }
 
-// Release implements [method.Client].
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	change, err := c.Propose(t, src, new(method.Spent))
 	if err != nil {
@@ -73,13 +72,10 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 	return false, c.SendFactor(dst, change, c.method.Messages())
 }
 
-// Ahead implements [method.Client].
 func (c *client) Ahead() int { return 0 }
 
-// Reuses implements [method.Client].
 func (c *client) Reuses() bool { return true }
 
-// Check implements [method.Client].
 func (c *client) Check(m *method.Memory, _ int) error {
 	return c.CheckRefined(m, method.CheckSpent(m.Spent, 0, 0, false))
 }

@@ -92,7 +92,6 @@ type coins struct {
 	HeldOut []byte // one bit for each record or person, set if it is held out; the first bit is the lowest bit of the first byte
 }
 
-// Save implements [method.Client].
 func (h *holding) Save(m *method.Memory) {
 	h.client.Save(m)
 	if h.out == nil {
@@ -110,7 +109,6 @@ func (h *holding) Save(m *method.Memory) {
 	}
 }
 
-// Check implements [method.Client].
 func (h *holding) Check(m *method.Memory, answered int) error {
 	rest := *m
 	rest.Parts = nil

@@ -12,7 +12,6 @@ import (
 // A parameter is silent if its posterior sd is above this share of its prior sd.
 const silent = 0.9
 
-// Remarks implements [method.Remarking].
 func (w *walk) Remarks() *method.Remarks {
 	clipped, sd, ok := w.state.Clipped()
 	if !ok {

@@ -141,7 +141,6 @@ func (m *Method) NewWalk() method.Walk {
 	return &walk{method: m, state: m.begin()}
 }
 
-// Step implements [method.Walk].
 func (w *walk) Step(n, answers int, _ int64, sum, _ []int64) method.Move {
 	mechanism := w.method.Mechanism(n)
 	elements := sum[:mechanism.Dim()]
@@ -186,13 +185,10 @@ func (m *Method) newLambda(state *scoring.State) []lambda.Wide {
 	return s.Lambda(natural, exponent)
 }
 
-// Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(w.state, nil)} }
 
-// End implements [method.Walk].
 func (w *walk) End() []method.Move { return nil }
 
-// Save implements [method.Walk].
 func (w *walk) Save() []byte { return w.past }
 
 // Restore implements [method.Walk]. It computes the states again from the saved sums.

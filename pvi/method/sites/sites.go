@@ -296,15 +296,12 @@ func (p published) Published() string {
 	return ""
 }
 
-// Claim implements [method.Unsound].
 func (p published) Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return steps.EventOf(p.claimed, shares, adjacency, releases)
 }
 
-// Proved implements [method.Unsound].
 func (p published) Proved(shares int) int { return shares }
 
-// Truth implements [method.Unsound].
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth := e.Proved
 	truth.Epsilon, truth.Method = e.Lower, "from below, for a permutation of the records in every pass, without credit for its order"
@@ -316,7 +313,6 @@ func (p published) Adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{p.Study.Privacy.Adjacency}
 }
 
-// CheckShard implements [method.Method].
 func (p published) CheckShard(s *shard.Shard) error {
 	if nominal := p.Study.Federation.NominalRecords; s.Len() != nominal {
 		return fmt.Errorf("the shard must have federation.nominal_records = %d records, one for each step of a pass of the published form", nominal)

@@ -101,7 +101,6 @@ func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 
 func (c *client) Reuses() bool { return !c.method.anew }
 
-// Check implements [method.Client].
 func (c *client) Check(m *method.Memory, answered int) error {
 	err := method.CheckSpent(m.Spent, 0, c.method.Releases(), answered > 0)
 	if err == nil && !c.method.anew && (len(m.Solver) > 0) != (m.Spent.Statistics > 0) {

@@ -72,7 +72,6 @@ type client struct {
 	records *shard.Shard
 }
 
-// Release implements [method.Client].
 func (c *client) Release(dst []int64, _ *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	c.Count()
 	vector := make([]float64, len(dst))
@@ -99,7 +98,6 @@ type walk struct {
 // NewWalk implements [method.Method].
 func (m *Method) NewWalk() method.Walk { return &walk{method: m} }
 
-// Step implements [method.Walk].
 func (w *walk) Step(_, answers int, _ int64, sum, _ []int64) method.Move {
 	return w.moveTo(answers, slices.Clone(sum))
 }
@@ -109,13 +107,10 @@ func (w *walk) moveTo(answers int, sum []int64) method.Move {
 	return method.NewMove([]lambda.Wide{}, func() { w.answers, w.sum = answers, sum })
 }
 
-// Begin implements [method.Walk].
 func (w *walk) Begin() []method.Move { return []method.Move{w.moveTo(0, nil)} }
 
-// End implements [method.Walk].
 func (w *walk) End() []method.Move { return nil }
 
-// Save implements [method.Walk].
 func (w *walk) Save() []byte {
 	if w.answers == 0 {
 		return nil
@@ -127,7 +122,6 @@ func (w *walk) Save() []byte {
 	return b
 }
 
-// Restore implements [method.Walk].
 func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, error) {
 	if len(saved) == 0 {
 		return w.Begin(), nil
@@ -149,7 +143,6 @@ func (w *walk) Restore(_ []lambda.Wide, saved []byte, _ bool) ([]method.Move, er
 	return []method.Move{w.moveTo(int(answers), sum)}, nil
 }
 
-// Remarks implements [method.Remarking].
 func (w *walk) Remarks() *method.Remarks {
 	if w.answers == 0 {
 		return nil
