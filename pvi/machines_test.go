@@ -389,9 +389,8 @@ func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
 	for m := range 2 {
-		if _, err := h.server.Collect(h.propose(m, &plan)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := h.server.Collect(h.propose(m, &plan))
+		check(t, err)
 	}
 	if got, want := h.server.Waiting(), []ClientID{"c02", "c03"}; !slices.Equal(got, want) {
 		t.Errorf("the server waits for %v, want %v", got, want)

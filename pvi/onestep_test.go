@@ -374,9 +374,8 @@ func TestOneStepUnderSums(t *testing.T) {
 	if o.Verdict != Accepted || sites[0].Releases() != 1 {
 		t.Fatalf("%+v", o)
 	}
-	if _, _, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise()); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
+	check(t, err)
 	c := p.After()[0]
 	gradient, bend := p.After()[0].Noise(2)
 	for name, part := range map[string]struct {

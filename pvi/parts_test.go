@@ -131,9 +131,8 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	copy(memoryOf(sites[len(sites)-1]).Proposed, seen[0].Change)
 	var theirs Release
 	check(t, other.Propose(&theirs, plan, seeded.Stream(4, "other", uint64(plan.Number))))
-	if _, err := server.Collect(&seen[0]); err != nil {
-		t.Fatal(err)
-	}
+	_, err := server.Collect(&seen[0])
+	check(t, err)
 	outcome, err := server.Collect(&theirs)
 	check(t, err)
 	return outcome, seen

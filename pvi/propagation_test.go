@@ -219,9 +219,8 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 		check(t, refine.Restore(nil))
 		dst := make([]float64, p.family.Size())
 		for visit := range 2 {
-			if _, err := refine.Propose(dst, problemOf(p), seeded.Stream(uint64(run), "noise", uint64(visit))); err != nil {
-				t.Fatal(err)
-			}
+			_, err := refine.Propose(dst, problemOf(p), seeded.Stream(uint64(run), "noise", uint64(visit)))
+			check(t, err)
 		}
 		for _, x := range dst[p.family.Dim():] {
 			if x < sd*(1-1e-9) {

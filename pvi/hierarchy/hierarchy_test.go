@@ -243,11 +243,7 @@ func TestWithoutEffects(t *testing.T) {
 	}
 }
 
-func check(t interface {
-	Helper()
-	Fatal(...any)
-}, err error,
-) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

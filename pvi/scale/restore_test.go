@@ -59,9 +59,8 @@ func TestScaleRestoreErrors(t *testing.T) {
 	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1))
 	h.pass()
 	plan, _ := h.server.Next()
-	if _, err := h.server.Collect(h.propose(0, &plan)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := h.server.Collect(h.propose(0, &plan))
+	check(t, err)
 	server, err := h.server.MarshalBinary()
 	check(t, err)
 	site, err := h.sites[0].MarshalBinary()

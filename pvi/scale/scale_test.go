@@ -231,11 +231,7 @@ func rosterOf(clients int) []phase.ClientID {
 
 func clientID(m int) phase.ClientID { return phase.ClientID(fmt.Sprintf("c%02d", m)) }
 
-func check(t interface {
-	Helper()
-	Fatal(...any)
-}, err error,
-) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

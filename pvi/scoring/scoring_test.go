@@ -520,11 +520,7 @@ func TestStepsAreShort(t *testing.T) {
 	}
 }
 
-func check(t interface {
-	Helper()
-	Fatal(...any)
-}, err error,
-) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

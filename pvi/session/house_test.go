@@ -204,11 +204,7 @@ func (s *sections) marshal() []byte {
 	return b
 }
 
-func check(t interface {
-	Helper()
-	Fatal(...any)
-}, err error,
-) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -79,12 +79,10 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 						h.close(ask)
 					}
 				}
-				if _, err := h.server.Result(); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := h.sites[1].Result(); err != nil {
-					t.Fatal(err)
-				}
+				_, err := h.server.Result()
+				check(t, err)
+				_, err = h.sites[1].Result()
+				check(t, err)
 			}
 		})
 	}

@@ -41,9 +41,8 @@ func TestServerRefuses(t *testing.T) {
 		if ask > 1 {
 			refused(t, "another phase's, or another federation's", "", h.server, collect("c00", ask, foreign.Release))
 		}
-		if _, err := h.server.Collect("c00", ask, a.Release); err != nil {
-			t.Fatal(err)
-		}
+		_, err := h.server.Collect("c00", ask, a.Release)
+		check(t, err)
 		if w := h.server.Waiting(ask); !slices.Equal(w, h.roster[1:]) {
 			t.Errorf("it waits for %v", w)
 		}
@@ -171,9 +170,8 @@ func TestReplay(t *testing.T) {
 			again, err := RestoreServer(st, h.roster, saved)
 			check(t, err)
 			for _, m := range rand.New(rand.NewPCG(1, uint64(ask))).Perm(len(releases)) {
-				if _, err := again.Collect(h.roster[m], ask, releases[m]); err != nil {
-					t.Fatal(err)
-				}
+				_, err := again.Collect(h.roster[m], ask, releases[m])
+				check(t, err)
 			}
 			if !bytes.Equal(state(t, again), state(t, h.server)) {
 				t.Fatal("the state is another")

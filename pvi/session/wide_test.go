@@ -69,9 +69,8 @@ func TestMemoryIsOfCoefficients(t *testing.T) {
 	if !ok {
 		t.Fatal("no plan")
 	}
-	if _, err := server.Close(plan.Plan); err != nil {
-		t.Fatal(err)
-	}
+	_, err = server.Close(plan.Plan)
+	check(t, err)
 	result, err := server.Result()
 	check(t, err)
 	runtime.ReadMemStats(&after)

@@ -41,38 +41,24 @@ func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	st, err := study.Parse("line.toml", linestudy.Document(linestudy.Parts{
 		Privacy: "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 3", Inference: "rounds = 1\npartitions = 3",
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	s, err := method.NewSetting(st, phase.Roster{Clients: []phase.ClientID{"a"}, Fewest: 1}, phase.Digest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	draft, err := New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m, err := draft(0.01)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	records := new(shard.Records)
 	for i := range 40 {
 		records.Append([]float64{float64(i%5)/2 - 1, float64(i%7) - 3})
 	}
 	mean := make([]float64, s.Family.Dim())
-	if err := s.Family.Mean(mean, s.Prior()); err != nil {
-		t.Fatal(err)
-	}
+	check(t, s.Family.Mean(mean, s.Prior()))
 	release := func(wrap func(solver.Solver) solver.Solver) []int64 {
 		half, err := m.NewClient(shard.Design(st, records))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		c := half.(*client)
-		if err := c.deal(seeded.Stream(2, "deal")); err != nil {
-			t.Fatal(err)
-		}
+		check(t, c.deal(seeded.Stream(2, "deal")))
 		c.solvers[1] = wrap(c.solvers[1])
 		dst := make([]int64, s.Family.Size())
 		task := &method.Task{
@@ -89,5 +75,12 @@ func TestDivergenceOfAPartIsPrivate(t *testing.T) {
 	found := release(func(s solver.Solver) solver.Solver { return s })
 	if !slices.Equal(lost, same) || slices.Equal(lost, found) {
 		t.Errorf("with a part that finds nothing the client releases %v, with one that does not change %v, as it is %v", lost, same, found)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

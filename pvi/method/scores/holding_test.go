@@ -37,25 +37,15 @@ bounds = [-5, 5]
 func newMethod(t *testing.T) *Method {
 	t.Helper()
 	st, err := study.Parse("held.toml", []byte(document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	roster, err := phase.NewRoster(st, []phase.ClientID{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	s, err := method.NewSetting(st, roster, phase.Digest{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	draft, err := New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m, err := draft(st.Privacy.NoiseMultiplier)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return m.(*Method)
 }
 
@@ -70,18 +60,14 @@ func people(t *testing.T, st *study.Study, n int) *shard.Shard {
 		}
 	}
 	records, _, err := shard.Read("r.csv", strings.NewReader(b.String()), st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return shard.Design(st, records)
 }
 
 func newHolding(t *testing.T, m *Method, persons int) *holding {
 	t.Helper()
 	c, err := m.NewClient(people(t, m.Study, persons))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c.(*holding)
 }
 
@@ -132,13 +118,9 @@ func TestCoinsAreDrawnOnce(t *testing.T) {
 		if round == 4 {
 			var saved method.Memory
 			h.Save(&saved)
-			if err := h.Check(&saved, 3); err != nil {
-				t.Fatal(err)
-			}
+			check(t, h.Check(&saved, 3))
 			h = newHolding(t, m, persons)
-			if err := h.Restore(&saved); err != nil {
-				t.Fatal(err)
-			}
+			check(t, h.Restore(&saved))
 		}
 		answer(t, m, h, walk, round)
 		if !slices.Equal(h.out, first) {
@@ -202,9 +184,7 @@ func TestScoresAreChargedAndHidden(t *testing.T) {
 		}
 	}
 	all, err := m.Event(1, accountant.AddRemove, m.Releases())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, e := range all.(accountant.Composed) {
 		of := e.(accountant.DiscreteGaussian)
 		squares += of.Sensitivity * of.Sensitivity / (of.Sigma * of.Sigma)
@@ -216,5 +196,12 @@ func TestScoresAreChargedAndHidden(t *testing.T) {
 	}
 	if len(all.(accountant.Composed)) != 6 || squares < want*(1-1e-6) || squares > want*1.001 {
 		t.Errorf("%d releases are charged μ² = %g, want 6 and %g", len(all.(accountant.Composed)), squares, want)
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -40,25 +40,15 @@ levels = ["no", "yes"]
 func newMethod(t *testing.T, adjacency accountant.Adjacency) (*study.Study, *tables.Method) {
 	t.Helper()
 	st, err := study.Parse("alone.toml", []byte(document), study.Override{Key: "privacy.adjacency", Value: string(adjacency)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	roster, err := phase.NewRoster(st, []phase.ClientID{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	s, err := method.NewSetting(st, roster, phase.Digest{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	draft, err := tables.New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	m, err := draft(st.Privacy.NoiseMultiplier)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return st, m.(*tables.Method)
 }
 
@@ -70,9 +60,7 @@ func released(t *testing.T, st *study.Study, m *tables.Method, rows [][]float64)
 		records.Append(row)
 	}
 	c, err := m.NewClient(shard.Design(st, records))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	dst := make([]int64, m.Messages().Size)
 	if drawn, err := c.Release(dst, &method.Task{Number: 1}, seeded.Stream(10004, "noise")); err != nil || !drawn {
 		t.Fatalf("drawn %v: %v", drawn, err)
@@ -116,9 +104,7 @@ func TestTablesOfNeighbours(t *testing.T) {
 		t.Errorf("the noise has sd %g over %g numbers, want %g", sd, n, charged)
 	}
 	event, err := m.Event(1, accountant.AddRemove, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	one := event.(accountant.Repeated)
 	if e := one.Event.(accountant.DiscreteGaussian); one.Times != 1 || e.Sensitivity/e.Sigma < 1/st.Privacy.NoiseMultiplier*(1-1e-6) {
 		t.Errorf("the release is charged as %+v", event)
@@ -129,23 +115,25 @@ func TestTablesOfNeighbours(t *testing.T) {
 func TestRowThatIsLeftOut(t *testing.T) {
 	st, m := newMethod(t, accountant.ReplaceOne)
 	records, _, err := shard.Read("r.csv", strings.NewReader("x,g,y\n1,a,no\n999,a,no\n"), st)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	one := new(shard.Records)
 	one.Append([]float64{1, 0, 0})
 	var releases [2][]int64
 	for i, of := range []*shard.Records{records, one} {
 		c, err := m.NewClient(shard.Design(st, of))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		releases[i] = make([]int64, m.Messages().Size)
-		if _, err := c.Release(releases[i], &method.Task{Number: 1}, seeded.Stream(10005, "noise")); err != nil {
-			t.Fatal(err)
-		}
+		_, err = c.Release(releases[i], &method.Task{Number: 1}, seeded.Stream(10005, "noise"))
+		check(t, err)
 	}
 	if !slices.Equal(releases[0], releases[1]) {
 		t.Error("a row that is left out changes the release")
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
