@@ -171,7 +171,8 @@ func listen(t *testing.T, st *study.Study, text string) (h heard) {
 		}
 		follow(&e)
 		for m, s := range sites {
-			a, err := s.Answer(seeded.Stream(1, "oracle", uint64(m), uint64(a0(s))))
+			ask, _ := s.Pending()
+			a, err := s.Answer(seeded.Stream(1, "oracle", uint64(m), uint64(ask)))
 			if fault(err) {
 				return h
 			}
@@ -193,8 +194,6 @@ func listen(t *testing.T, st *study.Study, text string) (h heard) {
 	}
 	return h
 }
-
-func a0(s *Site) int { n, _ := s.Pending(); return n }
 
 func numbers(t *testing.T, release []byte) []int64 {
 	t.Helper()

@@ -60,10 +60,10 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 				for !h.server.Done() {
 					h.next()
 					for m, site := range h.sites {
-						if _, ok := site.Pending(); !ok {
+						ask, ok := site.Pending()
+						if !ok {
 							continue
 						}
-						ask, _ := site.Pending()
 						a, err := site.Answer(seeded.Stream(1, "stage", uint64(m), uint64(ask)))
 						switch {
 						case err == nil:

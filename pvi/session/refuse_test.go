@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -123,14 +122,7 @@ func TestCountedWithoutAnAnswer(t *testing.T) {
 	check(t, h.sites[0].Follow(h.said[0]))
 	h.send(0)
 	h.send(1)
-	before := state(t, silent)
-	var r *pvi.Refused
-	if err := silent.Follow(h.said[1]); !errors.As(err, &r) {
-		t.Errorf("%v, want a refusal", err)
-	}
-	if !bytes.Equal(before, state(t, silent)) {
-		t.Error("the state is another")
-	}
+	refused(t, "an answer that it did not give", "", silent, func() error { return silent.Follow(h.said[1]) })
 }
 
 // A client refuses a second plan that names it before the first has an outcome.

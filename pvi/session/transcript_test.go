@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -229,17 +230,11 @@ func (s *scene) describe(e session.Entry) string {
 }
 
 func list(clients []pvi.ClientID) string {
-	if len(clients) == 0 {
-		return "nobody"
+	var names []string
+	for _, c := range clients {
+		names = append(names, string(c))
 	}
-	var b strings.Builder
-	for i, c := range clients {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(string(c))
-	}
-	return b.String()
+	return cmp.Or(strings.Join(names, ", "), "nobody")
 }
 
 // named returns the clients that a command of a scenario names, or all clients if it names none.

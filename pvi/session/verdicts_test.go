@@ -91,10 +91,9 @@ func TestRejectedRoundsStopTheStudy(t *testing.T) {
 		t.Errorf("a restarted server goes on: %v", err)
 	}
 	// Without a limit, all rounds are run, as in version 1.
-	for _, unlimited := range []study.Override{{Key: "federation.max_rejected", Value: "11"}} {
-		if _, rounds := attacked(t, attackedStudy(t, unlimited), lower, 0); len(rounds) != 10 {
-			t.Errorf("%d rounds", len(rounds))
-		}
+	unlimited := attackedStudy(t, study.Override{Key: "federation.max_rejected", Value: "11"})
+	if _, rounds := attacked(t, unlimited, lower, 0); len(rounds) != 10 {
+		t.Errorf("%d rounds", len(rounds))
 	}
 }
 
