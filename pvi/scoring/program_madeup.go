@@ -3,7 +3,6 @@ package scoring
 import (
 	"math"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -19,17 +18,9 @@ type programMadeUp struct {
 	x    []float64 // values of the columns of the margins, one record after another
 	base []float64 // numbers of the records in the order of the program's columns, with outcomes that are drawn from the margins
 
-	mu    sync.Mutex
-	known []float64 // point θ of the curvature that was computed last
-	last  *mat.SymDense
-
-	balancing  sync.Mutex
-	balancedAt []float64 // point for which the field balance was computed
-	balance    []float64 // see [programMadeUp.balances]
-
-	drawing sync.Mutex
-	at      []float64            // point at which drawnAt draws
-	drawnAt func(x, z []float64) // see [program.drawer]
+	information latest[*mat.SymDense]        // mean curvature of a record
+	balance     latest[[]float64]            // see [programMadeUp.balances]
+	outcome     latest[func(x, z []float64)] // see [program.drawer]
 }
 
 func (r *program) madeUp(p *Problem, x []float64) population {
@@ -64,11 +55,10 @@ func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float6
 // a record for two draws of the outcomes. If no outcome can be drawn, the estimate is the outer
 // product of s.
 func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if slices.Equal(m.known, theta) && m.known != nil {
-		return m.last
-	}
+	return m.information.at(theta, func() *mat.SymDense { return m.meanCurvature(theta) })
+}
+
+func (m *programMadeUp) meanCurvature(theta []float64) *mat.SymDense {
 	d := len(m.coordinates)
 	records := m.draw([][]float64{theta}, "outcomes", 0)
 	rows := m.rows(theta, records)
@@ -86,7 +76,6 @@ func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	if !m.variates.kinked {
 		sum = m.hessian(theta, records, cholesky(plus(term{1, sum}, term{1, m.perRecord()})))
 	}
-	m.known, m.last = slices.Clone(theta), sum
 	return sum
 }
 
@@ -161,11 +150,7 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)
 	m.drawerAt(points)(x, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
-	table, err := m.load(x)
-	if err != nil {
-		panic("scoring: " + err.Error()) // unreachable: all numbers are within their bounds
-	}
-	return &programRecords{m.program, x, table}
+	return m.records(x)
 }
 
 // drawerAt returns the function of [program.drawer], and keeps it for the next call if there is one
@@ -174,12 +159,7 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	if len(points) > 1 {
 		return m.drawer(m.base, points)
 	}
-	m.drawing.Lock()
-	defer m.drawing.Unlock()
-	if m.drawnAt == nil || !slices.Equal(m.at, points[0]) {
-		m.at, m.drawnAt = slices.Clone(points[0]), m.drawer(m.base, points)
-	}
-	return m.drawnAt
+	return m.outcome.at(points[0], func() func(x, z []float64) { return m.drawer(m.base, points) })
 }
 
 // leastHessian is the smallest eigenvalue of [programMadeUp.hessian] in given units.

@@ -300,7 +300,9 @@ func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records 
 		count, numbers := len(dst)/records, len(x)/records
 		one := dst[i*count : (i+1)*count]
 		if !r.density(of, one, x[i*numbers:(i+1)*numbers], theta) {
-			fill(one, math.Inf(-1))
+			for c := range one {
+				one[c] = math.Inf(-1)
+			}
 		}
 	}
 }
@@ -321,10 +323,4 @@ func (r *program) density(of *model.Model, dst, x, theta []float64) bool {
 		}
 	}
 	return err == nil
-}
-
-func fill(v []float64, x float64) {
-	for i := range v {
-		v[i] = x
-	}
 }

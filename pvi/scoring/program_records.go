@@ -28,6 +28,15 @@ func (r *program) open(s *shard.Shard) (Records, error) {
 	return &programRecords{r, x, table}, err
 }
 
+// records returns records with the numbers x, which must be within their bounds.
+func (r *program) records(x []float64) *programRecords {
+	table, err := r.load(x)
+	if err != nil {
+		panic("scoring: " + err.Error()) // unreachable: the program reads all numbers within their bounds
+	}
+	return &programRecords{r, x, table}
+}
+
 func (r *programRecords) Len() int { return r.table.Rows }
 
 func (r *programRecords) at(point []float64) evaluator {
@@ -216,11 +225,7 @@ func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *prog
 		x := slices.Clone(e.programRecords.x[from*n : to*n])
 		u := (float64(k) + 0.5) / float64(number)
 		draw(x, slices.Repeat([]float64{math.Sqrt2 * math.Erfinv(2*u-1)}, e.sweeps()*len(e.outcomes)*(to-from)))
-		table, err := e.load(x)
-		if err != nil {
-			panic("scoring: " + err.Error()) // unreachable: the numbers were loaded, and outcomes are within their bounds
-		}
-		f((&programRecords{e.program, x, table}).at(e.point).(*programEvaluator))
+		f(e.records(x).at(e.point).(*programEvaluator))
 	}
 }
 

@@ -39,11 +39,7 @@ func (m *programMadeUp) start(of *margins) []float64 {
 		}
 	}
 	weight = min(1, weight/madeUpRecords)
-	table, err := m.load(m.base)
-	if err != nil {
-		panic("scoring: " + err.Error()) // unreachable: all numbers are within their bounds
-	}
-	records := &programRecords{m.program, m.base, table}
+	records := m.records(m.base)
 	theta := slices.Clone(m.mean)
 	value := m.value(records, theta, weight)
 	damping := 1.0

@@ -19,17 +19,14 @@ const (
 // θ is their mode. Of all weights for which the scores nearly add up to 0, balances returns the
 // weights closest to 1 in relative entropy. If no outcome can be drawn, all weights are 1.
 func (m *programMadeUp) balances(theta []float64) []float64 {
-	m.balancing.Lock()
-	defer m.balancing.Unlock()
-	if m.balancedAt == nil || !slices.Equal(m.balancedAt, theta) {
-		m.balancedAt, m.balance = slices.Clone(theta), nil
-		if len(m.outcomes) > 0 && slices.Contains(m.undrawn(theta), true) {
-			scores := mat.NewDense(madeUpRecords, len(theta), nil)
-			m.eachScore(theta, m.draw([][]float64{theta}, "outcomes", 0), func(i int, score []float64) { scores.SetRow(i, score) })
-			m.balance = balanced(scores, m.perRecord())
+	return m.balance.at(theta, func() []float64 {
+		if len(m.outcomes) == 0 || !slices.Contains(m.undrawn(theta), true) {
+			return nil
 		}
-	}
-	return m.balance
+		scores := mat.NewDense(madeUpRecords, len(theta), nil)
+		m.eachScore(theta, m.draw([][]float64{theta}, "outcomes", 0), func(i int, score []float64) { scores.SetRow(i, score) })
+		return balanced(scores, m.perRecord())
+	})
 }
 
 // balanced returns weights with mean 1 for the rows of the matrix scores. The weight of a row s is
