@@ -243,10 +243,9 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// Work returns the amount of work that one client has in a study with the given number of its
-// records, so that the time on a processor or a device can be estimated. The number of steps is 0
-// if the method has no private steps. A device may take the steps if [Protocol.OnDevice] returns
-// nil.
+// Work returns the work of one client with the given number of records, from which the time on a
+// processor or a device can be estimated. The number of steps is 0 if the method has no private
+// steps.
 func (p *Protocol) Work(records int) cuda.Work {
 	w := cuda.Work{Visits: 1, Rounds: p.study.Inference.Rounds, Records: records, Dim: p.model.Dim()}
 	if s, ok := method.StepsOf(p.method); ok {

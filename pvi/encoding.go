@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// An Encoding is the state of a server or a site before it is marshalled. The bytes can take many
-// megabytes, so they are made only when the caller calls [Encoding.Bytes]. The caller must do this
-// before the server or the site changes.
+// An Encoding is the state of a server or a site before it is marshalled. The caller must call
+// [Encoding.Bytes] before the server or the site changes.
 type Encoding struct {
 	Size  int // number of bytes of the encoded state
 	Write func(io.Writer) error

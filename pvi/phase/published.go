@@ -18,17 +18,16 @@ var MaxPublished = 1 << 20
 // has the given number of elements.
 //
 // Anyone may read a message in a study that opens messages, because each message has enough noise
-// by itself. The releases make the coordinator's sum verifiable: each client has signed the hash of
-// its release ([Commits]), and anyone can compare these hashes and add up the releases. In studies
-// of version 1 outcomes contain only the sum. If the releases of all clients would be too long for
-// an outcome, each reader of the outcome fetches the releases ([Fetched]).
+// by itself. The releases make the coordinator's sum verifiable: anyone can compare them with the
+// hashes that the clients have signed ([Commits]) and add them up. In studies of version 1 outcomes
+// contain only the sum.
 func Publishes(st *study.Study, clients, size int) bool {
 	return Commits(st) && clients*size <= MaxPublished
 }
 
-// Fetched reports whether clients sign the hashes of their releases, and the releases are too long
-// to be part of an outcome. Each reader of an outcome then fetches the releases one by one, and
-// identifies each by the hash that its client has signed. See [AddUp].
+// Fetched reports whether clients sign the hashes of releases that are too long to be part of an
+// outcome. Each reader of an outcome then fetches the releases one by one, by these hashes. See
+// [AddUp].
 func Fetched(st *study.Study, clients, size int) bool {
 	return Commits(st) && !Publishes(st, clients, size)
 }

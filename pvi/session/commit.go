@@ -28,9 +28,8 @@ type Counted struct {
 // that [Counted.AddUp] must fetch them.
 func (c Counted) Fetched() bool { return c.sum != nil }
 
-// AddUp verifies the sum of an outcome without trusting the coordinator. It fetches the releases,
-// checks each release against the hash that its client has signed, and checks that they add up to
-// the sum of the outcome. See [fedpvi/pvi/phase.AddUp].
+// AddUp verifies the sum of an outcome without trusting the coordinator. It fetches the releases
+// and checks them against the hashes in signed, as [fedpvi/pvi/phase.AddUp] does.
 func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	hashes := make([]pvi.Digest, len(signed))
 	for m := range signed {

@@ -11,9 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes the same bytes as [Result.Bytes] returns, but without the whole text in memory
-// if q is diagonal. θ may then have a million coordinates, and WriteResult writes their names and
-// numbers in blocks.
+// WriteResult writes the bytes that [Result.Bytes] returns. If q is diagonal, θ may have a million
+// coordinates, and WriteResult writes their names and numbers in blocks.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone

@@ -52,9 +52,8 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
-// Whole returns the charges for all releases of a client in the study. [Costs] returns their costs.
-// A ledger needs the events in the charges, which, unlike costs, can be composed with the events of
-// other studies.
+// Whole returns the charges for all releases of a client in the study, whose costs [Costs] returns.
+// Unlike costs, charges can be composed with the events of other studies.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

@@ -64,14 +64,10 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 	return m.problem.Foresee(federations, played)
 }
 
-// TablesSD returns the sd of the noise of a count in the tables that describe the records, if all
-// clients answer. It returns 0 if the study asks for no tables.
+// TablesSD does the same as [scoring.Problem.TablesSD].
 func (m *Method) TablesSD() float64 { return m.problem.TablesSD() }
 
-// ScoresSD returns two sds, for the case that all clients answer: the sd of the noise in the number
-// of held-out records, and the sd of the noise in the mean of n log predictive densities. The
-// second sd holds if the densities are near the middle of their range. The study must score
-// held-out records.
+// ScoresSD does the same as [scoring.Problem.ScoresSD].
 func (m *Method) ScoresSD(n float64) (count, mean float64) { return m.problem.ScoresSD(n) }
 
 // NewClient implements [method.Method].
