@@ -13,9 +13,10 @@ import (
 // to the nearest bound.
 func TestBeyond(t *testing.T) {
 	const source = `
-[study]
-version = 1
-name = "beyond"
+study = { version = 1, name = "beyond" }
+model = { family = "linear", outcome = "y", terms = ["x"], standardise = "private", noise_sd = 1 }
+inference = { rounds = 1 }
+privacy = { unit = "none" }
 [[column]]
 name = "x"
 type = "numeric"
@@ -24,20 +25,9 @@ bounds = [0, 100]
 name = "y"
 type = "numeric"
 bounds = [0, 100]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "private"
-noise_sd = 1
-[inference]
-rounds = 1
-[privacy]
-unit = "none"
 `
-	st, err := study.Parse("beyond.toml", []byte(source))
-	check(t, err)
-	st, err = st.WithScale([]study.Bounds{{Low: 10, High: 20}, {Low: 0, High: 100}})
+	st := parsed(t, source)
+	st, err := st.WithScale([]study.Bounds{{Low: 10, High: 20}, {Low: 0, High: 100}})
 	check(t, err)
 	records := new(shard.Records)
 	var want []float64

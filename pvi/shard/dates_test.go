@@ -8,7 +8,6 @@ import (
 
 	"fedpvi/internal/table"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 )
 
 const datesSource = `study = { version = 2, name = "dates" }
@@ -31,8 +30,7 @@ bounds = [0, 9]
 // A date is a number of years since the declared day, without its time of day. The numbers of days
 // were counted by hand.
 func TestDates(t *testing.T) {
-	st, err := study.Parse("dates.toml", []byte(datesSource))
-	check(t, err)
+	st := parsed(t, datesSource)
 	var text strings.Builder
 	text.WriteString("enrolled,y\n")
 	var want []float64
@@ -92,8 +90,7 @@ func TestDates(t *testing.T) {
 
 // A number is not accepted as a date, although a spreadsheet may store a date as a number.
 func TestNumbersAreNoDates(t *testing.T) {
-	st, err := study.Parse("dates.toml", []byte(datesSource))
-	check(t, err)
+	st := parsed(t, datesSource)
 	rows := &datedCells{cells{rows: [][]table.Cell{
 		{{Kind: table.Number, Number: 1}, {Kind: table.Number, Number: 1}},
 		{{Text: "2021-01-01"}, {Kind: table.Number, Number: 1}},

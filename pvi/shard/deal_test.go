@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 )
 
 const dealt = `
@@ -31,8 +30,7 @@ levels = ["no", "yes"]
 
 // After Deal every record is in its part, in the order of the file, with its groups and slopes.
 func TestDeal(t *testing.T) {
-	st, err := study.Parse("dealt.toml", []byte(dealt))
-	check(t, err)
+	st := parsed(t, dealt)
 	rapid.Check(t, func(t *rapid.T) {
 		k := rapid.IntRange(1, 6).Draw(t, "parts")
 		parts := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, k-1), func(i int) uint16 { return uint16(i) }), 0, 30).Draw(t, "part of each record")

@@ -10,14 +10,12 @@ import (
 
 	"fedpvi/internal/table"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 )
 
 // Examine finds every value that does not fit, also several in a row, and returns the same records
 // as Read.
 func TestExamine(t *testing.T) {
-	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	check(t, err)
+	st := parsed(t, cellsSource)
 	fits := map[string]func(string) shard.Problem{
 		"x": func(v string) shard.Problem {
 			return map[string]shard.Problem{"": "missing", "NaN": "missing", "7e9": "out of bounds", "a": "not a number"}[v]

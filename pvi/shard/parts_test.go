@@ -8,7 +8,6 @@ import (
 
 	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 )
 
 const partsSource = `
@@ -30,8 +29,7 @@ impute = 7
 // A table of records is stored in parts (see perPart). Row i has the value i in the first column.
 // In every 5,000th row but the first, the value in the second column is missing.
 func TestTablesOfManyParts(t *testing.T) {
-	st, err := study.Parse("parts.toml", []byte(partsSource))
-	check(t, err)
+	st := parsed(t, partsSource)
 	const n = 20000
 	var text strings.Builder
 	text.WriteString("a,b\n")

@@ -33,9 +33,7 @@ levels = ["no", "yes"]
 
 func peopleStudy(t testing.TB, rows int) *study.Study {
 	t.Helper()
-	st, err := study.Parse("people.toml", fmt.Appendf(nil, peopleSource, rows))
-	check(t, err)
-	return st
+	return parsed(t, fmt.Sprintf(peopleSource, rows))
 }
 
 // values returns the first value of every record.
@@ -142,8 +140,7 @@ func TestReadPersons(t *testing.T) {
 func TestBlankNamesNobody(t *testing.T) {
 	for _, table := range []string{`missing = ["NA"]`, `missing = []`, `missing = ["NA"], trim = true`} {
 		source := strings.Replace(fmt.Sprintf(peopleSource, 2), `trim = true, missing = ["", "?"]`, table, 1)
-		st, err := study.Parse("people.toml", []byte(source))
-		check(t, err)
+		st := parsed(t, source)
 		records, report := read(t, st, "x,patient,y\n1,,no\n2,  ,yes\n3,anna,yes\n4,\"\t\",yes\n5,\u00a0,no\n6, anna ,no\n")
 		if len(records.People()) != 1 || records.Len() != 2 || report.Dropped["patient"] != 4 {
 			t.Errorf("%s: %d rows of %d persons are kept and %d are left out, want 2 of 1 and 4", table, records.Len(), len(records.People()), report.Dropped["patient"])

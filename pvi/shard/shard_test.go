@@ -59,7 +59,12 @@ unit = "none"
 
 func parse(t *testing.T, edits ...string) *study.Study {
 	t.Helper()
-	st, err := study.Parse("s.toml", []byte(strings.NewReplacer(edits...).Replace(source)))
+	return parsed(t, strings.NewReplacer(edits...).Replace(source))
+}
+
+func parsed(t testing.TB, source string) *study.Study {
+	t.Helper()
+	st, err := study.Parse("s.toml", []byte(source))
 	check(t, err)
 	return st
 }
@@ -293,8 +298,7 @@ func TestLeftOutRecordsCount(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	st, err := study.Parse("s.toml", []byte(source))
-	check(f, err)
+	st := parsed(f, source)
 	f.Add("sex;age;stage;y\nm;80;III;7.5\n")
 	f.Add("sex;age;stage;y\n\"\n")
 	f.Add("\ufeffsex;age;stage;y\r\nf;1e5;I;0x1p-2\r\n")

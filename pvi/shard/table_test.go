@@ -13,7 +13,6 @@ import (
 
 	"fedpvi/internal/table"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 )
 
 const cellsSource = `
@@ -61,8 +60,7 @@ func (c *cells) Next() ([]table.Cell, error) {
 
 // Numbers, text with a decimal point and text with a decimal comma give the same records.
 func TestFormOfValuesDoesNotMatter(t *testing.T) {
-	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	check(t, err)
+	st := parsed(t, cellsSource)
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Float64(), rapid.Float64Range(-10, 10), rapid.SampledFrom([]float64{0, 1, 2, math.NaN(), math.Inf(1), 1e6, 5e-324}))
 		values := rapid.SliceOfN(rapid.SliceOfN(number, 3, 3), 1, 8).Draw(t, "values")
@@ -100,8 +98,7 @@ func TestFormOfValuesDoesNotMatter(t *testing.T) {
 
 // An empty cell is a missing value.
 func TestMissingCells(t *testing.T) {
-	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	check(t, err)
+	st := parsed(t, cellsSource)
 	none, one := table.Cell{Kind: table.Missing}, table.Cell{Kind: table.Number, Number: 1}
 	records, report, err := shard.ReadTable("cells", &cells{rows: [][]table.Cell{{none, one, one}, {one, none, one}, {one, one, none}}}, st)
 	check(t, err)
@@ -116,8 +113,7 @@ func TestMissingCells(t *testing.T) {
 // A table with too many rows is refused, even if all are left out. A small damaged file can state
 // any number of rows.
 func TestTooManyRows(t *testing.T) {
-	st, err := study.Parse("cells.toml", []byte(cellsSource))
-	check(t, err)
+	st := parsed(t, cellsSource)
 	number := func(x float64) table.Cell { return table.Cell{Kind: table.Number, Number: x} }
 	for _, row := range [][]table.Cell{
 		{number(1), number(2), number(3)},             // is kept

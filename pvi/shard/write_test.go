@@ -50,8 +50,7 @@ func TestWrite(t *testing.T) {
 
 // The shortest text of some numbers, such as 60, stands for a missing value.
 func TestWriteWhatLooksMissing(t *testing.T) {
-	st, err := study.Parse("s.toml", []byte(source))
-	check(t, err)
+	st := parsed(t, source)
 	st.Table.Missing = []string{"7", "60"}
 	records := new(shard.Records)
 	records.Append([]float64{1, 60, 0, 7})
@@ -60,8 +59,7 @@ func TestWriteWhatLooksMissing(t *testing.T) {
 
 // Write quotes names of columns that contain the separator.
 func TestWriteQuotes(t *testing.T) {
-	st, err := study.Parse("s.toml", []byte(strings.ReplaceAll(source, `"III"`, `"I;\"I\""`)))
-	check(t, err)
+	st := parsed(t, strings.ReplaceAll(source, `"III"`, `"I;\"I\""`))
 	records := new(shard.Records)
 	records.Append([]float64{1, 60, 2, 7})
 	sameAfterWriting(t, st, records)
