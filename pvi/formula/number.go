@@ -197,7 +197,11 @@ func (w *writer) levelIs(n *node) expression {
 	i := w.column(column)
 	k := slices.Index(w.columns[i].Levels, level.text)
 	if k < 0 {
-		fail("E601", level.at, "%q is not a level of %s. %s", level.text, w.columns[i].Name, w.levelsOf(i))
+		what := "It is a numeric column."
+		if levels := w.columns[i].Levels; len(levels) > 0 {
+			what = "Its levels are " + strings.Join(levels, ", ") + "."
+		}
+		fail("E601", level.at, "%q is not a level of %s. %s", level.text, w.columns[i].Name, what)
 	}
 	is := w.indicator(i, k)
 	if n.text == "!=" {
@@ -207,13 +211,6 @@ func (w *writer) levelIs(n *node) expression {
 }
 
 func zero([]float64) float64 { return 0 }
-
-func (w *writer) levelsOf(i int) string {
-	if levels := w.columns[i].Levels; len(levels) > 0 {
-		return "Its levels are " + strings.Join(levels, ", ") + "."
-	}
-	return "It is a numeric column."
-}
 
 // points is the number of synthetic records over which the mean and the sd of an expression are
 // computed.

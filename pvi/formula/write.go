@@ -387,10 +387,13 @@ func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 // further declares the parameters of the family other than mu, such as sigma. If the model has a
 // formula for one of these parameters, further writes a linear predictor for it.
 func (w *writer) further(sides []side, s scale) {
-	formulas := map[string]side{}
+	formulas, has := map[string]side{}, "."
+	if len(w.family.further) > 0 {
+		has = ". It has " + strings.Join(w.family.further, ", ") + "."
+	}
 	for _, of := range sides[1:] {
 		if of.left.kind != isName || !slices.Contains(w.family.further, of.left.text) {
-			fail("E602", of.left.at, "the family %s has no parameter of this name%s", w.family.name, having(w.family.further))
+			fail("E602", of.left.at, "the family %s has no parameter of this name%s", w.family.name, has)
 		}
 		formulas[of.left.text] = of
 	}
@@ -418,13 +421,6 @@ func (w *writer) further(sides []side, s scale) {
 		w.names[name] = true
 		w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s(%s);", name, inverse, eta))
 	}
-}
-
-func having(names []string) string {
-	if len(names) == 0 {
-		return "."
-	}
-	return ". It has " + strings.Join(names, ", ") + "."
 }
 
 func (w *writer) likelihood(y string, d density, a additions) {

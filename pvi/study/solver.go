@@ -99,40 +99,24 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers lists the keys that control the steps of iterative solvers. It names for each key the
-// solvers that use it; others refuse the key.
+// steppers lists the keys that control the steps of iterative solvers, and the solvers that use
+// them. Other solvers refuse the keys.
 var steppers = []struct {
-	key  string
+	keys []string
 	used []Solver
 }{
-	{"steps", []Solver{SVI, DPSVI, DPSEP}},
-	{"step_size", []Solver{SVI, DPSVI, DPSEP}},
-	{"draws", []Solver{SVI, DPSVI}},
-	{"sampling", []Solver{DPSVI, DPSEP}},
-	{"sampling_rate", []Solver{DPSVI, DPSEP}},
-	{"gradients", []Solver{DPSVI}},
-	{"optimiser", []Solver{DPSVI}},
-	{"step_decay", []Solver{DPSVI}},
-	{"average", []Solver{DPSVI}},
-	{"initial_sd", []Solver{DPSVI, DPSEP}},
-	{"start", []Solver{DPSVI, DPSEP}},
-	{"start_at", []Solver{DPSEP}},
-	{"recency", []Solver{DPSEP}},
-	{"power", []Solver{DPSEP}},
-	{"precision_weight", []Solver{DPSEP}},
-	{"contribution", []Solver{DPSEP}},
-	{"sites", []Solver{DPSEP}},
-	{"improper", []Solver{DPSEP}},
-	{"reseat", []Solver{DPSEP}},
-	{"start_share", []Solver{DPSVI}},
+	{[]string{"steps", "step_size"}, []Solver{SVI, DPSVI, DPSEP}},
+	{[]string{"draws"}, []Solver{SVI, DPSVI}},
+	{[]string{"sampling", "sampling_rate", "initial_sd", "start"}, []Solver{DPSVI, DPSEP}},
+	{[]string{"gradients", "optimiser", "step_decay", "average", "start_share"}, []Solver{DPSVI}},
+	{[]string{"start_at", "recency", "power", "precision_weight", "contribution", "sites", "improper", "reseat"}, []Solver{DPSEP}},
 }
 
 func refuseUnused(s *Study, t *document.Table) {
 	for _, k := range steppers {
-		if slices.Contains(k.used, s.Inference.Solver) {
-			continue
+		if !slices.Contains(k.used, s.Inference.Solver) {
+			refuseAll(t, k.keys, `is used only with solver = %s`, anyOf(k.used))
 		}
-		refuse(t, k.key, `is used only with solver = %s`, anyOf(k.used))
 	}
 }
 
