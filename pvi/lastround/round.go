@@ -68,19 +68,6 @@ var (
 
 const largeEpsilon = 1
 
-// sharesOfBudget returns the setting inference.noise_aware_shares of the study. If the study does
-// not give this setting, the result is one of the defaults above.
-func sharesOfBudget(st *study.Study) [3]float64 {
-	shares := st.Inference.NoiseAwareShares
-	switch {
-	case shares[0] > 0:
-		return shares
-	case st.Privacy.Epsilon > largeEpsilon:
-		return largeShares
-	}
-	return defaultShares
-}
-
 // New derives the last round of a study from public numbers. multiplier is the noise multiplier σ
 // of the private steps. New chooses the noise of the last round so that rounds, gradient and
 // curvature cost their shares of the budget. For this choice, steps over batches with sampling rate
@@ -90,7 +77,13 @@ func New(s Setting, multiplier float64) (*Round, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference.noise_aware = %q: %w: write %q", study.OneStep, err, study.ClosedForm)
 	}
-	r := &Round{Shares: sharesOfBudget(s.Study), roster: s.Roster, model: s.Model}
+	r := &Round{Shares: s.Study.Inference.NoiseAwareShares, roster: s.Roster, model: s.Model}
+	if r.Shares[0] == 0 {
+		r.Shares = defaultShares
+		if s.Study.Privacy.Epsilon > largeEpsilon {
+			r.Shares = largeShares
+		}
+	}
 	unit := multiplier * math.Sqrt(r.Shares[0]) / (s.Rate * math.Sqrt(float64(s.Steps)))
 	rows := float64(s.Study.Privacy.Rows())
 	cfg := dpmech.Config{
