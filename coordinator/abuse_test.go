@@ -40,7 +40,7 @@ func TestCancelledCallIsNotTheEnd(t *testing.T) {
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	check(t, err)
 	for range cap(s.study.opener.tokens) {
-		<-s.study.opener.tokens
+		s.study.opener.tokens <- struct{}{}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w := &written{release: transcript.Release{}, whole: s.good.Body}
@@ -49,7 +49,7 @@ func TestCancelledCallIsNotTheEnd(t *testing.T) {
 		t.Errorf("a cancelled call: %v", err)
 	}
 	for range cap(s.study.opener.tokens) {
-		s.study.opener.tokens <- struct{}{}
+		<-s.study.opener.tokens
 	}
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
 }

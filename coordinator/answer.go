@@ -56,13 +56,16 @@ func (s *Study) file(v *store.Value) stored {
 	return stored{v.Size, func(b []byte, from int64) error { return s.hub.store.ReadFile(s.hash, v, b, from) }}
 }
 
-// body computes the size and hash of the stored body. The client has signed both numbers.
-func (a stored) body() (transcript.Body, error) {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(a, 0, a.size)); err != nil {
+// bodyOf computes the size and hash of the body of an answer. The client has signed both numbers.
+func (s *Study) bodyOf(w *written) (transcript.Body, error) {
+	if w.whole != nil {
+		return transcript.BodyOf(w.whole), nil
+	}
+	at, sum := s.stored(w), sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(at, 0, at.size)); err != nil {
 		return transcript.Body{}, err
 	}
-	return transcript.Body{Size: uint64(a.size), Hash: Hash(sum.Sum(nil))}, nil
+	return transcript.Body{Size: uint64(at.size), Hash: Hash(sum.Sum(nil))}, nil
 }
 
 // A payload is a function that returns the decrypted bytes of an answer, or an error with the
@@ -72,11 +75,8 @@ type payload func() ([]byte, error)
 // opened checks an answer and returns the answer's payload. The result fault is an error in the
 // answer, which the client has caused. The result err is an error of this machine.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
-	var body transcript.Body
-	at := s.stored(w)
-	if w.whole != nil {
-		body = transcript.BodyOf(w.whole)
-	} else if body, err = at.body(); err != nil {
+	body, err := s.bodyOf(w)
+	if err != nil {
 		return nil, nil, err
 	}
 	if body != w.release.Body {
@@ -84,7 +84,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	}
 	err = s.hub.options.traced("open", func() error {
 		if w.whole == nil {
-			sealed, err := s.opener.openAt(w.release.Header, at)
+			sealed, err := s.opener.openAt(w.release.Header, s.stored(w))
 			p = func() ([]byte, error) { return gathered(sealed) }
 			return err
 		}
@@ -92,10 +92,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 		p = func() ([]byte, error) { return b, nil }
 		return err
 	})
-	switch {
-	case errors.Is(err, errDestroyed):
-		return nil, nil, errDestroyed
-	case errors.Is(err, seal.ErrForm), errors.Is(err, seal.ErrOpen), errors.Is(err, seal.ErrContext):
+	if errors.Is(err, seal.ErrForm) || errors.Is(err, seal.ErrOpen) || errors.Is(err, seal.ErrContext) {
 		return nil, malformed("the release", err), nil
 	}
 	return p, nil, err

@@ -13,8 +13,7 @@ type opener struct {
 	mu   sync.RWMutex
 	key  *seal.Key // nil before the study begins and after it is over
 	size int       // size in bytes of the decrypted and padded answer
-	// semaphore that limits how many answers are decrypted at the same time; each decryption takes
-	// a value and puts it back
+	// one value for each answer that is being decrypted; its capacity limits their number
 	tokens chan struct{}
 }
 
@@ -32,9 +31,6 @@ func (o *opener) use(key *seal.Key, size int) {
 	}
 	chunk := min(max(1, size), maxPiece) // of a long answer only one chunk is in memory
 	o.size, o.tokens = size, make(chan struct{}, min(maxBatch, openingBytes/chunk))
-	for range cap(o.tokens) {
-		o.tokens <- struct{}{}
-	}
 }
 
 func (o *opener) forget() {
@@ -68,8 +64,8 @@ func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 		return nil, errDestroyed
 	}
 	select {
-	case <-tokens:
-		return sync.OnceFunc(func() { tokens <- struct{}{} }), nil
+	case tokens <- struct{}{}:
+		return sync.OnceFunc(func() { <-tokens }), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

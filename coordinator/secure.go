@@ -302,7 +302,7 @@ func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 		if err := kept.ReadAnswer(k, words, 0); err != nil {
 			return err
 		}
-		_, err := machine.AddShare(append([]byte(nil), envelope...), words)
+		_, err := machine.AddShare(bytes.Clone(envelope), words)
 		return err
 	})
 }

@@ -183,13 +183,7 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 
 // finishShared accepts a message whose body has arrived completely.
 func (s *Study) finishShared(ctx context.Context, peer channel.Party, w *written) error {
-	var body transcript.Body
-	var unread error
-	if w.whole != nil {
-		body = transcript.BodyOf(w.whole)
-	} else {
-		body, unread = s.stored(w).body()
-	}
+	body, unread := s.bodyOf(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		hash, found, err := b.message(w.key)
 		if err != nil || found && hash == w.release.Hash {
