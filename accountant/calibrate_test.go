@@ -98,7 +98,7 @@ func TestCalibrationVectors(t *testing.T) {
 	readVectors(t, "calibration", &cases)
 	for _, c := range some(cases) {
 		target := Target{c.Target_eps, c.Target_delta}
-		check := func(got Calibration, err error, want *float64, sign float64) {
+		compare := func(got Calibration, err error, want *float64, sign float64) {
 			t.Helper()
 			if err != nil || got.Cost.Upper > target.Epsilon {
 				t.Errorf("%s: %+v, %v", c.ID, got, err)
@@ -114,10 +114,10 @@ func TestCalibrationVectors(t *testing.T) {
 		switch c.Kind {
 		case "sigma":
 			got, err := CalibrateNoise(target, func(sigma float64) (Event, error) { return poisson(c.Q, sigma, c.T, AddRemove), nil })
-			check(got, err, c.Exact.Sigma, 1)
+			compare(got, err, c.Exact.Sigma, 1)
 		case "max_q":
 			got, err := CalibrateRate(target, func(q float64) (Event, error) { return poisson(q, c.Sigma, c.T, AddRemove), nil })
-			check(got, err, c.Exact.Q, -1)
+			compare(got, err, c.Exact.Q, -1)
 		case "max_T":
 			var want *float64
 			if n := c.Exact.T; n != nil {
@@ -125,7 +125,7 @@ func TestCalibrationVectors(t *testing.T) {
 				want = &x
 			}
 			got, err := CalibrateTimes(target, 1e7, func(n int) (Event, error) { return poisson(c.Q, c.Sigma, n, AddRemove), nil })
-			check(got, err, want, -1)
+			compare(got, err, want, -1)
 		default:
 			t.Fatalf("%s: unknown kind %q", c.ID, c.Kind)
 		}

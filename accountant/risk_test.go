@@ -30,15 +30,15 @@ func TestAttackRiskVectors(t *testing.T) {
 	readVectors(t, "attack_risk", &cases)
 	ok := must(t)
 	above, below := 0.0, 0.0
-	check := func(what string, got Bound, want float64) {
+	compare := func(what string, got Bound, want float64) {
 		t.Helper()
 		checkBounds(t, what, got, want, 1e-3, 2e-3)
 		above, below = max(above, got.Upper/want-1), max(below, 1-got.Lower/want)
 	}
 	for _, c := range cases {
 		p := account(t, poisson(c.Q, c.Sigma, c.T, AddRemove))
-		check(c.ID+" advantage", ok(p.Advantage()), c.Advantage)
-		check(c.ID+" accuracy", ok(p.Accuracy()), c.Accuracy)
+		compare(c.ID+" advantage", ok(p.Advantage()), c.Advantage)
+		compare(c.ID+" accuracy", ok(p.Accuracy()), c.Accuracy)
 		for i, fpr := range c.FPR {
 			want := 0.0
 			for _, rates := range [][]float64{c.TPR, c.Remove, c.Add} {
@@ -49,7 +49,7 @@ func TestAttackRiskVectors(t *testing.T) {
 			if want == 0 {
 				t.Fatalf("%s: no rates", c.ID)
 			}
-			check(c.ID+" rate", ok(p.TruePositiveRate(fpr)), want)
+			compare(c.ID+" rate", ok(p.TruePositiveRate(fpr)), want)
 		}
 	}
 	t.Logf("at most %.1e above and %.1e below", above, below)

@@ -17,17 +17,17 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 		{2, .62, 1.21, 1.83},
 		{8, .125, .264, .272},
 	} {
-		check := func(what string, got, want float64) {
+		compare := func(what string, got, want float64) {
 			t.Helper()
 			digits := math.Pow(10, math.Floor(math.Log10(want))-2)
 			if math.Abs(got-want) > digits/2+2e-4*want+1e-12 && math.Abs(got-want) > 0.005*want {
 				t.Errorf("σ = %g: %s ε = %.4g, want %g", c.sigma, what, got, want)
 			}
 		}
-		check("Poisson, add-remove", epsilonOf(t, poisson(.01, c.sigma, 1000, AddRemove), 1e-5).Upper, c.addRemove)
-		check("Poisson, replace-one", epsilonOf(t, poisson(.01, c.sigma, 1000, ReplaceOne), 1e-5).Upper, c.replace)
+		compare("Poisson, add-remove", epsilonOf(t, poisson(.01, c.sigma, 1000, AddRemove), 1e-5).Upper, c.addRemove)
+		compare("Poisson, replace-one", epsilonOf(t, poisson(.01, c.sigma, 1000, ReplaceOne), 1e-5).Upper, c.replace)
 		b := epsilonOf(t, Repeated{WithoutReplacement{.01, c.sigma, ReplaceOne}, 1000}, 1e-5)
-		check("fixed size, at least", b.Lower, c.atLeast)
+		compare("fixed size, at least", b.Lower, c.atLeast)
 		if b.Upper < b.Lower {
 			t.Errorf("σ = %g: bounds [%g, %g]", c.sigma, b.Lower, b.Upper)
 		}

@@ -247,8 +247,9 @@ func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
 	return b.Upper
 }
 
-func TestSampledEventVectors(t *testing.T) {
-	long(t)
+// readVectors decodes the reference file into sections. It skips the test if there is no such file.
+func readVectors(t *testing.T, sections any) {
+	t.Helper()
 	path := os.Getenv("FEDPVI_VECTORS")
 	if path == "" {
 		path = filepath.Join("..", "..", "shared", "vectors", "public.json")
@@ -257,6 +258,11 @@ func TestSampledEventVectors(t *testing.T) {
 	if err != nil {
 		t.Skipf("no reference values: %v (set FEDPVI_VECTORS to the file)", err)
 	}
+	check(t, json.Unmarshal(raw, sections))
+}
+
+func TestSampledEventVectors(t *testing.T) {
+	long(t)
 	type vector struct {
 		ID              string
 		Q, Sigma, Delta float64
@@ -269,10 +275,10 @@ func TestSampledEventVectors(t *testing.T) {
 		Replace []vector `json:"poisson_replace_one_eps"`
 		Fixed   []vector `json:"wor_replace_one_eps"`
 	}
-	check(t, json.Unmarshal(raw, &sections))
+	readVectors(t, &sections)
 	cfg := sampled
 	cfg.Records, cfg.Dim = 1000, 1000
-	check := func(v vector, want *float64) {
+	compare := func(v vector, want *float64) {
 		if want == nil { // the hard cases of the file have an interval instead of a value
 			return
 		}
@@ -289,14 +295,14 @@ func TestSampledEventVectors(t *testing.T) {
 			continue
 		}
 		cfg.Sampling, cfg.Adjacency = dpmech.Poisson{Rate: v.Q}, accountant.AddRemove
-		check(v, v.Exact.Eps)
+		compare(v, v.Exact.Eps)
 	}
 	for i, v := range sections.Replace {
 		if i%3 != 0 {
 			continue
 		}
 		cfg.Sampling, cfg.Adjacency = dpmech.Poisson{Rate: v.Q}, accountant.ReplaceOne
-		check(v, v.Exact.Eps)
+		compare(v, v.Exact.Eps)
 	}
 	for i, v := range sections.Fixed {
 		if i%3 != 0 {
@@ -304,7 +310,7 @@ func TestSampledEventVectors(t *testing.T) {
 		}
 		cfg.Records, cfg.Adjacency = v.N, accountant.ReplaceOne
 		cfg.Sampling = dpmech.WithoutReplacement{Batch: v.Batch}
-		check(v, v.Upper.Eps)
+		compare(v, v.Upper.Eps)
 	}
 }
 

@@ -1,14 +1,10 @@
 package dpmech_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -19,24 +15,6 @@ import (
 
 // draws is the sample size of statistical tests. Use 10⁷ for a thorough test.
 var draws = flag.Int("draws", 400_000, "size of the samples of statistical tests")
-
-// sigmas lists values of σ = num/den over the range of the sampler.
-var sigmas = [][2]int64{
-	{3, 10},
-	{1, 2},
-	{7, 10},
-	{1, 1},
-	{3, 2},
-	{2, 1},
-	{10, 3},
-	{10, 1},
-	{1000, 7},
-	{12289, 3},
-	{1 << 20, 1},
-	{24_691_357, 2},
-	{1 << 25, 1},
-	{dpmech.MaxSigma, 1},
-}
 
 // A pmf contains the probabilities of N_Z(0, σ²) on [−reach, reach], with reach ≥ 9σ + 9.
 type pmf struct {
@@ -64,39 +42,33 @@ func (l pmf) from(m int) (total float64) {
 // The test compares the probabilities that these tests use as their reference with an independent
 // file of exact values.
 func TestLawIsThatOfTheVectors(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
-	if err != nil {
-		t.Skipf("no reference values: %v", err)
-	}
 	var vectors struct {
 		Cases []struct {
 			Sigma2 float64
 			PMF    []struct {
 				K int
-				P string
+				P float64 `json:",string"`
 			}
 			Tails []struct {
 				M      int
-				ProbGE string `json:"prob_ge_m"`
+				ProbGE float64 `json:"prob_ge_m,string"`
 			}
 		} `json:"discrete_gaussian"`
 	}
-	check(t, json.Unmarshal(raw, &vectors))
-	check := func(what string, got float64, want string) {
-		w, err := strconv.ParseFloat(want, 64)
-		check(t, err)
-		if math.Abs(got-w) > 1e-11*w {
-			t.Errorf("%s is %g, want %g", what, got, w)
+	readVectors(t, &vectors)
+	compare := func(what string, got, want float64) {
+		if math.Abs(got-want) > 1e-11*want {
+			t.Errorf("%s is %g, want %g", what, got, want)
 		}
 	}
 	for _, c := range vectors.Cases {
 		law := newPMF(math.Sqrt(c.Sigma2))
 		for _, p := range c.PMF {
-			check(fmt.Sprintf("σ² = %g: P(%d)", c.Sigma2, p.K), law.at(p.K), p.P)
+			compare(fmt.Sprintf("σ² = %g: P(%d)", c.Sigma2, p.K), law.at(p.K), p.P)
 		}
 		for _, p := range c.Tails {
 			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // the reference distribution is too short for larger values
-				check(fmt.Sprintf("σ² = %g: P(≥ %d)", c.Sigma2, p.M), law.from(p.M), p.ProbGE)
+				compare(fmt.Sprintf("σ² = %g: P(≥ %d)", c.Sigma2, p.M), law.from(p.M), p.ProbGE)
 			}
 		}
 	}
@@ -172,11 +144,11 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 	long(t)
 	const standardErrors = 4.42
 	n := float64(*draws)
-	for _, ratio := range sigmas {
-		g := newGaussianRatio(t, ratio[0], ratio[1])
+	for _, ratio := range dpmech.Sigmas {
+		g := newGaussianRatio(t, int64(ratio[0]), int64(ratio[1]))
 		sigma := g.Sigma()
 		t.Run(fmt.Sprint(ratio[0], "over", ratio[1]), func(t *testing.T) {
-			src := seeded.Stream(11, "statistics", uint64(ratio[0]), uint64(ratio[1]))
+			src := seeded.Stream(11, "statistics", ratio[0], ratio[1])
 			cells := cellsOf(sigma)
 			observed := make([]float64, len(cells.p))
 			var sum, squares, products, positive, negative, previous float64

@@ -95,10 +95,8 @@ func checkZiggurat(t testing.TB, num, den uint64) {
 	}
 }
 
-// ratios are values of σ from far below one to the largest.
-var ratios = [][2]uint64{
-	{1, 1 << 31},
-	{1, 1000},
+// Sigmas lists values of σ = num/den over the range of the sampler.
+var Sigmas = [][2]uint64{
 	{3, 10},
 	{1, 2},
 	{7, 10},
@@ -111,9 +109,13 @@ var ratios = [][2]uint64{
 	{12289, 3},
 	{1 << 20, 1},
 	{24_691_357, 2},
+	{1 << 25, 1},
 	{1<<31 - 1, 33},
 	{MaxSigma, 1},
 }
+
+// ratios lists values of σ that are far below one, and then Sigmas.
+var ratios = append([][2]uint64{{1, 1 << 31}, {1, 1000}}, Sigmas...)
 
 func TestZigguratCoversTheCurve(t *testing.T) {
 	for _, r := range ratios {
@@ -191,7 +193,7 @@ func besides(layer *zigguratLayer) []uint64 {
 // tables with few places, it tries every layer. For the other tables, it tries every 37th layer.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	for _, ratio := range ratios[2:] {
+	for _, ratio := range Sigmas {
 		num, den := ratio[0], ratio[1]
 		z := zigguratOf(num, den)
 		y := heights(z)
@@ -250,7 +252,7 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 // The test checks that a sample takes more than one word if the distance between y and the curve
 // is smaller than the rounding error.
 func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
-	for _, ratio := range ratios[2:] {
+	for _, ratio := range Sigmas {
 		z := zigguratOf(ratio[0], ratio[1])
 		asked := 0
 		for i := range z.layers {
@@ -331,7 +333,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 
 func TestZigguratKeepsDecidesRight(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
+		ratio := rapid.SampledFrom(Sigmas).Draw(r, "σ")
 		z := zigguratOf(ratio[0], ratio[1])
 		i := rapid.IntRange(0, zigguratLayers-1).Draw(r, "layer")
 		layer := &z.layers[i]

@@ -170,9 +170,9 @@ func TestNoises(t *testing.T) {
 		}
 		c.spoil(z)
 		var found []string
-		for _, check := range []Check{judge(z.variances(), alpha), judge(z.shapes(), alpha), judge(z.correlations(), alpha)} {
-			if !check.Passed {
-				found = append(found, check.Detail)
+		for _, result := range []Check{judge(z.variances(), alpha), judge(z.shapes(), alpha), judge(z.correlations(), alpha)} {
+			if !result.Passed {
+				found = append(found, result.Detail)
 			}
 		}
 		if c.finding == "" && len(found) > 0 || !strings.Contains(strings.Join(found, "; "), c.finding) {
