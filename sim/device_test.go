@@ -126,7 +126,7 @@ func TestStudiesWithoutDevice(t *testing.T) {
 // worker passes.
 func TestDevicesAreSharedInTurn(t *testing.T) {
 	st := parse(t, "s.toml", deviceStudy)
-	two := []device.Device{&named{"a"}, &named{"b"}}
+	two := []device.Device{&named{name: "a"}, &named{name: "b"}}
 	d := NewDevices(&source{devices: two}, func(string) {})
 	for first, want := range []string{"a, b", "b, a", "a, b"} {
 		p := prepare(t, st, Options{Seed: 1})
@@ -136,12 +136,9 @@ func TestDevicesAreSharedInTurn(t *testing.T) {
 	}
 }
 
-type named struct{ name string }
+type named struct {
+	gone
+	name string
+}
 
-func (n *named) Name() string                                { return n.name }
-func (*named) Alloc(int) (uint64, error)                     { return 0, errGone }
-func (*named) Free(uint64) error                             { return nil }
-func (*named) Write(uint64, []uint64) error                  { return nil }
-func (*named) Read([]uint64, uint64) error                   { return nil }
-func (*named) Launch(string, int, int, int, ...uint64) error { return nil }
-func (*named) Close() error                                  { return nil }
+func (n *named) Name() string { return n.name }

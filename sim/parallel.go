@@ -1,6 +1,9 @@
 package sim
 
-import "sync"
+import (
+	"cmp"
+	"sync"
+)
 
 // forEach calls do(i) for every i in [0, n) from at most workers goroutines, each of which
 // processes a contiguous range of i. It returns the error for the lowest i.
@@ -25,10 +28,5 @@ func forEach(workers, n int, do func(i int) error) error {
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }

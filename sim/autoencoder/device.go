@@ -21,9 +21,8 @@ type onDevice struct {
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use makes the first of the given devices compute all steps. If there is no device, the CPU
-// computes them. The CPU draws the batches in both cases, so the privacy cost of the run is the
-// same. For the same seed, a run on a device and a run on the CPU use different random numbers.
+// Use makes the first device compute all steps; without one the CPU does. The CPU draws the
+// batches in both cases, so the privacy cost is the same, but the random numbers differ.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {

@@ -19,8 +19,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Write writes the results to a new folder. The folder contains result.json, losses.csv,
-// images.png, the weights of every layer as NumPy arrays, and the experiment file.
+// Write writes result.json, losses.csv, images.png, the weights of every layer as NumPy arrays,
+// and the experiment file to a new folder.
 func (r *Run) Write(path string, result *Result) error {
 	if err := sim.CheckFolder(path); err != nil {
 		return err

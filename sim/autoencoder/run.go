@@ -126,9 +126,8 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 // Close stops the workers and frees the device's memory.
 func (r *Run) Close() error { return r.trainer.Close() }
 
-// Train computes all steps. After each step, or after each plan of several steps, it calls progress
-// with the latest loss on the test set, which is computed after every epoch. The test set is
-// public, so its loss costs no privacy.
+// Train computes all steps. After each step, or plan of several steps, it calls progress with
+// the latest loss on the test set, which is public.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
 	result := &Result{

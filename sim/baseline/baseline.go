@@ -21,9 +21,8 @@ type Cost struct {
 	Proven  float64 // proven ε; NaN if no bound is proven
 }
 
-// Play runs the baseline method that the study of p selects, on the records of the only client. The
-// method finds a Gaussian with independent coordinates, which becomes the posterior of p. The seed
-// determines the noise and the Markov chains.
+// Play runs the baseline method that the study of p selects, on the records of the only client.
+// It finds a Gaussian with independent coordinates, which becomes the posterior of p.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	if n := len(p.Federation.Shards); n != 1 {
 		return Cost{}, fmt.Errorf("baseline: %d clients hold the records, want one", n)

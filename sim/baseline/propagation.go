@@ -48,10 +48,9 @@ func propagate(p *sim.Play) (Cost, error) {
 	return nothing, nil
 }
 
-// tie runs stochastic expectation propagation, which finds one common factor for all records, and
-// writes the natural parameters of the result to dst. With a diagonal family, the step of a
-// coordinate ignores its correlation with the other coordinates. tie therefore shortens the steps
-// by the factor d, the number of coordinates, and takes d times as many.
+// tie finds one common factor for all records by stochastic expectation propagation. With a
+// diagonal family, the step of a coordinate ignores its correlation with others, so tie shortens
+// the steps by the number of coordinates, and takes as many times more.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

@@ -33,10 +33,10 @@ func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 // links is the number of states of the Markov chain.
 const links = 5000
 
-// oneSample returns the last state of a long Metropolis chain for the tempered posterior. The chain
-// starts at the mean of the pooled fit, and the proposals use the curvature of the posterior at
-// this mean. An exact sample would be private. No privacy is proven for the last state, because the
-// distance of its distribution from the tempered posterior is unknown.
+// oneSample returns the last state of a long Metropolis chain for the tempered posterior. It
+// starts at the mean of the pooled fit, and the proposals use the curvature there. An exact
+// sample would be private; the distance of the last state from one is unknown, so no privacy is
+// proven.
 func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	target := r.play.Federation.Protocol.Study().Privacy
 	at, _, err := r.play.Reference.Moments()

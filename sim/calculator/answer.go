@@ -138,8 +138,7 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise sets the guaranteed ε and δ of the answer. It returns the δ at which the other bounds are
-// computed.
+// promise sets the guaranteed ε and δ. It returns the δ of the other bounds.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {

@@ -30,9 +30,9 @@ const (
 	Permutation Sampling = "permutation"
 )
 
-// A Question describes a series of releases. Each release is a sum of vectors of L2 norm at most 1,
-// plus Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil, and [Ask]
-// computes that one. Without sampling the rate is 1, and may also be nil.
+// A Question describes releases of sums of vectors of L2 norm at most 1, plus Gaussian noise.
+// Exactly one of noise multiplier, rate, steps, ε and δ is nil, and [Ask] computes it. Without
+// sampling the rate is 1, and may also be nil.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
@@ -155,8 +155,8 @@ func (q Question) inEpochs() bool {
 	return q.Sampling == RandomAllocation || q.Sampling == Permutation
 }
 
-// solve returns q with its missing value set so that the releases meet the target (ε, δ). unknown
-// is the JSON name of the missing value.
+// solve sets the missing value, whose JSON name is unknown, so that the releases meet the
+// target.
 func (q Question) solve(unknown string) (Question, error) {
 	var target accountant.Target
 	if q.Epsilon != nil && q.Delta != nil {

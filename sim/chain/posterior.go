@@ -22,10 +22,10 @@ const Links = 20000
 const leastAccepted = 0.1
 
 // Posterior returns the mean and covariance of the posterior of θ given all records. The log
-// posterior must be concave at the point at, which should be near the maximum. Posterior drops the
-// first fifth of the states. If the chain is as precise as n independent draws and the posterior is
-// nearly normal, the relative error of an sd is 1/√(2n), which is about 1 %. Posterior returns an
-// error if too few proposals are accepted, as with very many coefficients.
+// posterior must be concave at the point at, near its maximum. The first fifth of the states is
+// dropped. If the chain is as precise as n independent draws and the posterior is nearly normal,
+// the relative error of an sd is 1/√(2n), about 1 %. It is an error if too few proposals are
+// accepted, as with very many coefficients.
 func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) (mean []float64, cov *mat.SymDense, err error) {
 	records, err := load(m, shards)
 	if err != nil {

@@ -130,11 +130,10 @@ func readJSON(b []byte) (*Dictionary, error) {
 func frictionless(s schema) *Dictionary {
 	d := &Dictionary{Source: "Frictionless table schema", Missing: texts(s.MissingValues)}
 	for _, f := range s.Fields {
-		c := Column{Name: f.Name, Label: f.Title, Low: number(f.Constraints.Minimum), High: number(f.Constraints.Maximum)}
-		if c.Label == "" {
-			c.Label = f.Description
+		c := Column{
+			Name: f.Name, Label: cmp.Or(f.Title, f.Description),
+			Low: number(f.Constraints.Minimum), High: number(f.Constraints.Maximum), Levels: texts(f.Constraints.Enum),
 		}
-		c.Levels = texts(f.Constraints.Enum)
 		if f.Categories != nil {
 			c.Levels, c.Labels = categories(f.Categories)
 		}
@@ -191,12 +190,8 @@ func categories(all []json.RawMessage) (levels, labels []string) {
 func csvw(columns []described) *Dictionary {
 	d := &Dictionary{Source: "CSVW description"}
 	for _, in := range columns {
-		c := Column{Name: in.Name}
-		if titles := texts(oneOrMore(in.Titles)); len(titles) > 0 {
-			if c.Label = titles[0]; c.Name == "" {
-				c.Name = titles[0]
-			}
-		}
+		title := first(in.Titles)
+		c := Column{Name: cmp.Or(in.Name, title), Label: title}
 		var kind struct {
 			Base, Format                                 string
 			Minimum, MinInclusive, Maximum, MaxInclusive json.RawMessage
@@ -205,13 +200,7 @@ func csvw(columns []described) *Dictionary {
 			// a column has no type if Datatype is neither an object nor a string
 			_ = json.Unmarshal(in.Datatype, &kind.Base)
 		}
-		c.Low, c.High = number(kind.Minimum), number(kind.Maximum)
-		if c.Low == nil {
-			c.Low = number(kind.MinInclusive)
-		}
-		if c.High == nil {
-			c.High = number(kind.MaxInclusive)
-		}
+		c.Low, c.High = cmp.Or(number(kind.Minimum), number(kind.MinInclusive)), cmp.Or(number(kind.Maximum), number(kind.MaxInclusive))
 		switch kind.Base {
 		case "number", "decimal", "double", "float":
 			c.Kind = Number

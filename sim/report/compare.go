@@ -26,8 +26,8 @@ type Comparison struct {
 }
 
 // A Compared is a run in a comparison. ELPD is the sum of the log predictive densities of the
-// records. Difference is the ELPD of this run minus the ELPD of the first run. SE and DifferenceSE
-// are the standard errors of ELPD and Difference, for independent records.
+// records, and Difference is this minus that of the first run. The standard errors are for
+// independent records.
 type Compared struct {
 	Folder       string  `json:"folder"`
 	ELPD         float64 `json:"elpd"`
@@ -36,9 +36,9 @@ type Compared struct {
 	DifferenceSE float64 `json:"difference_se"`
 }
 
-// Compare compares the runs in the given folders by their predictions of the records in a file. It
-// returns an error if a run has no log density for a record, or if the studies declare a column
-// differently, because log densities may then be on different scales.
+// Compare compares the runs in the given folders by their predictions of the records in a file.
+// Every run must have a log density for each record, and the studies must declare columns alike,
+// because log densities may otherwise be on different scales.
 func Compare(ctx context.Context, folders []string, path string) (*Comparison, error) {
 	var first *study.Study
 	densities := make([]map[int]float64, len(folders))
@@ -72,8 +72,7 @@ func Compare(ctx context.Context, folders []string, path string) (*Comparison, e
 	return ranked(folders, densities, rows, len(seen)-len(rows)), nil
 }
 
-// ranked compares runs by their log densities of the same rows, and orders them by decreasing ELPD.
-// densities has a map for each folder, from the number of a row to its log density.
+// ranked orders runs by decreasing ELPD. densities has the log densities of a run by row.
 func ranked(folders []string, densities []map[int]float64, rows []int, leftOut int) *Comparison {
 	sum := func(of func(row int) float64) (total, se float64) {
 		values := make([]float64, len(rows))
@@ -129,9 +128,8 @@ func logDensities(ctx context.Context, folder, path string) (*study.Study, map[i
 	return st, byRow, err
 }
 
-// declaredAlike returns an error unless the log densities of the two studies are on the same scale.
-// Either both or neither must map columns to [-1, 1], and a column of both must have the same
-// declaration.
+// declaredAlike returns an error unless the log densities of the two studies are on the same
+// scale: both or neither map columns to [-1, 1], and common columns have the same declaration.
 func declaredAlike(a, b *study.Study) error {
 	if a.Model.Standardise != b.Model.Standardise {
 		return errors.New("only one study maps columns to [-1, 1]: use the same model.standardise")

@@ -17,16 +17,14 @@ import (
 	"fedpvi/sim"
 )
 
-// A ScoreComparison compares studies by the scores of records that their clients held out. Each
-// study holds out different records, so two means are independent, and the standard error of their
-// difference follows from their standard errors.
+// A ScoreComparison compares studies by the scores of held-out records. Each study holds out
+// different records, so the means are independent.
 type ScoreComparison struct {
 	Runs []ComparedScores `json:"runs"` // in order of decreasing elpd per record
 }
 
-// A ComparedScores is a study in a comparison. Difference is its elpd per record minus the elpd per
-// record of the first study. DifferenceSE is the standard error of Difference, which covers the
-// privacy noise and the sampling error.
+// A ComparedScores is a study in a comparison. Difference is its elpd per record minus that of
+// the first study. DifferenceSE covers the privacy noise and the sampling error.
 type ComparedScores struct {
 	From         string           `json:"from"`           // folder or file of the study
 	Seed         uint64           `json:"seed,omitempty"` // seed of the run, if From is a folder
@@ -36,9 +34,8 @@ type ComparedScores struct {
 }
 
 // CompareScores compares studies by the scores of held-out records. Each element of from is a
-// folder of results, or a file with the output of coordinator posterior --json. CompareScores
-// returns an error if two studies clip log densities to different ranges, or if their log densities
-// are or may be on different scales.
+// folder of results, or a file with the output of coordinator posterior --json. All log
+// densities must be clipped to the same range and be on the same scale.
 func CompareScores(from []string) (*ScoreComparison, error) {
 	c := &ScoreComparison{}
 	var first *study.Study

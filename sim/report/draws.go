@@ -45,9 +45,8 @@ func (s *shown) naturalCovariance() ([][]float64, error) {
 	return rows, nil
 }
 
-// draws writes n independent draws from the posterior as the CSV file of a CmdStan chain. The
-// packages ArviZ, rstan and cmdstanr read this format, and the packages posterior and bayesplot
-// read it through cmdstanr. The column lp__ is the log density of the draw on the model's scale.
+// draws writes n independent draws from the posterior as the CSV file of a CmdStan chain, which
+// ArviZ, rstan and cmdstanr read. The column lp__ is the log density on the model's scale.
 func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() float64) error {
 	r := s.Result
 	out := bufio.NewWriter(w)
@@ -114,9 +113,8 @@ func (s *shown) draws(w io.Writer, natural bool, chain, n int, normal func() flo
 	return out.Flush()
 }
 
-// stanNames returns names of Stan variables for the coefficients and then for the generated
-// quantities. The names are distinct. A name consists of letters, digits and underscores, and does
-// not end in two underscores.
+// stanNames returns distinct names of Stan variables for the coefficients and the generated
+// quantities: letters, digits and underscores, but not two underscores at the end.
 func stanNames(r *sim.Result, generated []string) []string {
 	seen := map[string]bool{}
 	var own, names []string

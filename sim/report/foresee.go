@@ -42,10 +42,9 @@ type expectation struct {
 	Coefficients []foreseen `json:"coefficients"`
 }
 
-// foresee returns the expected widths of intervals, or nil if they are unknown. They are unknown if
-// the study has no privacy or no model. If the method cannot simulate federations, they are also
-// unknown whenever sharesByNoise returns nil. Simulations call played as [method.Foreseeing]
-// describes.
+// foresee returns the expected widths of intervals, or nil if they are unknown: without privacy
+// or a model, or if the method cannot simulate federations and sharesByNoise returns nil.
+// Simulations call played as [method.Foreseeing] describes.
 func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, error) {
 	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
@@ -64,9 +63,8 @@ func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, er
 	return expect(p, federations, shares), err
 }
 
-// expect converts shares to expected widths in natural units. There is one share for each
-// coefficient: its expected posterior sd divided by the sd of its prior. expect returns nil if
-// shares is nil.
+// expect converts shares, the expected posterior sds divided by prior sds, to widths in natural
+// units. It returns nil if shares is nil.
 func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
 	if shares == nil {
 		return nil

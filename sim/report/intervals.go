@@ -55,9 +55,8 @@ func intervalNames(r *sim.Result) (names []string) {
 	return names
 }
 
-// Intervals draws the 95 % intervals of the posterior that reports show, and those of the pooled
-// records without privacy. The intervals are on the model's scale, which all coefficients share.
-// Below the name of each coefficient, the figure shows the interval in natural units.
+// Intervals draws the 95 % intervals of the reported posterior and of the pooled records, on the
+// model's scale. Below the name of each coefficient is its interval in natural units.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.NonPrivate), intervalLimit)
 	title := "Posterior, mean and 95 % interval"

@@ -12,11 +12,10 @@ import (
 	"fedpvi/sim"
 )
 
-// Plan writes a readable description of a study before the study runs: the model, the privacy cost,
-// and the size of the signal relative to the noise. To find the widths of intervals, it may
-// simulate federations. It then calls played after each simulated round, with the number of rounds
-// that are done and the number of all rounds. If played returns an error, Plan stops and returns
-// this error.
+// Plan writes a readable description of a study before it runs: the model, the privacy cost, and
+// the signal relative to the noise. To find the widths of intervals it may simulate federations,
+// and calls played after each simulated round. It stops if played returns an error, and returns
+// that.
 func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	st := p.Study()
 	rows := [][]string{

@@ -93,9 +93,8 @@ func Add(p *plot.Plot, plotters ...plot.Plotter) {
 	}
 }
 
-// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend with the
-// given number of lines fits above all data. Call it after the scale of the axis has been chosen
-// and all plotters have been added.
+// ReserveLegend extends the vertical axis of a panel of the given height, so that a legend fits
+// above all data. Call it after the axis has its scale and all plotters are added.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return

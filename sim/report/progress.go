@@ -35,9 +35,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update tells the Progress that done of total units of a task are finished. unit is the name of a
-// unit. Update writes a line only if the last line is not recent, or if the task is finished. It
-// then calls text and appends the result to the line.
+// Update tells the Progress that done of total units are finished. It writes a line, with the
+// result of text at the end, unless the last line is recent and the task goes on.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return

@@ -85,9 +85,8 @@ func logarithmic(axis *plot.Axis) {
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks labels at most twelve powers of ten. Unless the axis spans many decades, it also marks
-// the multiples 2 to 9 of each power. If the axis spans less than two decades, the multiples 2 and
-// 5 also have labels.
+// logTicks labels at most twelve powers of ten. It marks the multiples 2 to 9 of each power
+// unless the axis spans many decades, and labels 2 and 5 if it spans less than two.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {

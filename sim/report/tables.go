@@ -20,9 +20,9 @@ const cellLimit = 150
 // mark.
 var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
 
-// Tables draws the share of records in each level and in each bin of the described columns. Each
-// share has an interval for the privacy noise. The groups of records in the figure are the groups
-// that the text tables show as columns. A share without an estimate has only its interval.
+// Tables draws the share of records in each level and bin of the described columns, for the
+// groups that the text tables show, with intervals for the privacy noise. A share without an
+// estimate has only its interval.
 func Tables(s *describe.Summary) (Figure, error) {
 	heads, groups := words.TableHead(s)
 	var names []string

@@ -21,14 +21,9 @@ var (
 	wrap   = words.Wrap
 )
 
-// Posterior writes a table that compares the reported posterior with the posterior of the pooled
-// records, in natural units. A second table on the model's scale shows the reported posterior, if
-// the scale differs from natural units, and q, if it differs from the reported posterior. Tables of
-// further results follow, such as computed quantities and influences, if r has them. For ratios see
-// [words.Natural].
-//
-// For point estimates, the first table compares the estimates with the posterior of the pooled
-// records.
+// Posterior writes tables that compare the reported posterior, or point estimates, with the
+// posterior of the pooled records, in natural units and, where it differs, on the model's scale.
+// Tables of further results follow. For ratios see [words.Natural].
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if st.Model.Absent() {
 		_, err := fmt.Fprintf(w, "%s of %s. The study has no model.\n", plural(r.Records, "record"), plural(r.Clients, "client"))

@@ -163,9 +163,8 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the positions of the points of an axis on the horizontal axis of a plot. If all
-// labels of the points are numbers, numbers maps each label to its value. Otherwise names has the
-// labels in order. If the sweep has no such axis, numbers is empty and names is nil.
+// places returns the positions of the points of an axis: numbers by label if all labels are
+// numbers, and otherwise the labels in order. Without such an axis, numbers is empty.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}

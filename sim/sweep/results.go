@@ -20,9 +20,9 @@ const (
 	markFile    = "sweep.json"
 )
 
-// Results is the folder of a sweep, with its files open for more rows. results.csv has a row for
-// every finished run. trace.csv exists if the sweep requests a trace, and has rows for rounds of
-// every run. sweep.json identifies the sweep.
+// Results is the folder of a sweep, open for more rows: results.csv has a row for every finished
+// run, trace.csv has rows for rounds if the sweep requests a trace, and sweep.json identifies
+// the sweep.
 type Results struct {
 	Folder string
 	Notice string // how an interrupted folder was repaired; empty if nothing was repaired
@@ -47,9 +47,8 @@ type mark struct {
 	Runs    int               `json:"runs"`
 }
 
-// OpenResults creates the folder of a sweep, or resumes a folder of the same sweep and study. If an
-// interruption left a row incomplete, its run is repeated. If the folder belongs to another sweep
-// or study, OpenResults returns an error.
+// OpenResults creates the folder of a sweep, or resumes a folder of the same sweep and study. It
+// repeats a run whose row is incomplete.
 func OpenResults(folder string, s *Spec) (*Results, error) {
 	r := &Results{Folder: folder, spec: s, points: map[traceKey][]float64{}}
 	if err := r.mark(); err != nil {
@@ -141,10 +140,9 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a CSV file of the folder for appending. It passes every complete row to read. If read
-// returns false, or if the last row is incomplete, open removes the rest of the file and notes this
-// in r.Notice. It writes the header to a new file, and returns an error if the header of an
-// existing file differs.
+// open opens a CSV file of the folder for appending, and passes every complete row to read. It
+// removes the rest of the file, and notes this in r.Notice, if read returns false or the last
+// row is incomplete. The header of an existing file must be the given one.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)

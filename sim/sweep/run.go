@@ -18,9 +18,8 @@ type row struct {
 	trace  []tracePoint
 }
 
-// Run runs the missing runs of a sweep with the given number of workers. It writes results in the
-// order of the grid, and calls done after every run with the number of runs so far. When ctx is
-// done, Run returns its error and keeps the finished runs.
+// Run runs the missing runs, writes their results in the order of the grid, and calls done with
+// the number of runs so far. When ctx is done, it returns its error and keeps the finished runs.
 func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func(runs int)) error {
 	first := results.Runs()
 	ctx, cancel := context.WithCancel(ctx)

@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim/report"
 )
 
-// A series is the part of a plot for one point of the axis [Plot.By], in one colour. For each x it
-// contains the middle (median or mean) of a metric, and the range around the middle.
+// A series is the part of a plot for one point of the axis [Plot.By]. For each x it has the
+// middle of a metric, and the range around it.
 type series struct {
 	label         string
 	x             []float64
@@ -25,8 +25,8 @@ type series struct {
 	aside func(x float64) float64
 }
 
-// collect returns the series of a plot. If positions on the horizontal axis are numbers, names is
-// nil. Otherwise a position is an index into names, which holds the labels.
+// collect returns the series of a plot. names is nil if horizontal positions are numbers.
+// Otherwise a position is an index into names.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {

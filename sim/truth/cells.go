@@ -58,9 +58,9 @@ var factors = []factor{
 	{"scale", []string{"scaled", "raw"}},
 }
 
-// groupFactors are the properties that the covering design of models with groups combines. A record
-// is in group k, counted from 1, with probability proportional to 1/k. With the split "groups", all
-// records of a group are at one client.
+// groupFactors are the properties that the covering design of models with groups combines. A
+// record is in group k, from 1, with probability proportional to 1/k. With the split "groups",
+// all records of a group are at one client.
 var groupFactors = []factor{
 	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
 	{"records", []string{"400", "2000", "20000"}},
@@ -86,9 +86,8 @@ func Names() []string {
 	return names
 }
 
-// Level returns the level of the property with the given name. A cell with a public data set has
-// levels for only three properties: set, epsilon and unit. A cell without groups has no levels for
-// the properties that describe groups.
+// Level returns the level of a property. A cell with a public data set has levels only for set,
+// epsilon and unit, and a cell without groups none for the properties of groups.
 func (c *Cell) Level(name string) string {
 	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) {
 		return ""
@@ -252,10 +251,10 @@ var bank = sync.OnceValue(func() []Cell {
 	return cells
 })
 
-// design chooses cells so that few of them contain every pair of levels that can occur. It chooses
-// them one by one. From some random valid cells it takes the one with the most pairs that occur in
-// no earlier cell, and among equals the one with the most new triples of levels. Once every pair
-// occurs, only triples count. The first cells of a design are therefore a smaller covering design.
+// design chooses cells one by one, so that few of them contain every pair of levels that can
+// occur. From some random valid cells it takes the one with the most new pairs, and among equals
+// the one with the most new triples. The first cells of a design are therefore a smaller
+// covering design.
 func design(factors []factor, size int) []Cell {
 	var rows []row
 	open := map[string]bool{} // pairs of levels that can occur, but do not yet occur in any chosen cell
@@ -333,10 +332,9 @@ func count(is bool) int {
 	return 0
 }
 
-// Select returns the cells that meet a selection, which is a list of items separated by commas. An
-// item is a number, a range of numbers ("1-40"), or a condition on a property ("records<=20000",
-// "family=logistic", "set!="). A cell is selected if the list has its number and it meets all
-// conditions. A list without numbers allows all numbers, so an empty selection selects all cells.
+// Select returns the cells that meet a selection: a list of numbers, ranges ("1-40") and
+// conditions ("records<=20000", "set!=") separated by commas. A cell must meet all conditions
+// and, if the list has numbers, be among them.
 func Select(cells []Cell, selection string) ([]Cell, error) {
 	var ranges [][2]int
 	var conditions []func(*Cell) bool

@@ -126,9 +126,8 @@ type loss struct {
 	replications, settled int     // number of replications, and number of settings that failed in no replication
 }
 
-// lossOf averages the scores of one cell over its replications. It leaves out settings that failed
-// in any replication. ok is false if a replication has no scores for the grid, if the default
-// method failed in a replication, or if every setting of the grid failed.
+// lossOf averages the scores of one cell over its replications, without settings that failed in
+// any. ok is false if a replication has no grid, or if the default or every setting failed.
 func lossOf(outcomes []Outcome) (l loss, ok bool) {
 	l = loss{Cell: outcomes[0].Cell, best: math.Inf(-1), rule: math.NaN(), ruleRight: math.NaN(), mostRight: math.Inf(-1)}
 	var replications []*Replication
@@ -178,8 +177,8 @@ func (s Score) right() float64 {
 	return *s.Accuracy
 }
 
-// WriteGrid writes a table of cells that were simulated with the grid. It shows how much the
-// defaults, and the rule for private gradient steps, lose against the best setting.
+// WriteGrid writes how much the defaults, and the rule for private gradient steps, lose against
+// the best setting of the grid.
 func WriteGrid(w io.Writer, outcomes []Outcome) error {
 	rows := [][]string{{"cell", "levels", "log score", "rule", "best", "clip", "step size", "loss", "of the rule", "accuracy lost", "by the rule"}}
 	var losses []loss

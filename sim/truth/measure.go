@@ -70,8 +70,8 @@ type Replication struct {
 // z90 is the 95 % quantile of the standard normal distribution.
 const z90 = 1.6448536269514722
 
-// Play simulates a cell once. If the federation fails, the result states the failure. clock returns
-// a time in seconds.
+// Play simulates a cell once. The result states a failure of the federation. clock returns a
+// time in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
 	f, err := c.federation(seed, nil)
 	if err != nil {
@@ -191,9 +191,8 @@ func (p *played) measures(coordinates []int) (m Measures) {
 	return m
 }
 
-// totalNoise returns the sd of the noise that an ideal method would add to a sum of all clients'
-// vectors. The ideal method makes one release, with clip 1, for the same cost as all releases of
-// the study.
+// totalNoise returns the sd of the noise that an ideal method would add to the sum of all
+// clients' vectors, in one release with clip 1 for the cost of the study.
 func totalNoise(p *pvi.Protocol) (float64, error) {
 	view := p.Views()[0]
 	cost, err := p.Cost(view, p.Study().Privacy.Adjacency, p.Releases())

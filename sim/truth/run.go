@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // An Outcome holds the results of several replications of a cell. The results file has one line for
@@ -33,8 +35,8 @@ type Options struct {
 	Progress func(done, of int, c *Cell) // called after every cell
 }
 
-// Run simulates the cells of o and adds a line for each to the results file. It skips cells that
-// the file has already with the same seed, so a run that was stopped can continue.
+// Run simulates the cells of o and adds a line for each to the results file, unless the file has
+// it already.
 func Run(ctx context.Context, o Options) (err error) {
 	before, err := Read(o.Out)
 	if err != nil {
@@ -58,39 +60,31 @@ func Run(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("file of results: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var mu sync.Mutex // guards next, done and file
-	next, done := 0, 0
-	var wait sync.WaitGroup
-	for range max(1, o.Jobs) {
-		wait.Go(func() {
-			for ctx.Err() == nil {
-				mu.Lock()
-				if next == len(open) {
-					mu.Unlock()
-					return
-				}
-				c := &open[next]
-				next++
-				mu.Unlock()
-				line, err := c.line(ctx, &o)
-				mu.Lock()
-				if err == nil {
-					_, err = file.Write(line)
-				}
-				if done++; err == nil && o.Progress != nil {
-					o.Progress(done, len(open), c)
-				}
-				mu.Unlock()
-				if err != nil {
-					stop(err)
-				}
+	jobs, ctx := errgroup.WithContext(ctx)
+	jobs.SetLimit(max(1, o.Jobs))
+	var mu sync.Mutex // guards done and file
+	done := 0
+	for i := range open {
+		jobs.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
+			line, err := open[i].line(ctx, &o)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if _, err := file.Write(line); err != nil {
+				return err
+			}
+			if done++; o.Progress != nil {
+				o.Progress(done, len(open), &open[i])
+			}
+			return nil
 		})
 	}
-	wait.Wait()
-	return context.Cause(ctx)
+	return jobs.Wait()
 }
 
 func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
@@ -111,8 +105,8 @@ func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// Read returns the outcomes in a results file, or nothing if it does not exist. If an interruption
-// left the last line incomplete, Read removes it from the file.
+// Read returns the outcomes in a results file, or nothing if it does not exist. It removes an
+// incomplete last line, which an interruption leaves.
 func Read(path string) (all []Outcome, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

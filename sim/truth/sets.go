@@ -14,9 +14,8 @@ var files embed.FS
 // sets lists the public data sets. The folder sets has a study for each of them.
 var sets = []string{"adult", "abalone", "breast-cancer", "nmes", "nmes-negative-binomial", "hmda", "doctor-visits", "doctor-visits-negative-binomial", "psid"}
 
-// open returns the study of a public data set, the clients with their records, and the held-out
-// records. [sim.FindData] finds the record files. seed determines which records are held out, and
-// which client has each of the other records. overrides change settings of the study.
+// open returns the study and the records of a public data set. seed determines which records are
+// held out, and which client has each of the others.
 func (c *Cell) open(seed uint64, overrides ...study.Override) (*world, error) {
 	file := "sets/" + c.Set + ".toml"
 	source, err := files.ReadFile(file)

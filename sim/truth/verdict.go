@@ -144,7 +144,7 @@ func upper(values []float64) float64 {
 	return m + distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.995)*math.Sqrt(squares/(n-1)/n)
 }
 
-// Write writes a table with a row for each level of each property, and then the overall verdict.
+// Write writes a row for each level of each property, and then the overall verdict.
 func Write(w io.Writer, all []Summary) error {
 	rows := [][]string{{"property", "level", "cells", "truth", "pooled", "prior's", "signal", "width", "90 %", "rms", "below pooled", "above prior", "seconds"}}
 	for _, name := range Names() {

@@ -126,8 +126,8 @@ func (c *Cell) layout() *layout {
 	return p
 }
 
-// study returns the study of the cell with an outcome of the given family, which is either the
-// family of the fitted model or the family from which records are drawn. overrides change settings.
+// study returns the study of the cell. family is that of the fitted model, or that from which
+// records are drawn.
 func (p *layout) study(family study.Family, overrides ...study.Override) (*study.Study, error) {
 	m := p.model()
 	var columns, terms, priors strings.Builder
@@ -211,7 +211,8 @@ colluders = 0
 %s`, family, m.keys, terms.String(), groups, standardise, p.Unit, budget, min(1e-5, .2/float64(p.Records)), max(1, p.Records/p.Clients), columns.String(), spread, priors.String()), overrides...)
 }
 
-// A world is a study with its clients' records.
+// world returns the study of the cell with records, which follow from seed. The true θ is drawn
+// from the prior. overrides change settings of the study.
 type world struct {
 	study   *study.Study
 	holders []sim.Holder
@@ -299,14 +300,10 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 }
 
 // takeTruth sets w.truth, the true values of the coordinates of the fitted model. truth has the
-// values from which records were drawn; a coordinate beyond its end has no true value. If clients
-// have different coefficients, the true values depend on the privacy unit:
-//
-//   - If the unit is the record, there are none, because the pooled records have no common coefficients.
-//   - If the unit is the client, they are the coefficients of the population of clients.
-//
-// If a Poisson regression is fitted to overdispersed counts, the coefficients have true values, and
-// the dispersion is not a coordinate.
+// values from which records were drawn; a coordinate beyond its end has no true value, such as
+// the dispersion of overdispersed counts. If clients have different coefficients, there are no
+// true values for the unit record, because the pooled records have no common coefficients. For
+// the unit client they are those of the population of clients.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil
@@ -339,8 +336,7 @@ func (c *Cell) sizes() []int {
 	return sizes
 }
 
-// sortHalf makes neighbours similar: it sorts the records at every second position of order by
-// outcome. The records at the other positions stay in random order.
+// sortHalf makes neighbours similar: it sorts the records at every second position by outcome.
 func sortHalf(records *shard.Records, order []int) {
 	var half []int
 	for i := 0; i < len(order); i += 2 {

@@ -74,8 +74,8 @@ func (c Candidate) String() string {
 	return strings.Join(words, ", ")
 }
 
-// A space is the set of settings that a search tries. A point of the space has one coordinate for
-// each key, which multiplies the default value of the setting on a logarithmic scale.
+// A space is the set of settings that a search tries. A coordinate of a point multiplies the
+// default value of a setting, on a logarithmic scale.
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol

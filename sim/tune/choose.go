@@ -20,10 +20,9 @@ type Chosen struct {
 	Result    *sim.Result // result of the run, with the cost of the whole selection
 }
 
-// Run runs every candidate, scores all candidates and chooses one. It calls done after each
-// candidate, with the number of finished candidates and the number of all. It then repeats the
-// chosen run, bit for bit, and calls observe after each outcome of this run. The result has the
-// cost of the whole selection.
+// Run runs every candidate, calling done after each, scores them and chooses one. It repeats the
+// chosen run, bit for bit, and calls observe after each of its outcomes. The result has the cost
+// of the whole selection.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -104,10 +103,10 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns a vector for each record: the record's scores under all candidates, minus the
-// mean of these scores. A vector depends only on its record and on the results of the runs, which
-// are public. If the scores of a record cannot be computed, its vector is zero. vectors returns an
-// error only for a fault in the results, so that the error does not depend on records.
+// vectors returns, for each record, its scores under all candidates minus their mean. A vector
+// depends only on its record and on the public results of the runs. If the scores of a record
+// cannot be computed, its vector is zero. An error is a fault in the results, and does not
+// depend on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err

@@ -137,9 +137,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds noise multipliers for which all runs and scores together meet the study's privacy
-// target. It first gives every run the same share of μ², and then multiplies all noise by a common
-// factor, so that the total cost meets the target.
+// calibrate finds noise multipliers for which all runs and scores meet the privacy target. It
+// gives every run the same share of μ², and then multiplies all noise by a common factor.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -189,9 +188,8 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism that releases a client's scores of n candidates. Its clip is
-// √n/2. If each score of a record is 0 or 1, the record's vector of scores minus their mean has at
-// most this norm, so that it is never clipped.
+// newScores returns the mechanism for a client's scores of n candidates. Its clip is √n/2: a
+// vector of scores of 0 or 1, minus their mean, has at most this norm.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,

@@ -125,16 +125,21 @@ func TestSelectionIsDeterministic(t *testing.T) {
 	}
 }
 
+// differentResults returns a result for each candidate. The posteriors differ, and so do the scores.
+func differentResults(s *Selection) (results []*sim.Result) {
+	for k, p := range s.protocols {
+		natural := slices.Clone(p.Prior())
+		natural[0] += float64(k)
+		results = append(results, &sim.Result{Natural: natural})
+	}
+	return results
+}
+
 // The test checks that the released scores contain the accounted noise of every client. The
 // variance of 120 variates is outside the bounds with probability below 10⁻⁴.
 func TestScoresHaveNoise(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Score: Accuracy, Candidates: []string{"privacy.clip=1", "privacy.clip=2"}})
-	var results []*sim.Result
-	for k, p := range s.protocols {
-		natural := slices.Clone(p.Prior())
-		natural[0] += float64(k) // gives the candidates different posteriors, and so different scores
-		results = append(results, &sim.Result{Natural: natural})
-	}
+	results := differentResults(s)
 	var squares, n float64
 	for seed := range uint64(40) {
 		rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{Seed: seed})
@@ -178,12 +183,7 @@ func TestScoresOfRecordThatPanics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var results []*sim.Result
-	for k, p := range s.protocols {
-		natural := slices.Clone(p.Prior())
-		natural[0] += float64(k)
-		results = append(results, &sim.Result{Natural: natural})
-	}
+	results := differentResults(s)
 	others := rivals.Aside[0]
 	with := others.Select(nil)
 	with.Append([]float64{1, 7, 0})

@@ -181,8 +181,8 @@ type trial struct {
 	err       error // error of the run; nil if the run has a score
 }
 
-// Run runs the search and returns the result. After every run it calls done with the number of
-// finished runs and the planned number of runs.
+// Run runs the search. After every run it calls done with the numbers of finished and planned
+// runs.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
 	left := s.o.Budget - len(first)
