@@ -55,13 +55,22 @@ func (n *newton) at(curvature *mat.SymDense) error {
 	for i, p := range n.of.PriorPrecision {
 		n.full.SetSym(i, i, n.full.At(i, i)+p)
 	}
-	if !n.chol.Factorize(n.full) {
-		return errors.New("one-step: the curvature plus the prior's precision is not positive definite")
-	}
-	if err := n.chol.InverseTo(n.inverse); err != nil {
-		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd avoids this")
+	if err := invert(n.inverse, n.full, &n.chol); err != nil {
+		return err
 	}
 	return n.chol.SolveVecTo(n.step, n.gradient)
+}
+
+// invert writes the inverse of a to dst and its Cholesky root to chol. a is a curvature plus the
+// prior's precision.
+func invert(dst, a *mat.SymDense, chol *mat.Cholesky) error {
+	if !chol.Factorize(a) {
+		return errors.New("one-step: the curvature plus the prior's precision is not positive definite")
+	}
+	if err := chol.InverseTo(dst); err != nil {
+		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd avoids this")
+	}
+	return nil
 }
 
 // addSpread adds weight·(H⁻¹ + τ²H⁻²) to cov, where H is the curvature plus the prior's precision.

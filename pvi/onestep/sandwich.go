@@ -62,14 +62,7 @@ func (s *sandwich) locate(curvature *mat.SymDense) error {
 	for i, p := range s.of.PriorPrecision {
 		s.point.SetSym(i, i, s.point.At(i, i)+p)
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(s.point) {
-		return errors.New("one-step: the curvature plus the prior's precision is not positive definite")
-	}
-	if err := chol.InverseTo(s.point); err != nil {
-		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd avoids this")
-	}
-	return nil
+	return invert(s.point, s.point, new(mat.Cholesky))
 }
 
 func (s *sandwich) split(curvature *mat.SymDense) error {

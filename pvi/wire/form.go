@@ -176,14 +176,23 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// list returns the number of elements of a list, each of size bytes, and their bytes.
-func (r *reader) list(size int) (int, []byte) {
+// listOf reads a list, each element with read from size bytes. It returns nil for an empty list and
+// after a failed read.
+func listOf[E any](r *reader, size int, read func(b []byte) E) []E {
 	n := r.length(r.limits.Elements)
 	if n > len(r.rest)/size {
 		r.fail("it ends too early")
-		return 0, nil
+		return nil
 	}
-	return n, r.take(n * size)
+	b := r.take(n * size)
+	if n == 0 {
+		return nil
+	}
+	v := make([]E, n)
+	for i := range v {
+		v[i] = read(b[size*i:])
+	}
+	return v
 }
 
 // length reads the length of a list. If it is larger than most, the read fails.
@@ -218,15 +227,7 @@ func (r *reader) int() int {
 }
 
 func (r *reader) ints() []int64 {
-	n, b := r.list(8)
-	if n == 0 {
-		return nil
-	}
-	v := make([]int64, n)
-	for i := range v {
-		v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
-	}
-	return v
+	return listOf(r, numberSize, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
 }
 
 func (r *reader) real(b []byte) float64 {
@@ -237,41 +238,16 @@ func (r *reader) real(b []byte) float64 {
 	return x
 }
 
-func (r *reader) floats() []float64 {
-	n, b := r.list(8)
-	if n == 0 {
-		return nil
-	}
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = r.real(b[8*i:])
-	}
-	return v
-}
+func (r *reader) floats() []float64 { return listOf(r, numberSize, r.real) }
 
 func (r *reader) wides() []pvi.Wide {
-	n, b := r.list(16)
-	if n == 0 {
-		return nil
-	}
-	v := make([]pvi.Wide, n)
-	for i := range v {
-		at := b[16*i:]
-		v[i] = pvi.Wide{Hi: int64(binary.LittleEndian.Uint64(at[8:])), Lo: binary.LittleEndian.Uint64(at)}
-	}
-	return v
+	return listOf(r, wideSize, func(b []byte) pvi.Wide {
+		return pvi.Wide{Hi: int64(binary.LittleEndian.Uint64(b[8:])), Lo: binary.LittleEndian.Uint64(b)}
+	})
 }
 
 func (r *reader) bounds() []study.Bounds {
-	n, b := r.list(16)
-	if n == 0 {
-		return nil
-	}
-	v := make([]study.Bounds, n)
-	for i := range v {
-		v[i] = study.Bounds{Low: r.real(b[16*i:]), High: r.real(b[16*i+8:])}
-	}
-	return v
+	return listOf(r, 2*numberSize, func(b []byte) study.Bounds { return study.Bounds{Low: r.real(b), High: r.real(b[8:])} })
 }
 
 // appendReleases ends the encoding of an outcome with the releases, if it has any.
