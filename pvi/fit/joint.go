@@ -117,13 +117,7 @@ func (m *Model) Multiplies() bool {
 	v := m.Program().Verified()
 	p := v.Program()
 	moves := func(node int) bool { return v.Phase(node) == ir.Shared || v.Phase(node) == ir.Record }
-	used := make([]bool, len(p.Nodes))
-	used[p.Likelihood] = true
-	for i, n := range slices.Backward(p.Nodes) {
-		for _, a := range n.Args {
-			used[a] = used[a] || used[i]
-		}
-	}
+	needed := p.Needed(p.Likelihood)
 	vanishes := make([]bool, len(p.Nodes)) // vanishes[i] is true if the value of node i is 0 for every record when certain parameters are 0
 	for i, n := range p.Nodes {
 		of := func(k int) bool { return vanishes[n.Args[k]] }
@@ -139,7 +133,7 @@ func (m *Model) Multiplies() bool {
 		case ir.Stack:
 			vanishes[i] = !slices.ContainsFunc(n.Args, func(a int) bool { return !vanishes[a] })
 		}
-		if n.Op == ir.Mul && used[i] && vanishes[i] && moves(n.Args[0]) && moves(n.Args[1]) {
+		if n.Op == ir.Mul && needed[i] && vanishes[i] && moves(n.Args[0]) && moves(n.Args[1]) {
 			return true
 		}
 	}

@@ -44,6 +44,15 @@ func (b *Builder) MarkDensity(density, variate Expr) {
 // An Expr is an expression of the program that a Builder builds.
 type Expr struct{ node int }
 
+// indices returns the indices of the expressions' nodes.
+func indices(all []Expr) []int {
+	nodes := make([]int, len(all))
+	for i, e := range all {
+		nodes[i] = e.node
+	}
+	return nodes
+}
+
 // NewBuilder starts a program for the named family of models.
 func NewBuilder(name string) *Builder {
 	return &Builder{program: ir.Program{Name: name}, known: map[string]int{}}
@@ -123,16 +132,12 @@ func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior D
 // Parameter declares a parameter with a prior. Given the arguments of the prior, the elements of
 // the parameter are independent.
 func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
-	k := len(b.program.Parameters)
-	args := make([]int, len(prior.Args))
-	for i, a := range prior.Args {
-		if !b.has(a) {
-			return b.fail("prior of %q: argument %d is not an expression of this program", q.Name, i+1)
-		}
-		args[i] = a.node
+	if i := slices.IndexFunc(prior.Args, func(a Expr) bool { return !b.has(a) }); i >= 0 {
+		return b.fail("prior of %q: argument %d is not an expression of this program", q.Name, i+1)
 	}
+	k := len(b.program.Parameters)
 	b.program.Parameters = append(b.program.Parameters, q)
-	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: k, Density: prior.Density, Args: args})
+	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: k, Density: prior.Density, Args: indices(prior.Args)})
 	return b.node(ir.Node{Op: ir.Param, Ref: k}, ir.Shared)
 }
 

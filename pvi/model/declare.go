@@ -23,11 +23,7 @@ func (b *Builder) Declare(q ir.Parameter) Expr {
 // Prior sets the prior of a parameter that [Builder.Declare] returned. The prior's arguments may
 // depend on parameters that are declared later.
 func (b *Builder) Prior(parameter Expr, prior Distribution) {
-	args := make([]int, len(prior.Args))
-	for i, a := range prior.Args {
-		args[i] = a.node
-	}
-	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: args})
+	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: indices(prior.Args)})
 }
 
 // Factor adds e to the log density of the prior. e must be a number that depends only on
@@ -47,7 +43,7 @@ func (b *Builder) arrange() {
 	p := &b.program
 	needs := make([][]int, len(p.Parameters))
 	for _, prior := range p.Priors {
-		needs[prior.Parameter] = b.parametersOf(prior.Args)
+		needs[prior.Parameter] = parametersOf(p, prior.Args...)
 	}
 	placed := make([]bool, len(p.Parameters))
 	var order []int
@@ -67,17 +63,9 @@ func (b *Builder) arrange() {
 }
 
 // parametersOf returns the indices of the parameters on which the given nodes depend.
-func (b *Builder) parametersOf(nodes []int) []int {
-	used := make([]bool, len(b.program.Nodes))
-	for _, i := range nodes {
-		used[i] = true
-	}
-	var found []int
-	for i, n := range slices.Backward(b.program.Nodes) {
-		for _, a := range n.Args {
-			used[a] = used[a] || used[i]
-		}
-		if used[i] && n.Op == ir.Param {
+func parametersOf(p *ir.Program, nodes ...int) (found []int) {
+	for i, needed := range p.Needed(nodes...) {
+		if n := &p.Nodes[i]; needed && n.Op == ir.Param {
 			found = append(found, n.Ref)
 		}
 	}

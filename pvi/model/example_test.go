@@ -20,7 +20,9 @@ func ExampleBuilder() {
 
 	// The first component has log density 0 at zero and a very low log density at other counts.
 	never := b.Mul(b.Apply(ir.Sub, b.Number(1), zero), b.Number(-1e6))
-	m, err := b.Build(b.LogMix(share, never, b.LogDensity(ir.PoissonLog, y, b.Linear(x, beta))))
+	first := b.Add(b.Apply(ir.Log, share), never)
+	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, share)), b.LogDensity(ir.PoissonLog, y, b.Linear(x, beta)))
+	m, err := b.Build(b.Apply(ir.LogSumExp, b.Apply(ir.Stack, first, second)))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -74,14 +74,6 @@ func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
 
-// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p, x and y, with p in (0, 1). The result is the
-// log density of a mixture whose components have the log densities x and y.
-func (b *Builder) LogMix(p, x, y Expr) Expr {
-	first := b.Add(b.Apply(ir.Log, p), x)
-	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, p)), y)
-	return b.Apply(ir.LogSumExp, b.Apply(ir.Stack, first, second))
-}
-
 // Linear returns x·β for a vector x of the row and a vector β of parameters.
 func (b *Builder) Linear(x, beta Expr) Expr {
 	return b.bridge(ir.Linear, []Expr{x, beta}, 1)
@@ -151,8 +143,8 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	}
 	phase := ir.Fixed
 	for _, a := range args {
-		if records && b.phases[a.node] == ir.Shared {
-			a = b.node(ir.Node{Op: ir.Global, Args: []int{a.node}}, ir.Record)
+		if records {
+			a = b.ofRecord(a)
 		}
 		phase, _ = ir.Join(phase, b.phases[a.node])
 		n.Args = append(n.Args, a.node)
@@ -163,12 +155,10 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 // bridge adds a node with which a record reads parameters. Its arguments are a value of the row and
 // args[table], which is a vector or matrix of parameters or constants.
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
-	n := ir.Node{Op: op}
 	for k, a := range args {
 		if !b.has(a) {
 			return b.fail("%s: argument %d is not an expression of this program", op, k+1)
 		}
-		n.Args = append(n.Args, a.node)
 	}
 	phase := ir.Record
 	if b.phases[args[table].node] == ir.Fixed {
@@ -177,5 +167,5 @@ func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	if joined, ok := ir.Join(phase, b.phases[args[1-table].node]); ok {
 		phase = joined
 	}
-	return b.node(n, phase)
+	return b.node(ir.Node{Op: op, Args: indices(args)}, phase)
 }

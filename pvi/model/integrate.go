@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"fedpvi/internal/quadrature"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/model/ir"
 )
 
@@ -66,7 +67,7 @@ func (b *Builder) Integrate(latents []Expr, q Quadrature, joint Expr, more ...Ex
 	terms := make([]Expr, len(rule.Weights))
 	for p, w := range rule.Weights {
 		x := rule.Points[p*l.k : (p+1)*l.k]
-		constant := math.Log(w) + float64(l.k)*logRoot2Pi
+		constant := math.Log(w) + float64(l.k)*special.HalfLogTwoPi
 		for _, v := range x {
 			constant += v * v / 2
 		}
@@ -99,8 +100,6 @@ func (b *Builder) split(e Expr) (hidden Expr, rest []Expr) {
 		}
 	}
 }
-
-const logRoot2Pi = 0.91893853320467274178
 
 func (b *Builder) sub(x, y Expr) Expr { return b.Apply(ir.Sub, x, y) }
 func (b *Builder) div(x, y Expr) Expr { return b.Apply(ir.Div, x, y) }

@@ -56,16 +56,9 @@ func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 // path finds the nodes that must be computed again if the latents change: the nodes of e that
 // depend on a latent, in increasing order. The latents themselves are not in the result.
 func (b *Builder) path(e Expr, latents []Expr) (path []int) {
-	used := make([]bool, e.node+1) // whether e depends on the node
-	used[e.node] = true
-	for i := e.node; i >= 0; i-- {
-		for _, a := range b.program.Nodes[i].Args {
-			used[a] = used[a] || used[i]
-		}
-	}
-	on := make([]bool, e.node+1) // whether the node depends on one of the latents
-	for i := range used {
-		if !used[i] || !b.hidden[i] {
+	on := make([]bool, len(b.program.Nodes)) // whether the node depends on one of the latents
+	for i, needed := range b.program.Needed(e.node) {
+		if !needed || !b.hidden[i] {
 			continue
 		}
 		if slices.Contains(latents, Expr{i}) {
@@ -87,14 +80,7 @@ func (b *Builder) visible() ir.Program {
 	if len(b.latents) == 0 {
 		return p
 	}
-	used := append(slices.Concat(p.Factors, p.Generated), p.Likelihood)
-	for _, q := range p.Priors {
-		used = append(used, q.Args...)
-	}
-	if p.Prediction.Kind != ir.NoPrediction {
-		used = append(used, p.Prediction.Node)
-	}
-	if slices.ContainsFunc(used, func(i int) bool { return b.hidden[i] }) {
+	if slices.ContainsFunc(append(p.Results(), p.Generated...), func(i int) bool { return b.hidden[i] }) {
 		b.fail("it depends on a latent that is not integrated")
 	}
 	p.Nodes = slices.Clone(p.Nodes)

@@ -13,27 +13,23 @@ import (
 // follow.
 func (m *Model) Listing(w io.Writer) error {
 	p := m.verified.Program()
+	var b strings.Builder
 	for i := range p.Nodes {
 		s := m.verified.Shape(i)
 		mark := ""
 		if i == p.Likelihood {
 			mark = "  log density of a record"
 		}
-		if _, err := fmt.Fprintf(w, "%5d  %-8s %4d×%-4d %s%s\n", i, phases[m.verified.Phase(i)], s.Rows, s.Cols, listed(p, i), mark); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "%5d  %-8s %4d×%-4d %s%s\n", i, phases[m.verified.Phase(i)], s.Rows, s.Cols, listed(p, i), mark)
 	}
 	for _, q := range p.Priors {
-		if _, err := fmt.Fprintf(w, "prior  %s ~ %s(%s)\n", p.Parameters[q.Parameter].Name, q.Density, numbers(q.Args)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "prior  %s ~ %s(%s)\n", p.Parameters[q.Parameter].Name, q.Density, numbers(q.Args))
 	}
 	for _, i := range p.Factors {
-		if _, err := fmt.Fprintf(w, "factor %%%d\n", i); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "factor %%%d\n", i)
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 var phases = [...]string{ir.Fixed: "constant", ir.Data: "row", ir.Shared: "step", ir.Record: "record"}

@@ -145,18 +145,9 @@ func (m *Model) FreeName(parameter, e int) string {
 // parameter.
 func (m *Model) Depends() []bool {
 	p := m.verified.Program()
-	used, on := make([]bool, len(p.Nodes)), make([]bool, len(p.Parameters))
-	used[p.Likelihood] = true
-	for i := p.Likelihood; i >= 0; i-- {
-		if !used[i] {
-			continue
-		}
-		for _, a := range p.Nodes[i].Args {
-			used[a] = true
-		}
-		if p.Nodes[i].Op == ir.Param {
-			on[p.Nodes[i].Ref] = true
-		}
+	on := make([]bool, len(p.Parameters))
+	for _, q := range parametersOf(p, p.Likelihood) {
+		on[q] = true
 	}
 	return on
 }
@@ -198,22 +189,7 @@ func (m *Model) LogDensities(dst, theta []float64, t *Table) {
 func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
 	s := m.Shared()
 	s.Set(theta)
-	size := m.verified.Shape(node).Size()
-	r := tape.NewRecords(s, t, ir.Block, node, false)
-	r.Begin()
-	rows := make([]int32, 0, ir.Block)
-	for from := 0; from < t.Rows; from += ir.Block {
-		rows = rows[:0]
-		for row := from; row < min(from+ir.Block, t.Rows); row++ {
-			rows = append(rows, int32(row))
-		}
-		r.Forward(rows)
-		for l, row := range rows {
-			for e := range size {
-				dst[int(row)*size+e] = r.Value[node][e*ir.Block+l]
-			}
-		}
-	}
+	tape.NewRecords(s, t, ir.Block, node, false).All(dst, 0, m.verified.Shape(node).Size(), func(int) {})
 }
 
 // Outcomes describes the model's prediction: its kind, the index of the predicted column, and the

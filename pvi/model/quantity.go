@@ -61,10 +61,8 @@ func (b *Builder) Generate(likelihood Expr, shared, records []Quantity) (*Quanti
 	for k := range records {
 		records[k].Value = b.ofRecord(records[k].Value)
 	}
-	for _, all := range [][]Quantity{shared, records} {
-		for _, one := range all {
-			b.program.Generated = append(b.program.Generated, one.Value.node)
-		}
+	for _, one := range slices.Concat(shared, records) {
+		b.program.Generated = append(b.program.Generated, one.Value.node)
 	}
 	var err error
 	q.model, err = b.Build(likelihood)
@@ -124,21 +122,24 @@ func (g *Generator) Names() []string {
 
 // Random reports, for each name that [Generator.Names] returns, whether the element depends on a
 // random number.
-func (g *Generator) Random() (random []bool) {
+func (g *Generator) Random() []bool {
 	if g == nil {
 		return nil
 	}
+	return g.depend(g.of.shared, func(n *ir.Node) bool { return n.Op == ir.Draw })
+}
+
+// depend reports, for each element of the given quantities, whether it depends on a node for which
+// is returns true.
+func (g *Generator) depend(all []Quantity, is func(n *ir.Node) bool) (depend []bool) {
 	v := g.of.model.verified
-	draws := make([]bool, len(v.Program().Nodes))
-	for i, n := range v.Program().Nodes {
-		draws[i] = n.Op == ir.Draw || slices.ContainsFunc(n.Args, func(a int) bool { return draws[a] })
-	}
-	for _, one := range g.of.shared {
+	dependents := v.Program().Dependents(is)
+	for _, one := range all {
 		for range v.Shape(one.Value.node).Size() {
-			random = append(random, draws[one.Value.node])
+			depend = append(depend, dependents[one.Value.node])
 		}
 	}
-	return random
+	return depend
 }
 
 // Shared writes to dst all elements of the quantities that depend on parameters alone, at the
@@ -168,18 +169,8 @@ func (g *Generator) RecordNames() []string {
 // Reads reports whether the quantities of a record depend on certain columns. The result has one
 // value for each element of the quantities: whether the element depends on a column k with
 // columns[k] true.
-func (g *Generator) Reads(columns []bool) (reads []bool) {
-	v := g.of.model.verified
-	on := make([]bool, len(v.Program().Nodes))
-	for i, n := range v.Program().Nodes {
-		on[i] = n.Op == ir.Col && columns[n.Ref] || slices.ContainsFunc(n.Args, func(a int) bool { return on[a] })
-	}
-	for _, one := range g.of.records {
-		for range v.Shape(one.Value.node).Size() {
-			reads = append(reads, on[one.Value.node])
-		}
-	}
-	return reads
+func (g *Generator) Reads(columns []bool) []bool {
+	return g.depend(g.of.records, func(n *ir.Node) bool { return n.Op == ir.Col && columns[n.Ref] })
 }
 
 // Load prepares rows for [Generator.Records], as [Model.Load] does.
@@ -188,7 +179,7 @@ func (g *Generator) Load(rows int, columns [][]float64) (*RecordGenerator, error
 	if err != nil {
 		return nil, err
 	}
-	r := &RecordGenerator{Generator: g, table: table}
+	r := &RecordGenerator{Generator: g}
 	for _, one := range g.of.records {
 		r.size += g.of.model.verified.Shape(one.Value.node).Size()
 		r.each = append(r.each, tape.NewRecords(g.shared, table, ir.Block, one.Value.node, false))
@@ -199,9 +190,8 @@ func (g *Generator) Load(rows int, columns [][]float64) (*RecordGenerator, error
 // A RecordGenerator computes the quantities of some records.
 type RecordGenerator struct {
 	*Generator
-	table *Table
-	each  []*tape.Records // one evaluator for each quantity
-	size  int             // number of elements of all quantities
+	each []*tape.Records // one evaluator for each quantity
+	size int             // number of elements of all quantities
 }
 
 // Records evaluates the quantities of every row at the θ of the last call to [Generator.Shared],
@@ -210,25 +200,12 @@ type RecordGenerator struct {
 func (r *RecordGenerator) Records(dst []float64, first int) {
 	at := 0
 	for k, one := range r.of.records {
-		records, size := r.each[k], r.of.model.verified.Shape(one.Value.node).Size()
-		records.Begin()
-		rows := make([]int32, 0, ir.Block)
-		for from := 0; from < r.table.Rows; from += ir.Block {
-			rows = rows[:0]
-			for row := from; row < min(from+ir.Block, r.table.Rows); row++ {
-				rows = append(rows, int32(row))
-			}
-			if z := records.Normals(); len(z) > 0 {
+		r.each[k].All(dst, at, r.size, func(from int) {
+			if z := r.each[k].Normals(); len(z) > 0 {
 				block := (first + from) / ir.Block
 				dpmech.FillPublicNormal(z, "generated quantities of records", r.digest, r.draw<<32|block)
 			}
-			records.Forward(rows)
-			for l, row := range rows {
-				for e := range size {
-					dst[int(row)*r.size+at+e] = records.Value[one.Value.node][e*ir.Block+l]
-				}
-			}
-		}
-		at += size
+		})
+		at += r.of.model.verified.Shape(one.Value.node).Size()
 	}
 }

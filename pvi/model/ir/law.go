@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Law is a kind of distribution from which a program draws random numbers.
 type Law uint8
@@ -59,33 +62,15 @@ func (v *Verified) generates(n *Node) bool {
 	default:
 		compared = nil
 	}
-	for _, a := range compared {
-		if v.phases[a] == Shared || v.phases[a] == Record {
-			return true
-		}
-	}
-	for _, a := range n.Args {
-		if v.generated[a] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(compared, func(a int) bool { return v.phases[a] == Shared || v.phases[a] == Record }) ||
+		slices.ContainsFunc(n.Args, func(a int) bool { return v.generated[a] })
 }
 
 // checkGenerated returns an error if the log density, the prior or the prediction depends on a node
 // on which only generated quantities may depend.
 func (v *Verified) checkGenerated() error {
-	used := append([]int{v.program.Likelihood}, v.program.Factors...)
-	for _, prior := range v.program.Priors {
-		used = append(used, prior.Args...)
-	}
-	if q := v.program.Prediction; q.Kind != NoPrediction {
-		used = append(used, q.Node)
-	}
-	for _, i := range used {
-		if v.generated[i] {
-			return fmt.Errorf("the log density or the prediction depends on a random number, or on a comparison with parameters")
-		}
+	if slices.ContainsFunc(v.program.Results(), func(i int) bool { return v.generated[i] }) {
+		return fmt.Errorf("the log density or the prediction depends on a random number, or on a comparison with parameters")
 	}
 	for _, i := range v.program.Generated {
 		if i < 0 || i >= len(v.phases) {

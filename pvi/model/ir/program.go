@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // Program is a model in the form of data. It contains no code, so it can be printed, hashed, sent
 // and verified.
 type Program struct {
@@ -20,6 +22,44 @@ type Program struct {
 	// Only these nodes may depend on a [Draw] or on a comparison of values that depend on
 	// parameters.
 	Generated []int
+}
+
+// Needed reports, for each node, whether one of the targets depends on it. A target depends on
+// itself.
+func (p *Program) Needed(targets ...int) []bool {
+	needed := make([]bool, len(p.Nodes))
+	for _, i := range targets {
+		needed[i] = true
+	}
+	for i, n := range slices.Backward(p.Nodes) {
+		for _, a := range n.Args {
+			needed[a] = needed[a] || needed[i]
+		}
+	}
+	return needed
+}
+
+// Dependents reports, for each node, whether is returns true for it or for a node on which it
+// depends.
+func (p *Program) Dependents(is func(n *Node) bool) []bool {
+	dependents := make([]bool, len(p.Nodes))
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		dependents[i] = is(n) || slices.ContainsFunc(n.Args, func(a int) bool { return dependents[a] })
+	}
+	return dependents
+}
+
+// Results returns the nodes of the log density, of the prior and of the prediction.
+func (p *Program) Results() []int {
+	results := append([]int{p.Likelihood}, p.Factors...)
+	for _, q := range p.Priors {
+		results = append(results, q.Args...)
+	}
+	if p.Prediction.Kind != NoPrediction {
+		results = append(results, p.Prediction.Node)
+	}
+	return results
 }
 
 // Column is a column that a program reads. Each row has one number in the column, or several numbers

@@ -108,7 +108,7 @@ func (c Constraint) check(q *Parameter) error {
 			return fmt.Errorf("the upper bound is not finite")
 		}
 	case Both:
-		if !finite(c.Lower) || !finite(c.Upper) || !(c.Lower < c.Upper) || !finite(c.Upper-c.Lower) {
+		if !(c.Lower < c.Upper) || !finite(c.Upper-c.Lower) {
 			return fmt.Errorf("the bounds %g and %g do not enclose an interval", c.Lower, c.Upper)
 		}
 	case Simplex, Ordered:
@@ -216,17 +216,17 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 	case Shared:
 		u.shared += size
 	default:
-		wide := n.Op == Col // a column is read in place and needs no memory
-		if size > MaxRecordVector && !wide {
+		if n.Op == Col {
+			break // a column is read in place and needs no memory
+		}
+		if size > MaxRecordVector {
 			return fmt.Errorf("%d elements for each record, at most %d are allowed", size, MaxRecordVector)
 		}
 		args := len(n.Args)
 		if n.Op == Stack {
 			args = 1 // each argument of Stack is one element of the result
 		}
-		if !wide {
-			u.block += 2 * 8 * Block * size * (1 + args)
-		}
+		u.block += 2 * 8 * Block * size * (1 + args)
 	}
 	u.work += size
 	for _, a := range n.Args {
@@ -261,11 +261,7 @@ func (v *Verified) prediction() error {
 	if s := v.shapes[q.Node]; q.Kind != Probabilities && !s.scalar() || !s.vector() {
 		return fmt.Errorf("the prediction has %d×%d values", s.Rows, s.Cols)
 	}
-	reads := make([]bool, len(v.phases))
-	for i, n := range v.program.Nodes[:q.Node+1] {
-		reads[i] = n.Op == Col && n.Ref == q.Outcome || slices.ContainsFunc(n.Args, func(a int) bool { return reads[a] })
-	}
-	if reads[q.Node] {
+	if v.program.Dependents(func(n *Node) bool { return n.Op == Col && n.Ref == q.Outcome })[q.Node] {
 		return fmt.Errorf("the prediction reads the outcome %q", v.program.Columns[q.Outcome].Name)
 	}
 	return nil

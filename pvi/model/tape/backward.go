@@ -16,22 +16,9 @@ func (m *Machine) backward(i, n int) {
 	switch node.Op {
 	case ir.DensityOp:
 		m.densityBackward(i, n)
-	case ir.Sum:
-		m.sumBackward(node.Args[0], adj[:n], n)
-	case ir.LogSumExp:
-		m.logSumExpBackward(i, node.Args[0], n)
-	case ir.Softmax, ir.LogSoftmax:
-		m.rescaleBackward(node.Op, i, node.Args[0], n)
 	case ir.Dot:
 		m.dotBackward(node.Args[0], node.Args[1], adj[:n], n)
 		m.dotBackward(node.Args[1], node.Args[0], adj[:n], n)
-	case ir.Element, ir.Slice:
-		if a := node.Args[0]; m.active[a] {
-			to := m.Adjoint[a][node.Ref*m.lanes:]
-			for k, x := range adj[:size*m.lanes] {
-				to[k] += x
-			}
-		}
 	case ir.Stack:
 		for e, a := range node.Args {
 			if m.active[a] {
@@ -44,10 +31,30 @@ func (m *Machine) backward(i, n int) {
 		m.binaryBackward(i, n)
 	case ir.Less, ir.Equal, ir.Draw, ir.Detach: // the log density does not depend on parameters through these operations
 	default:
-		a := node.Args[0]
-		if !m.active[a] {
-			return
+		if a := node.Args[0]; m.active[a] {
+			m.oneBackward(i, a, n)
 		}
+	}
+}
+
+// oneBackward does the backward step of node i, whose only argument is node a.
+func (m *Machine) oneBackward(i, a, n int) {
+	node, adj, size := &m.nodes[i], m.Adjoint[i], m.size[i]
+	switch node.Op {
+	case ir.Sum:
+		for e := range m.size[a] {
+			add(m.lane(m.Adjoint[a], m.size[a], e, n), adj[:n])
+		}
+	case ir.LogSumExp:
+		m.logSumExpBackward(i, a, n)
+	case ir.Softmax, ir.LogSoftmax:
+		m.rescaleBackward(node.Op, i, a, n)
+	case ir.Element, ir.Slice:
+		to := m.Adjoint[a][node.Ref*m.lanes:]
+		for k, x := range adj[:size*m.lanes] {
+			to[k] += x
+		}
+	default:
 		for e := range size {
 			unaryBackward(node.Op, m.lane(m.Adjoint[a], m.size[a], e, n), m.lane(adj, size, e, n),
 				m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[i], size, e, n))
@@ -204,19 +211,7 @@ func rightBackward(op ir.Op, dst, g, x, y []float64) {
 	}
 }
 
-func (m *Machine) sumBackward(a int, g []float64, n int) {
-	if !m.active[a] {
-		return
-	}
-	for e := range m.size[a] {
-		add(m.lane(m.Adjoint[a], m.size[a], e, n), g)
-	}
-}
-
 func (m *Machine) logSumExpBackward(i, a, n int) {
-	if !m.active[a] {
-		return
-	}
 	size, work := m.size[a], m.work[:n]
 	g, total := m.Adjoint[i][:n], m.Value[i][:n]
 	for e := range size {
@@ -235,9 +230,6 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 //
 // where ∘ multiplies element by element, and s·s̄ is a dot product.
 func (m *Machine) rescaleBackward(op ir.Op, i, a, n int) {
-	if !m.active[a] {
-		return
-	}
 	size, total, s := m.size[a], m.work[:n], m.scratch[:n]
 	clear(total)
 	for e := range size {

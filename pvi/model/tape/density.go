@@ -7,10 +7,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-const (
-	logRoot2Pi = .918938533204672741780329736406
-	logPi      = 1.14472988584940017414342735135
-)
+const logPi = 1.14472988584940017414342735135
 
 // A term is the computation of one density in several lanes. y holds the outcomes, and a holds up
 // to three further arguments. The log densities are written to out, and the derivatives with
@@ -70,7 +67,7 @@ func normal(t *term, s *scratch) {
 	out, y, mu, sd := t.out, t.y[:n], t.a[0][:n], t.a[1][:n]
 	inv, logs := s.one[:n], s.two[:n]
 	if t.same[1] {
-		r, c := 1/sd[0], math.Log(sd[0])+logRoot2Pi
+		r, c := 1/sd[0], math.Log(sd[0])+special.HalfLogTwoPi
 		for l := range out {
 			z := (y[l] - mu[l]) * r
 			out[l] = -.5*z*z - c
@@ -81,7 +78,7 @@ func normal(t *term, s *scratch) {
 		for l := range out {
 			inv[l] = 1 / sd[l]
 			z := (y[l] - mu[l]) * inv[l]
-			out[l] = -.5*z*z - logs[l] - logRoot2Pi
+			out[l] = -.5*z*z - logs[l] - special.HalfLogTwoPi
 		}
 	}
 	if d := t.d[0]; d != nil {

@@ -15,8 +15,14 @@ func (m *Machine) forward(i, n int) {
 	switch node.Op {
 	case ir.DensityOp:
 		m.densityForward(i, n)
-	case ir.Sum, ir.LogSumExp:
-		m.reduce(node.Op, out[:n], node.Args[0], n)
+	case ir.Sum:
+		a := node.Args[0]
+		copy(out[:n], m.Value[a][:n])
+		for e := 1; e < m.size[a]; e++ {
+			add(out[:n], m.lane(m.Value[a], m.size[a], e, n))
+		}
+	case ir.LogSumExp:
+		m.logSumExp(out[:n], node.Args[0], n)
 	case ir.Softmax, ir.LogSoftmax:
 		m.rescale(node.Op, i, node.Args[0], n)
 	case ir.Dot:
@@ -149,18 +155,6 @@ func (m *Machine) selectForward(i, n int) {
 				dst[l] = x[l]
 			}
 		}
-	}
-}
-
-func (m *Machine) reduce(op ir.Op, dst []float64, a, n int) {
-	value, size := m.Value[a], m.size[a]
-	if op == ir.LogSumExp {
-		m.logSumExp(dst, a, n)
-		return
-	}
-	copy(dst, value[:n])
-	for e := 1; e < size; e++ {
-		add(dst, m.lane(value, size, e, n))
 	}
 }
 

@@ -16,7 +16,7 @@ func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]
 	case ir.Normal:
 		z := (x - a[0]) / a[1]
 		dx = -z / a[1]
-		return -.5*z*z - math.Log(a[1]) - logRoot2Pi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
+		return -.5*z*z - math.Log(a[1]) - special.HalfLogTwoPi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
 	case ir.Uniform: // the log of the width is left out, because it is constant
 		return 0, 0, da
 	case ir.LogNormal:

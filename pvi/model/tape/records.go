@@ -1,6 +1,10 @@
 package tape
 
-import "fedpvi/pvi/model/ir"
+import (
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
 
 // Records computes the value of one target node for blocks of rows of a table. The target depends
 // on parameters and rows. Records is not safe for concurrent use.
@@ -28,7 +32,9 @@ type shift struct {
 func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
 	v := shared.v
 	p := v.Program()
-	used, copied := ancestors(v, target)
+	used, copied := make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
+	used[target], copied[target] = true, true
+	inputs(v, ir.Record, used, copied)
 	hold := func(i int) bool {
 		return used[i] && (v.Phase(i) == ir.Record || copied[i])
 	}
@@ -56,29 +62,40 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors finds the nodes that are needed to compute the target. used[i] is true if the target
-// depends on node i. copied[i] is true if the value of node i itself must be copied into lanes.
-// This is not necessary if nodes of a record use node i only as a table of parameters, or as a
-// vector that is multiplied by such a table.
-func ancestors(v *ir.Verified, target int) (used, copied []bool) {
-	p := v.Program()
-	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
-	used[target], copied[target] = true, true
-	for i := target; i >= 0; i-- {
-		if !used[i] || v.Phase(i) != ir.Record {
+// inputs finds the nodes that are needed to compute the used nodes of a phase. It sets used[i] if a
+// used node of this phase depends on node i. It sets copied[i] if the value of node i itself is
+// needed in lanes. This is not necessary if nodes use node i only as a table, or as a vector that
+// is multiplied by a table.
+func inputs(v *ir.Verified, phase ir.Phase, used, copied []bool) {
+	for i, n := range slices.Backward(v.Program().Nodes) {
+		if !used[i] || v.Phase(i) != phase {
 			continue
 		}
-		n := &p.Nodes[i]
 		for _, a := range n.Args {
-			used[a] = true
-			switch n.Op {
-			case ir.Global, ir.Gather, ir.GatherRow, ir.Linear, ir.MatVec:
-			default:
-				copied[a] = true
+			used[a], copied[a] = true, copied[a] || n.Op != ir.Global && !isBridge(n.Op)
+		}
+	}
+}
+
+// All computes the target for every row of the table. The value for row n begins at
+// dst[n·stride+at]. Before it computes a block of rows, All calls before with the number of the
+// first row.
+func (r *Records) All(dst []float64, at, stride int, before func(first int)) {
+	r.Begin()
+	rows := make([]int32, 0, r.lanes)
+	for first := 0; first < r.table.Rows; first += r.lanes {
+		rows = rows[:0]
+		for row := first; row < min(first+r.lanes, r.table.Rows); row++ {
+			rows = append(rows, int32(row))
+		}
+		before(first)
+		r.Forward(rows)
+		for l, row := range rows {
+			for e := range r.size[r.target] {
+				dst[int(row)*stride+at+e] = r.Value[r.target][e*r.lanes+l]
 			}
 		}
 	}
-	return used, copied
 }
 
 // Begin copies the values of the operation Global from the shared evaluator into lanes. It must be
@@ -137,10 +154,9 @@ func (r *Records) Backward() {
 		seed[l] = 1
 	}
 	for k := len(r.sweeps) - 1; k >= 0; k-- {
-		switch i := r.sweeps[k]; r.nodes[i].Op {
-		case ir.MatVec:
+		if i := r.sweeps[k]; r.nodes[i].Op == ir.MatVec {
 			r.matVecBackward(i)
-		default:
+		} else {
 			r.backward(i, n)
 		}
 	}

@@ -21,20 +21,10 @@ type Shared struct {
 // before it reads values that depend on parameters.
 func NewShared(v *ir.Verified) *Shared {
 	p := v.Program()
-	in := func(phases ...ir.Phase) func(int) bool {
-		return func(i int) bool {
-			for _, f := range phases {
-				if v.Phase(i) == f {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	computed := func(i int) bool {
-		return p.Nodes[i].Op != ir.Const && p.Nodes[i].Op != ir.Param && v.Phase(i) == ir.Shared
-	}
-	s := &Shared{Machine: newMachine(v, 1, in(ir.Fixed, ir.Shared), computed, in(ir.Shared))}
+	shared := func(i int) bool { return v.Phase(i) == ir.Shared }
+	held := func(i int) bool { return shared(i) || v.Phase(i) == ir.Fixed }
+	computed := func(i int) bool { return shared(i) && p.Nodes[i].Op != ir.Param }
+	s := &Shared{Machine: newMachine(v, 1, held, computed, shared)}
 	for i := range p.Nodes {
 		if v.Phase(i) == ir.Fixed && p.Nodes[i].Op != ir.Const {
 			s.forward(i, 1)
@@ -110,21 +100,15 @@ type Path struct {
 
 // Path returns the nodes and parameters on which a node of phase Shared depends.
 func (s *Shared) Path(node int) *Path {
-	used := make([]bool, len(s.nodes))
-	used[node] = true
-	for i := node; i >= 0; i-- {
-		for _, a := range s.nodes[i].Args {
-			used[a] = used[a] || used[i]
-		}
-	}
+	needed := s.v.Program().Needed(node)
 	p := &Path{node: node}
 	for _, i := range s.order {
-		if used[i] {
+		if needed[i] {
 			p.order = append(p.order, i)
 		}
 	}
-	for i := range used {
-		if used[i] && s.nodes[i].Op == ir.Param {
+	for i := range needed {
+		if needed[i] && s.nodes[i].Op == ir.Param {
 			p.params = append(p.params, i)
 			if q := s.nodes[i].Ref; !slices.Contains(p.Parameters, q) {
 				p.Parameters = append(p.Parameters, q)

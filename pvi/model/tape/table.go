@@ -3,7 +3,6 @@ package tape
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"fedpvi/pvi/model/ir"
 )
@@ -103,7 +102,11 @@ func frontier(v *ir.Verified) []bool {
 // fill computes the values of all nodes that t keeps, one block of rows after the other.
 func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 	p := v.Program()
-	used, copied := t.inputs(v)
+	used, copied := make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
+	for i, values := range t.Nodes {
+		used[i] = values != nil
+	}
+	inputs(v, ir.Data, used, copied)
 	hold := func(i int) bool { return used[i] && (v.Phase(i) == ir.Data || copied[i]) }
 	compute := func(i int) bool { return v.Phase(i) == ir.Data }
 	f := &filler{newMachine(v, min(ir.Block, max(t.Rows, 1)), hold, compute, func(int) bool { return false }), NewShared(v), columns}
@@ -121,24 +124,6 @@ func (t *Table) fill(v *ir.Verified, columns [][]float64) {
 			}
 		}
 	}
-}
-
-// inputs finds the nodes that are needed to compute the nodes of t. used[i] is true if t keeps node
-// i, or if a node that t keeps depends on node i. copied[i] is true if the value of node i itself
-// is needed in lanes, and not only a table or a vector that is multiplied by a table.
-func (t *Table) inputs(v *ir.Verified) (used, copied []bool) {
-	nodes := v.Program().Nodes
-	used, copied = make([]bool, len(nodes)), make([]bool, len(nodes))
-	for i, n := range slices.Backward(nodes) {
-		used[i] = used[i] || t.Nodes[i] != nil
-		if !used[i] || v.Phase(i) != ir.Data {
-			continue
-		}
-		for _, a := range n.Args {
-			used[a], copied[a] = true, copied[a] || !isBridge(n.Op)
-		}
-	}
-	return used, copied
 }
 
 // A filler computes, for blocks of rows, the nodes that depend only on a row. Their values are
