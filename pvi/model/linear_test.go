@@ -99,19 +99,19 @@ func TestPrior(t *testing.T) {
 
 func TestNewLinearErrors(t *testing.T) {
 	ok := []model.Normal{{SD: 1}}
-	for name, build := range map[string]func() (*model.Linear, error){
-		"no coefficient":       func() (*model.Linear, error) { return model.NewLinear(nil, nil, 1) },
-		"no prior":             func() (*model.Linear, error) { return model.NewLinear([]string{"a", "b"}, ok, 1) },
-		"no noise":             func() (*model.Linear, error) { return model.NewLinear([]string{"a"}, ok, 0) },
-		"prior without spread": func() (*model.Linear, error) { return model.NewLinear([]string{"a"}, []model.Normal{{}}, 1) },
-		"NaN prior": func() (*model.Linear, error) {
-			return model.NewLinear([]string{"a"}, []model.Normal{{math.NaN(), 1}}, 1)
-		},
-		"flat prior": func() (*model.Linear, error) {
-			return model.NewLinear([]string{"a"}, []model.Normal{{0, math.Inf(1)}}, 1)
-		},
+	for name, c := range map[string]struct {
+		names []string
+		prior []model.Normal
+		noise float64
+	}{
+		"no coefficient":       {nil, nil, 1},
+		"no prior":             {[]string{"a", "b"}, ok, 1},
+		"no noise":             {[]string{"a"}, ok, 0},
+		"prior without spread": {[]string{"a"}, []model.Normal{{}}, 1},
+		"NaN prior":            {[]string{"a"}, []model.Normal{{math.NaN(), 1}}, 1},
+		"flat prior":           {[]string{"a"}, []model.Normal{{0, math.Inf(1)}}, 1},
 	} {
-		if _, err := build(); err == nil {
+		if _, err := model.NewLinear(c.names, c.prior, c.noise); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}

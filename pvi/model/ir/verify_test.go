@@ -49,6 +49,18 @@ func good() Program {
 	}
 }
 
+// checkVerify checks that Verify refuses the program good after a change, with an error that
+// contains want. If want is empty, Verify must accept the program.
+func checkVerify(t *testing.T, name, want string, change func(p *Program)) {
+	t.Helper()
+	p := good()
+	change(&p)
+	_, err := Verify(p)
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("%s: %v", name, err)
+	}
+}
+
 func TestVerifyAcceptsGood(t *testing.T) {
 	v, err := Verify(good())
 	if err != nil {
@@ -191,15 +203,7 @@ func TestVerifyRefuses(t *testing.T) {
 			}
 		}},
 	} {
-		p := good()
-		c.spoil(&p)
-		_, err := Verify(p)
-		switch {
-		case err == nil:
-			t.Errorf("%s: accepted", c.name)
-		case !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s: refused for another reason: %v", c.name, err)
-		}
+		checkVerify(t, c.name, c.want, c.spoil)
 	}
 }
 
@@ -219,7 +223,9 @@ func TestDigest(t *testing.T) {
 		"width": func(p *Program) { p.Nodes[12].Cols = 2 }, "likelihood": func(p *Program) { p.Likelihood = 10 },
 		"prior": func(p *Program) { p.Priors[0].Density = Cauchy }, "prior args": func(p *Program) { p.Priors[0].Args[1] = 12 },
 		"prior parameter": func(p *Program) { p.Priors[0].Parameter = 1 }, "prediction": func(p *Program) { p.Prediction.Kind = Mean },
-		"predicted": func(p *Program) { p.Prediction.Node = 10 }, "outcome": func(p *Program) { p.Prediction.Outcome = 2 },
+		"generated": func(p *Program) { p.Generated = []int{5} }, "generated twice": func(p *Program) { p.Generated = []int{5, 5} },
+		"factor and generated": func(p *Program) { p.Factors, p.Generated = []int{5}, []int{5} },
+		"predicted":            func(p *Program) { p.Prediction.Node = 10 }, "outcome": func(p *Program) { p.Prediction.Outcome = 2 },
 	} {
 		p := good()
 		change(&p)
