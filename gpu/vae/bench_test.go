@@ -44,7 +44,6 @@ func BenchmarkStep(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			t := newStepper(b, images, sampling, private)
-			defer t.Close()
 			var steps, work []time.Duration
 			b.ReportAllocs()
 			for b.Loop() {
@@ -71,8 +70,6 @@ func BenchmarkPrivacy(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)
 	private, plain := newStepper(b, images, sampling, true), newStepper(b, images, sampling, false)
-	defer private.Close()
-	defer plain.Close()
 	var work [2][]time.Duration
 	for b.Loop() {
 		for i, t := range []*Trainer{private, plain} {
@@ -113,11 +110,8 @@ func newStepper(b *testing.B, images [][]byte, sampling dpmech.Sampling, private
 	if err != nil {
 		b.Fatal(err)
 	}
-	sampler, err := sampling.Sampler(len(images))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var sums Sums = NewPlain(mnist, sampler, seeded.Stream(1, "batches"))
+	batches := sampler(b, sampling, len(images))
+	var sums Sums = NewPlain(mnist, batches, seeded.Stream(1, "batches"))
 	if private {
 		mechanism, err := dpmech.NewProductSum(dpmech.ProductConfig{
 			Sampling: sampling, Records: len(images), Steps: 1 << 20, Layers: mnist.Layers(),
@@ -126,14 +120,8 @@ func newStepper(b *testing.B, images [][]byte, sampling dpmech.Sampling, private
 		if err != nil {
 			b.Fatal(err)
 		}
-		if sums, err = mechanism.Begin(seeded.Streams(1, "noise")); err != nil {
-			b.Fatal(err)
-		}
+		sums = begin(b, mechanism, 1)
 	}
 	workers := runtime.GOMAXPROCS(0)
-	t, err := NewTrainer(n, images, sums, sampler.MaxBatch(), Options{Rate: 1e-3, Batch: 128, Workers: workers}, seeded.Stream(1, "bits"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return t
+	return newTrainer(b, n, images, sums, batches.MaxBatch(), Options{Rate: 1e-3, Batch: 128, Workers: workers}, 1)
 }

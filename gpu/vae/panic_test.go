@@ -33,19 +33,12 @@ func TestRecordThatPanicsAddsZero(t *testing.T) {
 	const records = 60
 	step := func(broken ...uint32) map[uint32][]float64 {
 		images := made(records, small.Pixels)
-		run, err := mechanism(t, records, 30, dpmech.Poisson{Rate: 0.5}, 1, 1).Begin(seeded.Streams(3, "noise"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := begin(t, mechanism(t, records, 30, dpmech.Poisson{Rate: 0.5}, 1, 1), 3)
 		plan, err := run.Plan(1, seeded.Streams(4, "plan"), seeded.Stream(4, "draws"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		tr, err := NewTrainer(network(t, 5), images, nil, records, Options{Rate: 1e-2, Batch: 30, Workers: 1}, seeded.Stream(6, "bits"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
+		tr := newTrainer(t, network(t, 5), images, nil, records, Options{Rate: 1e-2, Batch: 30, Workers: 1}, 6)
 		for _, i := range broken {
 			tr.images[i] = make([]byte, 1<<20) // longer than the memory of a pass
 		}

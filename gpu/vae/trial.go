@@ -99,15 +99,21 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 	if err != nil {
 		return err
 	}
+	return device.differs(processor, tryAgree)
+}
+
+// differs returns an error if a weight or moment of t, the trainer of a device, differs from that
+// of processor by more than most (see [apart]).
+func (t *Trainer) differs(processor *Trainer, most float64) error {
 	for _, of := range []struct {
 		name string
 		a, b []math32.Panels
 	}{
-		{"weights", device.network.weights[:], processor.network.weights[:]},
-		{"first moments", device.first[:], processor.first[:]},
-		{"second moments", device.second[:], processor.second[:]},
+		{"weights", t.network.weights[:], processor.network.weights[:]},
+		{"first moments", t.first[:], processor.first[:]},
+		{"second moments", t.second[:], processor.second[:]},
 	} {
-		if e := apart(of.a, of.b); !(e <= tryAgree) {
+		if e := apart(of.a, of.b); !(e <= most) {
 			return fmt.Errorf("its %s differ from the processor's by %g", of.name, e)
 		}
 	}

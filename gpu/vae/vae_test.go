@@ -30,6 +30,52 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
+// sampler returns the sampler of a number of records.
+func sampler(t testing.TB, sampling dpmech.Sampling, records int) dpmech.Sampler {
+	t.Helper()
+	s, err := sampling.Sampler(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// begin starts the steps of a mechanism.
+func begin(t testing.TB, m *dpmech.ProductSum, seed uint64) *dpmech.ProductRun {
+	t.Helper()
+	run, err := m.Begin(seeded.Streams(seed, "noise"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// newTrainer returns a trainer that is closed at the end of the test.
+func newTrainer(t testing.TB, n *Network, images [][]byte, sums Sums, most int, o Options, seed uint64) *Trainer {
+	t.Helper()
+	tr, err := NewTrainer(n, images, sums, most, o, seeded.Stream(seed, "bits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
+// forward computes the forward pass for a few images.
+func forward(p *pass, images [][]byte, src *dpmech.Stream) {
+	for i, image := range images {
+		p.load(i, image, src)
+	}
+	p.encode(len(images))
+	dpmech.FillNormal(p.deviates[:len(images)*p.of.Latent], src)
+	p.deviate(len(images))
+	p.decode(len(images))
+}
+
 // plainLoss returns −ELBO of one image in float64, computed from the definition. x holds the
 // pixels, e the standard normal numbers of the latent vector, and theta the weights, layer by layer
 // and row by row.
@@ -104,15 +150,8 @@ func norm(v []float64) float64 {
 func TestGradientAgainstFiniteDifferences(t *testing.T) {
 	n := network(t, 1)
 	images := made(recordsAtOnce-1, small.Pixels)
-	src := seeded.Stream(2, "bits")
 	p := newPass(n)
-	for i, image := range images {
-		p.load(i, image, src)
-	}
-	p.encode(len(images))
-	dpmech.FillNormal(p.deviates[:len(images)*p.of.Latent], src)
-	p.deviate(len(images))
-	p.decode(len(images))
+	forward(p, images, seeded.Stream(2, "bits"))
 	theta := n.flat()
 	for _, i := range []int{0, 1, 5, 6, len(images) - 1} {
 		x, e := p.in[encoderHidden].row(i, small.Pixels), p.deviates[i*small.Latent:][:small.Latent]
@@ -171,16 +210,10 @@ func TestStepReleasesClippedGradients(t *testing.T) {
 	const records, clip, sigma = 40, 30., 1e-3
 	n := network(t, 3)
 	m := mechanism(t, records, 30, dpmech.FullBatch{}, clip, sigma)
-	sums, err := m.Begin(seeded.Streams(4, "noise"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := begin(t, m, 4)
 	images := made(records, small.Pixels)
-	tr, err := NewTrainer(n, images, sums, records, Options{Rate: 1e-3, Batch: records, Workers: 2}, seeded.Stream(5, "bits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	tr := newTrainer(t, n, images, sums, records, Options{Rate: 1e-3, Batch: records, Workers: 2}, 5)
+	var err error
 	if tr.batch, err = sums.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -238,21 +271,12 @@ func train(t *testing.T, workers, steps int, private bool) []float64 {
 	n := network(t, 6)
 	images := made(300, small.Pixels)
 	sampling := dpmech.Poisson{Rate: 0.1}
-	sampler, err := sampling.Sampler(len(images))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sums Sums = NewPlain(small, sampler, seeded.Stream(7, "batches"))
+	batches := sampler(t, sampling, len(images))
+	var sums Sums = NewPlain(small, batches, seeded.Stream(7, "batches"))
 	if private {
-		if sums, err = mechanism(t, len(images), 30, sampling, 1, 1).Begin(seeded.Streams(7, "noise")); err != nil {
-			t.Fatal(err)
-		}
+		sums = begin(t, mechanism(t, len(images), 30, sampling, 1, 1), 7)
 	}
-	tr, err := NewTrainer(n, images, sums, sampler.MaxBatch(), Options{Rate: 1e-2, Batch: 30, Workers: workers}, seeded.Stream(8, "bits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	tr := newTrainer(t, n, images, sums, batches.MaxBatch(), Options{Rate: 1e-2, Batch: 30, Workers: workers}, 8)
 	for range steps {
 		if err := tr.Step(); err != nil {
 			t.Fatal(err)
@@ -280,23 +304,13 @@ func TestLossOfAnyWorkers(t *testing.T) {
 	images := made(2*recordsAtOnce+5, small.Pixels)
 	p, src, want := newPass(n), seeded.Stream(12, "bits"), 0.0
 	for chunk := range slices.Chunk(images, recordsAtOnce) {
-		for i, image := range chunk {
-			p.load(i, image, src)
-		}
-		p.encode(len(chunk))
-		dpmech.FillNormal(p.deviates[:len(chunk)*n.Latent], src)
-		p.deviate(len(chunk))
-		p.decode(len(chunk))
+		forward(p, chunk, src)
 		for i := range chunk {
 			want += p.loss(i)
 		}
 	}
 	for _, workers := range []int{1, 3} {
-		tr, err := NewTrainer(n, images, nil, 1, Options{Rate: 1, Batch: 1, Workers: workers}, seeded.Stream(1, "bits"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer tr.Close()
+		tr := newTrainer(t, n, images, nil, 1, Options{Rate: 1, Batch: 1, Workers: workers}, 1)
 		if got := tr.Loss(images, seeded.Stream(12, "bits")); got != want/float64(len(images)) {
 			t.Errorf("%d workers: loss %v, want %v", workers, got, want/float64(len(images)))
 		}
@@ -318,17 +332,9 @@ func TestTrainingLearns(t *testing.T) {
 			}
 		}
 	}
-	sampling := dpmech.Poisson{Rate: 0.1}
-	sampler, err := sampling.Sampler(len(images))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := NewTrainer(n, images, NewPlain(small, sampler, seeded.Stream(10, "batches")), sampler.MaxBatch(),
-		Options{Rate: 1e-2, Batch: 40, Workers: 2}, seeded.Stream(11, "bits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	batches := sampler(t, dpmech.Poisson{Rate: 0.1}, len(images))
+	plain := NewPlain(small, batches, seeded.Stream(10, "batches"))
+	tr := newTrainer(t, n, images, plain, batches.MaxBatch(), Options{Rate: 1e-2, Batch: 40, Workers: 2}, 11)
 	before := tr.Loss(images, seeded.Stream(12, "bits"))
 	for range 400 {
 		if err := tr.Step(); err != nil {
@@ -452,15 +458,8 @@ func TestChunks(t *testing.T) {
 func TestStepDoesNotAllocate(t *testing.T) {
 	n := network(t, 18)
 	images := made(100, small.Pixels)
-	sums, err := mechanism(t, len(images), 30, dpmech.Poisson{Rate: 0.1}, 1, 1).Begin(seeded.Streams(19, "noise"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := NewTrainer(n, images, sums, 100, Options{Rate: 1e-3, Batch: 10, Workers: 2}, seeded.Stream(20, "bits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
+	sums := begin(t, mechanism(t, len(images), 30, dpmech.Poisson{Rate: 0.1}, 1, 1), 19)
+	tr := newTrainer(t, n, images, sums, 100, Options{Rate: 1e-3, Batch: 10, Workers: 2}, 20)
 	if allocations := testing.AllocsPerRun(30, func() {
 		if err := tr.Step(); err != nil {
 			t.Fatal(err)
@@ -477,11 +476,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	n := network(t, 21)
-	sampler, err := dpmech.FullBatch{}.Sampler(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := NewPlain(small, sampler, seeded.Stream(1, "batches"))
+	plain := NewPlain(small, sampler(t, dpmech.FullBatch{}, 2), seeded.Stream(1, "batches"))
 	good := Options{Rate: 1, Batch: 1, Workers: 1}
 	if _, err := NewTrainer(n, [][]byte{make([]byte, 3)}, plain, 2, good, seeded.Stream(1, "bits")); err == nil {
 		t.Error("an image of another size was taken")
@@ -489,12 +484,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := NewTrainer(n, nil, plain, 2, Options{}, seeded.Stream(1, "bits")); err == nil {
 		t.Error("a step size of zero was taken")
 	}
-	tr, err := NewTrainer(n, made(2, small.Pixels), plain, 0, good, seeded.Stream(1, "bits"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	if err := tr.Step(); err == nil {
+	if err := newTrainer(t, n, made(2, small.Pixels), plain, 0, good, 1).Step(); err == nil {
 		t.Error("a batch was taken for which there is no room")
 	}
 }
