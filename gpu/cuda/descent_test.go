@@ -64,13 +64,11 @@ func (s scene) program(t testing.TB, r Regression) gpu.Evaluator {
 	for j := range names {
 		names[j] = fmt.Sprint("x", j)
 	}
-	y := b.Real("y", math.Inf(-1), math.Inf(1))
-	switch s.family {
-	case Logistic:
-		y = b.Integer("k", 0, 1)
-	case Poisson:
-		y = b.Integer("n", 0, 1000)
-	}
+	y := map[Family]func() model.Expr{
+		Logistic: func() model.Expr { return b.Integer("y", 0, 1) },
+		Linear:   func() model.Expr { return b.Real("y", math.Inf(-1), math.Inf(1)) },
+		Poisson:  func() model.Expr { return b.Integer("y", 0, 1000) },
+	}[s.family]()
 	eta := b.Linear(b.Reals("x", names, -1, 1), b.Vector("beta", names, model.Free, b.Normal(model.Normal{SD: 1})))
 	density := map[Family]func() model.Expr{
 		Logistic: func() model.Expr { return b.LogDensity(ir.BernoulliLogit, y, eta) },
@@ -81,14 +79,13 @@ func (s scene) program(t testing.TB, r Regression) gpu.Evaluator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns := [][]float64{r.Outcomes, r.Rows}
-	if s.family != Linear {
-		columns = [][]float64{{}, r.Outcomes, r.Rows}[1:]
-		if m.Columns()[0].Name == "y" {
-			columns = [][]float64{make([]float64, s.records), r.Outcomes, r.Rows}
-		}
-	}
-	table, err := m.Load(s.records, columns)
+	return evaluator(t, m, s.records, r.Outcomes, r.Rows)
+}
+
+// evaluator returns the evaluator of a model on the CPU, for records with the given columns.
+func evaluator(t testing.TB, m *model.Model, records int, columns ...[]float64) gpu.Evaluator {
+	t.Helper()
+	table, err := m.Load(records, columns)
 	if err != nil {
 		t.Fatal(err)
 	}

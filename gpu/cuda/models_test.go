@@ -213,19 +213,6 @@ func (p *play) start(t testing.TB, o gpu.MeanFieldOptions) *gpu.MeanField {
 	return run
 }
 
-func (p *play) evaluator(t testing.TB) gpu.Evaluator {
-	t.Helper()
-	table, err := p.model.Load(p.records, p.columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := gpu.CPU{}.Compile(p.model, table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
 // The test runs the steps of mixtures and of multilevel regressions on a device and on the CPU, and
 // compares the results. Some priors are not normal.
 func TestModelsAgreeWithTheProcessor(t *testing.T) {
@@ -258,7 +245,7 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 				t.Fatalf("%s: taken: %t: %v", p.name, v.Taken, err)
 			}
 			run := p.start(t, p.options(t))
-			releases := takeHere(t, plan(t, m, 1), p.evaluator(t), run, p.prior(o.Rate))
+			releases := takeHere(t, plan(t, m, 1), evaluator(t, p.model, p.records, p.columns...), run, p.prior(o.Rate))
 			if e := far(v.Run.AppendState(nil), run.AppendState(nil)); !(e < 1e-8) {
 				t.Errorf("%s, clip %g: the state on the device differs by %g from the state on the CPU", p.name, clip, e)
 			}
@@ -287,34 +274,19 @@ func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 		return b
 	}
 	for _, x := range []float64{0, -3, 1e5, 1e80, -1e160, 1e300, math.Inf(1), math.NaN()} {
-		tables := []func(d Device) (*Table, error){
-			func(d Device) (*Table, error) {
-				return Mixture{
-					Dim: 14, Components: 3, Variables: 2, Weights: true, Means: []int{2, 5}, Spreads: []int{8, 11}, Growth: 2, Rows: []float64{x, 1},
-				}.Put(d)
+		for k, records := range []Records{
+			Mixture{Dim: 14, Components: 3, Variables: 2, Weights: true, Means: []int{2, 5}, Spreads: []int{8, 11}, Growth: 2, Rows: []float64{x, 1}},
+			Multilevel{
+				Family: Linear, Dim: 6, Features: 2, Scale: 5, Rows: []float64{1, x}, Outcomes: []float64{-x},
+				Effects: []Effect{{Spread: 2, First: 3, Groups: 2, Group: []int{1}, Carrier: []float64{x}}},
 			},
-			func(d Device) (*Table, error) {
-				return Multilevel{
-					Family: Linear, Dim: 6, Features: 2, Scale: 5, Rows: []float64{1, x}, Outcomes: []float64{-x},
-					Effects: []Effect{{Spread: 2, First: 3, Groups: 2, Group: []int{1}, Carrier: []float64{x}}},
-				}.Put(d)
-			},
-			func(d Device) (*Table, error) {
-				return Multilevel{Family: Robust, Degrees: 3, Dim: 3, Features: 2, Scale: 2, Rows: []float64{1, x}, Outcomes: []float64{-x}}.Put(d)
-			},
-			func(d Device) (*Table, error) {
-				return Multilevel{Family: NegativeBinomial, Dim: 3, Features: 2, Scale: 2, Rows: []float64{1, x}, Outcomes: []float64{x}}.Put(d)
-			},
-			func(d Device) (*Table, error) {
-				return Regression{Family: Poisson, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{2}}.Put(d)
-			},
-			func(d Device) (*Table, error) {
-				return Regression{Family: Probit, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{1}}.Put(d)
-			},
-		}
-		for k, table := range tables {
+			Multilevel{Family: Robust, Degrees: 3, Dim: 3, Features: 2, Scale: 2, Rows: []float64{1, x}, Outcomes: []float64{-x}},
+			Multilevel{Family: NegativeBinomial, Dim: 3, Features: 2, Scale: 2, Rows: []float64{1, x}, Outcomes: []float64{x}},
+			Regression{Family: Poisson, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{2}},
+			Regression{Family: Probit, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{1}},
+		} {
 			d := devices[k%len(devices)]
-			on, err := table(d)
+			on, err := records.Put(d)
 			if err != nil {
 				t.Fatal(err)
 			}

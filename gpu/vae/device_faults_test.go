@@ -13,13 +13,29 @@ import (
 )
 
 // A faulty is a device that can skip kernels, can change the words that are written to it, and
-// can fail.
+// can fail. It calls launch before it runs a kernel, and does not run the kernel if launch returns
+// an error. It then returns the error, except for errSkipped.
 type faulty struct {
 	cuda.Device
 	memory map[uint64]bool
-	launch func(kernel string) bool // reports whether the kernel runs
+	launch func(kernel string) error
 	write  func(words []uint64)
-	fail   error
+	free   func() error // called when memory is freed; its error is returned
+}
+
+var (
+	errSkipped = errors.New("skipped")
+	errBurns   = errors.New("it burns")
+)
+
+// skip returns a function for faulty.launch that skips a kernel.
+func skip(kernel string) func(string) error {
+	return func(name string) error {
+		if name == kernel {
+			return errSkipped
+		}
+		return nil
+	}
 }
 
 func (f *faulty) Alloc(bytes int) (uint64, error) {
@@ -33,7 +49,11 @@ func (f *faulty) Alloc(bytes int) (uint64, error) {
 
 func (f *faulty) Free(memory uint64) error {
 	delete(f.memory, memory)
-	return f.Device.Free(memory)
+	err := f.Device.Free(memory)
+	if f.free != nil {
+		err = errors.Join(f.free(), err)
+	}
+	return err
 }
 
 func (f *faulty) Write(memory uint64, words []uint64) error {
@@ -45,11 +65,12 @@ func (f *faulty) Write(memory uint64, words []uint64) error {
 }
 
 func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
-	if f.fail != nil && kernel == "network_clip" {
-		return f.fail
-	}
-	if f.launch != nil && !f.launch(kernel) {
-		return nil
+	if f.launch != nil {
+		if err := f.launch(kernel); err == errSkipped {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
@@ -83,7 +104,7 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
-		"no clip":       {launch: func(kernel string) bool { return kernel != "network_clip" }},
+		"no clip":       {launch: skip("network_clip")},
 		"a wider clip":  {write: s.onPlans(func(w []uint64) { w[limitWord] = math.Float64bits(1.01 * math.Float64frombits(w[limitWord])) })},
 		"another noise": {write: s.onPlans(func(w []uint64) { w[noiseKey]++ })},
 		"less noise": {write: s.onPlans(func(w []uint64) {
@@ -91,9 +112,9 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 				w[layersWord+5*i] /= 2
 			}
 		})},
-		"no noise":      {launch: func(kernel string) bool { return kernel != "network_noise" }},
+		"no noise":      {launch: skip("network_noise")},
 		"another batch": {write: s.onPlans(func(w []uint64) { w[samplingKey]++ })},
-		"no update":     {launch: func(kernel string) bool { return kernel != "network_update" }},
+		"no update":     {launch: skip("network_update")},
 	} {
 		fault.Device = devices[0]
 		if err := s.differences(t, fault); err == nil {
@@ -159,12 +180,14 @@ func TestDeviceFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	broken := errors.New("it burns")
-	fault := new(faulty)
-	fault.Device = devices[0]
+	fault := &faulty{Device: devices[0], launch: func(kernel string) error {
+		if kernel == "network_clip" {
+			return errBurns
+		}
+		return nil
+	}}
 	tr := s.trainer(t)
 	s.attach(t, tr, fault, true)
-	fault.fail = broken
 	for seed := range uint64(2) {
 		plan := s.plan(t, seed)
 		err := tr.TakePlan(plan)
@@ -196,6 +219,78 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
+// The test lets a device fail after it has computed the steps of a plan. If the CPU then
+// computes the steps again, it must begin with the same weights as the device. With other
+// weights, two different sums would be released with the same noise, and their difference would
+// have no noise.
+func TestDeviceFailsAfterTheSteps(t *testing.T) {
+	s := scenes[3]
+	want := s.trainer(t)
+	tr := s.trainer(t)
+	after := 1 // number of calls to Free before the failure
+	s.attach(t, tr, &faulty{Device: devices[0], free: func() error {
+		if after--; after == -1 {
+			return errBurns
+		}
+		return nil
+	}}, true)
+	for seed := range uint64(2) {
+		if err := want.TakePlan(s.plan(t, seed)); err != nil {
+			t.Fatal(err)
+		}
+		plan := s.plan(t, seed)
+		err := tr.TakePlan(plan)
+		if (err != nil) != (seed == 1) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			continue
+		}
+		if err := tr.Detach(); err != nil {
+			t.Fatal(err)
+		}
+		plan.Reclaim()
+		if err := tr.TakePlan(plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := tr.network.flat(), want.network.flat(); !slices.EqualFunc(got, want, func(a, b float64) bool { return a-b < 1e-4 && b-a < 1e-4 }) {
+		t.Error("the processor did not begin where the device began")
+	}
+}
+
+// The test checks that a device that failed in the middle of a plan can compute the plan again.
+func TestDeviceTakesAPlanAgain(t *testing.T) {
+	s := scenes[3]
+	want, tr := s.trainer(t), s.trainer(t)
+	s.attach(t, want, devices[0], true)
+	steps := 0
+	broken := &faulty{Device: devices[0], launch: func(kernel string) error {
+		if kernel == "network_clip" {
+			if steps++; steps == 3 {
+				return errBurns
+			}
+		}
+		return nil
+	}}
+	s.attach(t, tr, broken, true)
+	plan := s.plan(t, 1)
+	if err := tr.TakePlan(plan); err == nil {
+		t.Fatal("no error")
+	}
+	plan.Reclaim()
+	for _, err := range []error{tr.TakePlan(plan), want.TakePlan(s.plan(t, 1))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.Sync()
+	want.Sync()
+	if !slices.Equal(tr.network.flat(), want.network.flat()) {
+		t.Error("the device did not begin where it began")
+	}
+}
+
 // The test checks that Try, which tests a device before its use, accepts a correct device and
 // finds faults of kernels.
 func TestDeviceIsTried(t *testing.T) {
@@ -207,7 +302,7 @@ func TestDeviceIsTried(t *testing.T) {
 	for _, kernel := range []string{
 		"network_load", "network_forward", "network_latent", "network_back", "network_clip", "network_noise", "network_update",
 	} {
-		f := &faulty{Device: devices[0], launch: func(name string) bool { return name != kernel }}
+		f := &faulty{Device: devices[0], launch: skip(kernel)}
 		if err := Try(f); err == nil || len(f.memory) > 0 {
 			t.Errorf("without %s: %v, and %d pieces of memory are left", kernel, err, len(f.memory))
 		}

@@ -240,7 +240,7 @@ func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	if by := s.moved(t, devices[0]); !(by > 0.5 && by <= 2) {
 		t.Errorf("a record moves a sum by %g sensitivities", by)
 	}
-	careless := &faulty{Device: devices[0], launch: func(kernel string) bool { return kernel != "network_clip" }}
+	careless := &faulty{Device: devices[0], launch: skip("network_clip")}
 	if by := s.moved(t, careless); !(by > 2) {
 		t.Errorf("without a clip a record moves a sum by %g sensitivities", by)
 	}

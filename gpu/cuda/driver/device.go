@@ -54,25 +54,14 @@ func (d *Device) String() string { return name(d.Ordinal) }
 // and the operation that failed, doing.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
-// bind locks the goroutine to its thread and makes the context current on this thread. The lock
-// lasts until the returned function is called.
-func (d *Device) bind() (func(), error) {
-	runtime.LockOSThread()
-	if err := cu.SetCurrentContext(d.ctx); err != nil {
-		runtime.UnlockOSThread()
-		return nil, d.failed("use it", err)
-	}
-	return runtime.UnlockOSThread, nil
-}
-
 // do runs calls on a thread on which the device's context is current. doing names the operation for
 // errors.
 func (d *Device) do(doing string, calls func() error) error {
-	unbind, err := d.bind()
-	if err != nil {
-		return err
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cu.SetCurrentContext(d.ctx); err != nil {
+		return d.failed("use it", err)
 	}
-	defer unbind()
 	if err := calls(); err != nil {
 		return d.failed(doing, err)
 	}
@@ -102,14 +91,10 @@ type Memory struct {
 // memory is undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
-	err := d.do("take memory", func() (err error) {
+	return m, d.do("take memory", func() (err error) {
 		m.at, err = cu.MemAlloc(size)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }
 
 // at returns the memory whose address was returned by Alloc, as a Memory of size bytes.
@@ -143,33 +128,28 @@ func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// fits returns an error if a copy of size bytes does not fit into the memory. doing names the
-// operation for the error.
-func (m *Memory) fits(doing string, size int64) error {
+// copies runs call, which copies size bytes to or from the memory. It returns an error if they do
+// not fit. doing names the operation for errors.
+func (m *Memory) copies(doing string, size int64, call func() error) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, errors.New("the memory is too small"), ""}
 	}
-	return nil
+	if size == 0 {
+		return nil
+	}
+	return m.d.do(doing, call)
 }
 
 // Set copies the elements of src to the beginning of the memory. It returns when the copy is done.
 func Set[T Numbers](m *Memory, src []T) error {
 	at, size := bytesOf(src)
-	const doing = "copy to it"
-	if err := m.fits(doing, size); err != nil || size == 0 {
-		return err
-	}
-	return m.d.do(doing, func() error { return cu.MemcpyHtoD(m.at, at, size) })
+	return m.copies("copy to it", size, func() error { return cu.MemcpyHtoD(m.at, at, size) })
 }
 
 // Get copies the beginning of the memory to dst. It returns when the copy is done.
 func Get[T Numbers](dst []T, m *Memory) error {
 	at, size := bytesOf(dst)
-	const doing = "copy from it"
-	if err := m.fits(doing, size); err != nil || size == 0 {
-		return err
-	}
-	return m.d.do(doing, func() error { return cu.MemcpyDtoH(at, m.at, size) })
+	return m.copies("copy from it", size, func() error { return cu.MemcpyDtoH(at, m.at, size) })
 }
 
 // Pinned is memory of the host that cannot be paged out, so that the GPU can copy directly to and
@@ -183,14 +163,10 @@ type Pinned struct {
 // Pin allocates pinned memory. size is the number of bytes.
 func (d *Device) Pin(size int) (*Pinned, error) {
 	p := &Pinned{d: d, size: size}
-	err := d.do(fmt.Sprintf("pin %d bytes of the host's memory", size), func() (err error) {
+	return p, d.do(fmt.Sprintf("pin %d bytes of the host's memory", size), func() (err error) {
 		p.at, err = hostAlloc(size)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return p, nil
 }
 
 // Bytes returns the memory, which is valid until Free.

@@ -90,15 +90,14 @@ func describe(ordinal int) (Info, error) {
 	if err == nil {
 		i.Memory, err = dev.TotalMem()
 	}
-	if err == nil {
-		i.Major, err = dev.Attribute(cu.ComputeCapabilityMajor)
+	attribute := func(a cu.DeviceAttribute) (x int) {
+		if err == nil {
+			x, err = dev.Attribute(a)
+		}
+		return x
 	}
-	if err == nil {
-		i.Minor, err = dev.Attribute(cu.ComputeCapabilityMinor)
-	}
-	if err == nil {
-		i.Multiprocessors, err = dev.Attribute(cu.MultiprocessorCount)
-	}
+	i.Major, i.Minor = attribute(cu.ComputeCapabilityMajor), attribute(cu.ComputeCapabilityMinor)
+	i.Multiprocessors = attribute(cu.MultiprocessorCount)
 	if err == nil {
 		i.Shared, err = maxShared(dev)
 	}

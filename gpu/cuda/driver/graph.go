@@ -43,15 +43,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 
 // Launch adds the recorded launches and copies to the stream, and returns before they have run.
 func (g *Graph) Launch() error {
-	unbind, err := g.d.bind()
-	if err != nil {
-		return err
-	}
-	defer unbind()
-	if err := launchGraph(g.g, g.s.s); err != nil {
-		return g.d.failed("launch a graph", err)
-	}
-	return nil
+	return g.d.do("launch a graph", func() error { return launchGraph(g.g, g.s.s) })
 }
 
 // Close frees the memory of the graph.

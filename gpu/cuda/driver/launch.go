@@ -18,7 +18,7 @@ type Module struct {
 // fast.
 func (d *Device) Load(ptx string) (*Module, error) {
 	m := &Module{d: d}
-	err := d.do("compile the kernels", func() error {
+	return m, d.do("compile the kernels", func() error {
 		compiled, log, err := load(ptx)
 		m.m = compiled
 		if err != nil && log != "" {
@@ -26,10 +26,6 @@ func (d *Device) Load(ptx string) (*Module, error) {
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }
 
 // Unload frees the memory of the kernels.
@@ -37,8 +33,7 @@ func (m *Module) Unload() error { return m.d.do("unload the kernels", m.m.Unload
 
 // Kernel is a function that runs on the GPU.
 type Kernel struct {
-	d      *Device
-	name   string
+	launch string // name of the operation that launches the kernel, for errors
 	shared int
 	f      cu.Function
 }
@@ -46,17 +41,13 @@ type Kernel struct {
 // Kernel returns the kernel with the given name. shared is the largest size, in bytes, of the
 // dynamic shared memory of a block.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
-	k := &Kernel{d: m.d, name: name, shared: shared}
-	err := m.d.do("look for kernel "+name, func() (err error) {
+	k := &Kernel{launch: "launch kernel " + name, shared: shared}
+	return k, m.d.do("look for kernel "+name, func() (err error) {
 		if k.f, err = m.m.Function(name); err != nil || shared <= 48<<10 {
 			return err
 		}
 		return setShared(k.f, shared)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return k, nil
 }
 
 // Stream is a queue of launches and copies on the GPU. Launches and copies run in the order in
@@ -69,14 +60,10 @@ type Stream struct {
 // Stream returns a new, empty stream.
 func (d *Device) Stream() (*Stream, error) {
 	s := &Stream{d: d}
-	err := d.do("make a stream", func() (err error) {
+	return s, d.do("make a stream", func() (err error) {
 		s.s, err = cu.MakeStream(cu.NonBlocking)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // Wait waits until everything in the stream is finished, and returns its errors.
@@ -97,43 +84,26 @@ type Shape struct {
 // argument has eight bytes: the address of a memory from [Memory.Argument], or the bits of a
 // number.
 func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
-	unbind, err := s.d.bind()
-	if err != nil {
-		return err
-	}
-	defer unbind()
 	for i := range 3 {
 		shape.Grid[i], shape.Block[i] = max(shape.Grid[i], 1), max(shape.Block[i], 1)
 	}
-	if err := launch(k.f, shape.Grid, shape.Block, shape.Shared, s.s, arguments); err != nil {
-		return s.d.failed("launch kernel "+k.name, err)
-	}
-	return nil
+	return s.d.do(k.launch, func() error { return launch(k.f, shape.Grid, shape.Block, shape.Shared, s.s, arguments) })
 }
 
 // Copy adds an operation to the stream that copies all of src to the beginning of dst. dst must be
 // at least as large as src.
 func (s *Stream) Copy(dst, src *Memory) error {
-	if err := dst.fits("copy on it", src.size); err != nil {
-		return err
-	}
-	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
+	return dst.copies("copy on it", src.size, func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
 // Upload adds an operation to the stream that copies all of src to the beginning of dst. Download
 // adds an operation that copies the beginning of src to dst and fills dst.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
-	if err := dst.fits("copy to it", int64(src.size)); err != nil {
-		return err
-	}
-	return s.d.do("copy to it", func() error { return cu.MemcpyHtoDAsync(dst.at, src.at, int64(src.size), s.s) })
+	return dst.copies("copy to it", int64(src.size), func() error { return cu.MemcpyHtoDAsync(dst.at, src.at, int64(src.size), s.s) })
 }
 
 func (s *Stream) Download(dst *Pinned, src *Memory) error {
-	if err := src.fits("copy from it", int64(dst.size)); err != nil {
-		return err
-	}
-	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
+	return src.copies("copy from it", int64(dst.size), func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
 // Time measures how long the GPU takes for the launches and copies that work adds to the stream. It
