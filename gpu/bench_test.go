@@ -114,10 +114,7 @@ func BenchmarkStep(b *testing.B) {
 	}
 	o := options(len(g), 1, false)
 	o.Optimiser, o.Schedule, o.Clip, o.Rate = adam, LinearDecay{.001, .001}, 2, 195./benchRows
-	r, err := NewMeanField(q.Draws[0], slices.Repeat([]float64{.1}, len(g)), o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := newRun(b, q.Draws[0], slices.Repeat([]float64{.1}, len(g)), o)
 	draw, batch := normals(1), q.Batch[:195]
 	run(b, len(batch), func() error {
 		_, err := e.Sum(g, r.Next(draw, batch))

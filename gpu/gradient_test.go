@@ -117,16 +117,8 @@ func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 // checkQuery compares the results of e with those of the plain evaluator.
 func checkQuery(t fatal, e *cpu, plain *materialised, q *Query) {
 	t.Helper()
-	size := q.Size(e.Dim())
-	got, want := make([]float64, size), make([]float64, size)
-	total, err := e.Sum(got, q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantTotal, err := plain.Sum(want, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got, total := sumOf(t, e, q)
+	want, wantTotal := plain.sum(q)
 	scale := 1 + q.Clip*float64(e.length(q))
 	if gap := distance(got, want); gap > 1e-12*scale || math.IsNaN(gap) {
 		t.Fatal("clipped sums differ by", gap)
@@ -134,13 +126,10 @@ func checkQuery(t fatal, e *cpu, plain *materialised, q *Query) {
 	if total.Refused != wantTotal.Refused || math.Abs(total.LogDensity-wantTotal.LogDensity) > 1e-12*(1+math.Abs(wantTotal.LogDensity)) {
 		t.Fatal("totals differ:", total, wantTotal)
 	}
-	s := &collect{size: size, clip: q.Clip}
-	if err := e.Each(q, s); err != nil {
-		t.Fatal(err)
-	}
+	all := eachOf(t, e, q)
 	for l, row := range plain.batch(q) {
-		if _, g, _ := plain.contribution(q, row); distance(s.all[l], g) > 1e-12*(1+q.Clip) {
-			t.Fatal("the contribution of a record differs by", distance(s.all[l], g))
+		if _, g, _ := plain.contribution(q, row); distance(all[l], g) > 1e-12*(1+q.Clip) {
+			t.Fatal("the contribution of a record differs by", distance(all[l], g))
 		}
 	}
 }

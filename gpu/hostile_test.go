@@ -109,19 +109,15 @@ func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	}
 	const rows = 130
 	q := &Query{Draws: [][]float64{{1, 2, 3, 4, 5, 6}}, Clip: 1}
-	var kept [2]*collect
+	var kept [2][][]float64
 	for i, first := range []float64{0, 1e300} {
 		columns := [][]float64{make([]float64, rows), slices.Repeat([]float64{.5}, rows)}
 		columns[1][0] = first
-		table := load(t, m, rows, columns)
-		kept[i] = &collect{size: m.Dim(), clip: q.Clip}
-		if err := compile(t, CPU{}, m, table).Each(q, kept[i]); err != nil {
-			t.Fatal(err)
-		}
+		kept[i] = eachOf(t, compile(t, CPU{}, m, load(t, m, rows, columns)), q)
 	}
 	for n := 1; n < rows; n++ {
-		if !slices.Equal(kept[0].all[n], kept[1].all[n]) {
-			t.Fatalf("record %d contributes %v, and %v after a record that is refused", n, kept[0].all[n], kept[1].all[n])
+		if !slices.Equal(kept[0][n], kept[1][n]) {
+			t.Fatalf("record %d contributes %v, and %v after a record that is refused", n, kept[0][n], kept[1][n])
 		}
 	}
 }
@@ -163,15 +159,12 @@ func TestHostilePrograms(t *testing.T) {
 			copy(others[k][n*c.Width():(n+1)*c.Width()], columns[k][n*c.Width():])
 		}
 		q := &Query{Draws: [][]float64{randomPoint(m, rng, min(spread, 300))}, Clip: math.Exp(rng.NormFloat64())}
-		var kept [2]*collect
+		var kept [2][][]float64
 		var density [2][]float64
 		for i, data := range [][][]float64{columns, others} {
 			table := load(t, m, rows, data)
 			e := compile(t, CPU{}, m, table)
-			kept[i] = &collect{size: m.Dim(), clip: q.Clip}
-			if err := e.Each(q, kept[i]); err != nil {
-				t.Fatal(err)
-			}
+			kept[i] = eachOf(t, e, q)
 			density[i] = make([]float64, rows)
 			m.LogDensities(density[i], q.Draws[0], table)
 			checkFinite(t, e, q)
@@ -182,8 +175,8 @@ func TestHostilePrograms(t *testing.T) {
 		if math.Float64bits(density[0][n]) != math.Float64bits(density[1][n]) {
 			t.Fatal("other rows changed the density of a record")
 		}
-		for j, x := range kept[0].all[n] {
-			if math.Float64bits(x) != math.Float64bits(kept[1].all[n][j]) {
+		for j, x := range kept[0][n] {
+			if math.Float64bits(x) != math.Float64bits(kept[1][n][j]) {
 				t.Fatal("other rows changed the contribution of a record")
 			}
 		}
@@ -191,11 +184,7 @@ func TestHostilePrograms(t *testing.T) {
 }
 
 func checkFinite(t fatal, e *cpu, q *Query) {
-	g := make([]float64, e.Dim())
-	total, err := e.Sum(g, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, total := sumOf(t, e, q)
 	norm := 0.
 	for _, x := range g {
 		norm += x * x
@@ -205,10 +194,10 @@ func checkFinite(t fatal, e *cpu, q *Query) {
 	}
 }
 
-// checkContributions compares the contributions in s with the gradients of the plain evaluator.
+// checkContributions compares the contributions in all with the gradients of the plain evaluator.
 // It ignores gradients that are not finite, and gradients with a norm of 1e6 or more, where
 // rounding errors are large.
-func checkContributions(t fatal, s *collect, plain *materialised, q *Query) {
+func checkContributions(t fatal, all [][]float64, plain *materialised, q *Query) {
 	for l, row := range plain.batch(q) {
 		plain.shared.Set(q.Draws[0])
 		_, g := plain.gradient(row)
@@ -216,7 +205,7 @@ func checkContributions(t fatal, s *collect, plain *materialised, q *Query) {
 			continue
 		}
 		_, want, _ := plain.contribution(q, row)
-		if gap := distance(s.all[l], want); gap > 1e-9*(1+q.Clip) {
+		if gap := distance(all[l], want); gap > 1e-9*(1+q.Clip) {
 			t.Fatal("the contribution of a record differs by", gap)
 		}
 	}

@@ -20,13 +20,8 @@ func TestSumOfSeveralStrips(t *testing.T) {
 		rng := rand.New(rand.NewSource(5))
 		table := randomTable(t, m, rng, 9000, 1)
 		q := &Query{Draws: [][]float64{randomPoint(m, rng, .5), randomPoint(m, rng, .5)}, Clip: .7}
-		got, want := make([]float64, 2*m.Dim()), make([]float64, 2*m.Dim())
-		if _, err := compile(t, CPU{}, m, table).Sum(got, q); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := newMaterialised(m, table).Sum(want, q); err != nil {
-			t.Fatal(err)
-		}
+		got, _ := sumOf(t, compile(t, CPU{}, m, table), q)
+		want, _ := newMaterialised(m, table).sum(q)
 		if gap := distance(got, want); gap > 1e-12 {
 			t.Errorf("%s: sum over strips differs by %g", name, gap)
 		}
@@ -47,10 +42,8 @@ func TestRefusedAreCounted(t *testing.T) {
 	table := load(t, m, rows, columns)
 	theta := make([]float64, m.Dim())
 	theta[0] = 20
-	g := make([]float64, m.Dim())
-	total, err := compile(t, CPU{}, m, table).Sum(g, &Query{Draws: [][]float64{theta}, Clip: 1})
-	if err != nil || total.Refused != want {
-		t.Errorf("%d records refused, want %d (%v)", total.Refused, want, err)
+	if _, total := sumOf(t, compile(t, CPU{}, m, table), &Query{Draws: [][]float64{theta}, Clip: 1}); total.Refused != want {
+		t.Errorf("%d records refused, want %d", total.Refused, want)
 	}
 }
 
@@ -102,24 +95,21 @@ func TestOverflowContributesZero(t *testing.T) {
 	for _, engine := range []CPU{{}, {Generic: true}} {
 		e := compile(t, engine, m, table)
 		q := &Query{Draws: [][]float64{theta}, Clip: 1e3}
-		g := make([]float64, m.Dim())
-		total, err := e.Sum(g, q)
-		if err != nil || total.Refused != len(bad) {
-			t.Fatalf("%d records refused, want %d (%v)", total.Refused, len(bad), err)
+		g, total := sumOf(t, e, q)
+		if total.Refused != len(bad) {
+			t.Fatalf("%d records refused, want %d", total.Refused, len(bad))
 		}
 		for row := range int32(rows) {
 			if !bad[row] {
 				q.Batch = append(q.Batch, row)
 			}
 		}
-		want := make([]float64, m.Dim())
-		if _, err := e.Sum(want, q); err != nil || distance(g, want) > 1e-13 {
-			t.Errorf("the other records give %v, want %v (%v)", g, want, err)
+		if want, _ := sumOf(t, e, q); distance(g, want) > 1e-13 {
+			t.Errorf("the other records give %v, want %v", g, want)
 		}
-		s := &collect{size: m.Dim(), clip: q.Clip}
 		q.Batch = []int32{3}
-		if err := e.Each(q, s); err != nil || tape.Dot(s.all[0], s.all[0]) != 0 {
-			t.Errorf("a refused record hands %v to the sink (%v)", s.all, err)
+		if all := eachOf(t, e, q); tape.Dot(all[0], all[0]) != 0 {
+			t.Errorf("a refused record hands %v to the sink", all)
 		}
 		if err := e.Hessian(make([]float64, m.Dim()*(m.Dim()+1)/2), theta); err == nil {
 			t.Error("a Hessian at a point where a density overflows is no error")

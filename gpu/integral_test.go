@@ -1,4 +1,4 @@
-package gpu_test
+package gpu
 
 import (
 	"math"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"fedpvi/gpu"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 )
@@ -107,12 +106,8 @@ func (e effect) errors(t *testing.T, n int, latent func(r *rand.Rand) float64) (
 	for range n {
 		mu, sigma, columns := e.records(r, latent)
 		for k, m := range models {
-			table, err := m.Load(effectRecords, columns)
-			if err != nil {
-				t.Fatal(err)
-			}
 			logs := make([]float64, effectRecords)
-			m.LogDensities(logs, []float64{mu, math.Log(sigma)}, table)
+			m.LogDensities(logs, []float64{mu, math.Log(sigma)}, load(t, m, effectRecords, columns))
 			for i, log := range logs {
 				all[k] = append(all[k], math.Abs(log-e.exact(columns[0][i], columns[1][i], mu, sigma)))
 			}
@@ -189,12 +184,8 @@ func TestIntegralOfOneRecord(t *testing.T) {
 			columns[0][i], columns[1][i] = float64(r.IntN(1e6)), float64(r.IntN(30))
 		}
 		columns[0][at], columns[1][at] = y, trials
-		table, err := m.Load(n, columns)
-		if err != nil {
-			t.Fatal(err)
-		}
 		logs := make([]float64, n)
-		m.LogDensities(logs, theta, table)
+		m.LogDensities(logs, theta, load(t, m, n, columns))
 		got := append([]float64{logs[at]}, gradients(t, m, columns, theta)[at]...)
 		if want == nil {
 			want = got
@@ -209,16 +200,8 @@ func TestIntegralOfOneRecord(t *testing.T) {
 func TestHessianOfIntegral(t *testing.T) {
 	m := effects["poisson"].model(t, 15)
 	columns := [][]float64{{0, 3, 12, 1}, {1, 1, 1, 1}}
-	table, err := m.Load(4, columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := gpu.CPU{}.Compile(m, table)
-	if err != nil {
-		t.Fatal(err)
-	}
 	theta, got := []float64{.4, -.3}, make([]float64, 3)
-	if err := engine.Hessian(got, theta); err != nil {
+	if err := compile(t, CPU{}, m, load(t, m, 4, columns)).Hessian(got, theta); err != nil {
 		t.Fatal(err)
 	}
 	gradient := func(theta []float64) []float64 {
@@ -242,31 +225,8 @@ func TestHessianOfIntegral(t *testing.T) {
 // gradients returns the gradient of each record.
 func gradients(t *testing.T, m *model.Model, columns [][]float64, theta []float64) [][]float64 {
 	t.Helper()
-	table, err := m.Load(len(columns[0]), columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	engine, err := gpu.CPU{}.Compile(m, table)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all each
-	if err := engine.Each(&gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}, &all); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// each is a sink that stores the gradient of every record.
-type each [][]float64
-
-func (e *each) AddRecord(index []int32, value []float64) error {
-	g := slices.Clone(value)
-	for k, i := range index {
-		g[i] = value[k]
-	}
-	*e = append(*e, g)
-	return nil
+	e := compile(t, CPU{}, m, load(t, m, len(columns[0]), columns))
+	return eachOf(t, e, &Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
 }
 
 // The test checks that no derivative passes through a Detach, even if the Detach is the log density
@@ -284,12 +244,8 @@ func TestDetach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table, err := m.Load(1, [][]float64{{3}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		value := make([]float64, 1)
-		m.LogDensities(value, []float64{2}, table)
+		m.LogDensities(value, []float64{2}, load(t, m, 1, [][]float64{{3}}))
 		got := gradients(t, m, [][]float64{{3}}, []float64{2})[0][0]
 		if want := map[bool][2]float64{true: {6, 0}, false: {42, 3}}[whole]; value[0] != want[0] || got != want[1] {
 			t.Errorf("value %g and derivative %g, want %v", value[0], got, want)

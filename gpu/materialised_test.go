@@ -26,9 +26,6 @@ func newMaterialised(m *model.Model, table *model.Table) *materialised {
 	return e
 }
 
-func (e *materialised) Dim() int  { return e.m.Dim() }
-func (e *materialised) Rows() int { return e.table.Rows }
-
 // gradient returns the log density of a row and its gradient with respect to θ. The caller has set
 // θ in e.shared.
 func (e *materialised) gradient(row int32) (float64, []float64) {
@@ -42,7 +39,7 @@ func (e *materialised) gradient(row int32) (float64, []float64) {
 			e.add(&n, adj, int(row))
 		}
 	}
-	grad := make([]float64, e.Dim())
+	grad := make([]float64, e.m.Dim())
 	e.shared.Pull(grad, func(i int) []float64 { return e.seed[i] })
 	return value, grad
 }
@@ -134,13 +131,9 @@ func (e *materialised) batch(q *Query) []int32 {
 	return all
 }
 
-// Sum implements Evaluator.
-func (e *materialised) Sum(dst []float64, q *Query) (Total, error) {
-	if err := q.check(e.Dim(), e.Rows()); err != nil {
-		return Total{}, err
-	}
-	clear(dst)
-	var total Total
+// sum returns the sum of a query, and its totals.
+func (e *materialised) sum(q *Query) (dst []float64, total Total) {
+	dst = make([]float64, q.Size(e.m.Dim()))
 	for _, row := range e.batch(q) {
 		value, g, ok := e.contribution(q, row)
 		if !ok {
@@ -152,5 +145,5 @@ func (e *materialised) Sum(dst []float64, q *Query) (Total, error) {
 			dst[j] += g[j]
 		}
 	}
-	return total, nil
+	return dst, total
 }

@@ -57,16 +57,10 @@ func TestMeanFieldGradient(t *testing.T) {
 	} {
 		o := options(d, draws, false)
 		change(&o)
-		run, err := NewMeanField(mean, sd, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := newRun(t, mean, sd, o)
 		before := slices.Clone(run.point)
 		q := run.Next(normals(seed), nil)
-		sum := make([]float64, q.Size(d))
-		if _, err := e.Sum(sum, q); err != nil {
-			t.Fatal(err)
-		}
+		sum, _ := sumOf(t, e, q)
 		run.Update(sum)
 		for i := range want {
 			if got := run.point[i] - before[i]; math.Abs(got-want[i]) > 1e-6*(1+math.Abs(want[i])) {
@@ -74,6 +68,15 @@ func TestMeanFieldGradient(t *testing.T) {
 			}
 		}
 	}
+}
+
+func newRun(t fatal, mean, sd []float64, o MeanFieldOptions) *MeanField {
+	t.Helper()
+	run, err := NewMeanField(mean, sd, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }
 
 func normals(seed int64) func([]float64) {
@@ -154,15 +157,9 @@ func TestMeanFieldReachesPosterior(t *testing.T) {
 		o := options(1, 1, false)
 		o.CavityMean, o.CavityPrecision = []float64{0}, []float64{1}
 		o.Optimiser, o.Schedule, o.Steps, o.Average = c.optimiser, c.schedule, 3000, .5
-		run, err := NewMeanField([]float64{0}, []float64{.5}, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		draw, g := normals(1), make([]float64, 1)
+		run, draw := newRun(t, []float64{0}, []float64{.5}, o), normals(1)
 		for range o.Steps {
-			if _, err := e.Sum(g, run.Next(draw, nil)); err != nil {
-				t.Fatal(err)
-			}
+			g, _ := sumOf(t, e, run.Next(draw, nil))
 			run.Update(g)
 		}
 		mean, sd := make([]float64, 1), make([]float64, 1)
@@ -183,10 +180,7 @@ func TestMeanFieldStepDoesNotAllocate(t *testing.T) {
 	}
 	o := options(m.Dim(), 2, true)
 	o.Optimiser = adam
-	run, err := NewMeanField(make([]float64, m.Dim()), slices.Repeat([]float64{.1}, m.Dim()), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := newRun(t, make([]float64, m.Dim()), slices.Repeat([]float64{.1}, m.Dim()), o)
 	draw, sum := normals(1), make([]float64, 4*m.Dim())
 	batch := []int32{4, 1, 99}
 	if n := testing.AllocsPerRun(5, func() {

@@ -216,6 +216,27 @@ func compile(t fatal, engine CPU, m *model.Model, table *model.Table) *cpu {
 	return e.(*cpu)
 }
 
+// sumOf returns the sum of a query, and its totals.
+func sumOf(t fatal, e Evaluator, q *Query) ([]float64, Total) {
+	t.Helper()
+	g := make([]float64, q.Size(e.Dim()))
+	total, err := e.Sum(g, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, total
+}
+
+// eachOf returns the contribution of each record of a query.
+func eachOf(t fatal, e *cpu, q *Query) [][]float64 {
+	t.Helper()
+	s := &collect{size: q.Size(e.Dim()), clip: q.Clip}
+	if err := e.Each(q, s); err != nil {
+		t.Fatal(err)
+	}
+	return s.all
+}
+
 // distance returns |a−b| divided by the larger of 1 and |b|.
 func distance(a, b []float64) float64 {
 	var difference, size float64

@@ -56,14 +56,11 @@ func collected(t fatal, e *cpu, q *Query) [3][][]float64 {
 	t.Helper()
 	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}
 	rows, vectors := &rowCollect{collect: kept}, &vectorCollect{collect: kept}
-	if err := e.Each(q, &kept); err != nil {
-		t.Fatal(err)
-	}
 	if err := e.Each(q, rows); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Each(q, vectors); err != nil {
 		t.Fatal(err)
 	}
-	return [3][][]float64{kept.all, rows.all, vectors.all}
+	return [3][][]float64{eachOf(t, e, q), rows.all, vectors.all}
 }
