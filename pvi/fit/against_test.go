@@ -28,10 +28,7 @@ column = [
   { name = "y", type = "numeric", bounds = [-2, 2] },
 ]`, width))
 		family := gaussian.Full(m.Dim())
-		natural, err := m.Prior(family)
-		if err != nil {
-			t.Fatal(err)
-		}
+		natural := priorOf(t, m, family)
 		random := rand.New(rand.NewPCG(5, 6))
 		for range 20 {
 			u, v := random.NormFloat64(), random.NormFloat64()

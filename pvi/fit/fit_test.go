@@ -118,21 +118,10 @@ func TestRegressionsAreTheirPrograms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			s := randomShard(m, 150, r)
-			table, err := m.Load(s)
-			if err != nil {
-				t.Fatal(err)
-			}
 			if m.Program().Dim() != m.Dim() {
 				t.Fatalf("the program has %d coordinates, the model %d", m.Program().Dim(), m.Dim())
 			}
-			program, err := gpu.CPU{}.Compile(m.Program(), table)
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := m.Likelihood(s, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			program, l := engineOf(t, m, s), likelihoodOf(t, m, s, 1)
 			d := m.Dim()
 			for range 5 {
 				theta := make([]float64, d)
@@ -164,15 +153,11 @@ func TestRegressionsAreTheirPrograms(t *testing.T) {
 func checkPrior(t *testing.T, m *Model, r *rand.Rand) {
 	t.Helper()
 	family := gaussian.Diagonal(m.Dim())
-	prior, err := m.Prior(family)
-	if err != nil {
-		t.Fatal(err)
-	}
 	theta := make([]float64, m.Dim())
 	for i := range theta {
 		theta[i] = r.NormFloat64()
 	}
-	density, err := family.LogDensity(prior)
+	density, err := family.LogDensity(priorOf(t, m, family))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,19 +209,13 @@ func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
 	s := randomShard(m, 80, r)
-	exact, err := m.Likelihood(s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := likelihoodOf(t, m, s, 1)
 	averaged, err := m.Records(s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range []gaussian.Family{gaussian.Full(m.Dim()), gaussian.Diagonal(m.Dim())} {
-		natural, err := m.Prior(family)
-		if err != nil {
-			t.Fatal(err)
-		}
+		natural := priorOf(t, m, family)
 		for i := range natural {
 			natural[i] *= 20
 		}
@@ -267,28 +246,13 @@ func TestPriorIsShared(t *testing.T) {
 			theta[i] = .5 * r.NormFloat64()
 		}
 		s := randomShard(m, 30, r)
-		table, err := m.Load(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		program, err := gpu.CPU{}.Compile(m.Program(), table)
-		if err != nil {
-			t.Fatal(err)
-		}
 		want, got := make([]float64, d), make([]float64, d)
-		if _, err := program.Sum(want, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}); err != nil {
+		if _, err := engineOf(t, m, s).Sum(want, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}); err != nil {
 			t.Fatal(err)
 		}
 		m.Program().LogPrior(theta, want)
 		const clients = 3
-		whole, err := m.Likelihood(s, clients)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rest, err := m.Likelihood(randomShard(m, 0, r), clients)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole, rest := likelihoodOf(t, m, s, clients), likelihoodOf(t, m, randomShard(m, 0, r), clients)
 		for _, l := range []solver.Likelihood{whole, rest, rest} {
 			l.AddGradient(got, theta)
 		}

@@ -110,15 +110,21 @@ func within(x, low, high float64) float64 {
 
 func eachOf(t *testing.T, m *Model, s *shard.Shard, theta []float64) int {
 	t.Helper()
+	var sink one
+	if err := engineOf(t, m, s).Each(&gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}, &sink); err != nil {
+		t.Fatal(err)
+	}
+	return sink.handed
+}
+
+// engineOf returns the evaluator of a model's program for the records of a shard.
+func engineOf(t *testing.T, m *Model, s *shard.Shard) gpu.Evaluator {
+	t.Helper()
 	engine, err := gpu.CPU{}.Compile(m.Program(), loaded(t, m, s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sink one
-	if err := engine.Each(&gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}, &sink); err != nil {
-		t.Fatal(err)
-	}
-	return sink.handed
+	return engine
 }
 
 func loaded(t *testing.T, m *Model, s *shard.Shard) *model.Table {

@@ -31,7 +31,7 @@ func fitted(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, poin
 
 func fitNatural(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, point bool) []float64 {
 	t.Helper()
-	l, prior := likelihoodAndPrior(t, m, s, family)
+	l, prior := likelihoodOf(t, m, s, 1), priorOf(t, m, family)
 	natural := make([]float64, family.Size())
 	if err := solver.Pooled(natural, prior, family, []solver.Likelihood{l}, point, nil); err != nil {
 		t.Fatal(err)
@@ -39,17 +39,23 @@ func fitNatural(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family, 
 	return natural
 }
 
-func likelihoodAndPrior(t *testing.T, m *Model, s *shard.Shard, family gaussian.Family) (solver.Likelihood, []float64) {
+// likelihoodOf returns the likelihood of a shard of one of several clients.
+func likelihoodOf(t *testing.T, m *Model, s *shard.Shard, clients int) solver.Likelihood {
 	t.Helper()
-	l, err := m.Likelihood(s, 1)
+	l, err := m.Likelihood(s, clients)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+func priorOf(t *testing.T, m *Model, family gaussian.Family) []float64 {
+	t.Helper()
 	prior, err := m.Prior(family)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, prior
+	return prior
 }
 
 func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
@@ -77,7 +83,7 @@ func TestFitsAgainstMetropolis(t *testing.T) {
 			r := rand.New(rand.NewPCG(5, 6))
 			s := sensible(m, 120, r)
 			mean, sd := fitted(t, m, s, gaussian.Full(m.Dim()), false)
-			l, _ := likelihoodAndPrior(t, m, s, gaussian.Full(m.Dim()))
+			l := likelihoodOf(t, m, s, 1)
 			family := gaussian.Full(m.Dim())
 			jump, err := family.Sampler(fitNatural(t, m, s, family, false))
 			if err != nil {
@@ -152,7 +158,7 @@ func TestLaplaceIsAtTheMode(t *testing.T) {
 		s := sensible(m, 90, rand.New(rand.NewPCG(1, 9)))
 		family := gaussian.Full(m.Dim())
 		mean, sd := fitted(t, m, s, family, true)
-		l, _ := likelihoodAndPrior(t, m, s, family)
+		l := likelihoodOf(t, m, s, 1)
 		gradient := make([]float64, m.Dim())
 		l.AddGradient(gradient, mean)
 		for i, p := range m.Parameters.All() {
@@ -175,7 +181,7 @@ func TestSVINearsTheFit(t *testing.T) {
 		}
 		s := sensible(m, 200, rand.New(rand.NewPCG(3, 3)))
 		mean, sd := fitted(t, m, s, family, false)
-		l, prior := likelihoodAndPrior(t, m, s, family)
+		l, prior := likelihoodOf(t, m, s, 1), priorOf(t, m, family)
 		natural := append([]float64(nil), prior...)
 		svi := solver.NewSVI(l, study.Ascent{Steps: 400, StepSize: .05, Draws: 8})
 		stream := seeded.Stream(1, "svi")
@@ -242,7 +248,7 @@ func TestOverflowIsAnError(t *testing.T) {
 		m.Parameters.blocks[i].prior = func(int) study.Normal { return study.Normal{SD: 300} }
 	}
 	family := gaussian.Full(m.Dim())
-	l, prior := likelihoodAndPrior(t, m, shard.Design(m.Study, records), family)
+	l, prior := likelihoodOf(t, m, shard.Design(m.Study, records), 1), priorOf(t, m, family)
 	err := solver.Pooled(make([]float64, family.Size()), prior, family, []solver.Likelihood{l}, false, nil)
 	if !errors.Is(err, solver.ErrDiverged) || !strings.Contains(err.Error(), "overflow") {
 		t.Errorf("a mean of exp(300·300): %v", err)
