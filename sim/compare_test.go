@@ -60,10 +60,8 @@ const (
 	withoutAge = `family = "linear", outcome = "pressure", terms = ["sex"], noise_sd = "learned"`
 )
 
-// The test checks a study whose clients hold out records. The reported cost must be the ε in the
-// study file. The interval for the number of held-out records must agree with the true number, with
-// an allowance for the random choice of the records. The cases vary the privacy unit, the
-// adjacency, the opened messages and the model.
+// The reported cost must be the ε of the study. The interval for the number of held-out records
+// must agree with the true number, with an allowance for their random choice.
 func TestHeldOutIsScored(t *testing.T) {
 	writeCompared(t)
 	of := func(key, value string) study.Override { return study.Override{Key: key, Value: value} }
@@ -106,11 +104,10 @@ func TestHeldOutIsScored(t *testing.T) {
 	}
 }
 
-// The test compares two models in a bank of studies. The outcome depends on age, so the model with
-// the column age must have the better score in every study. The estimated elpd must also agree with
-// the mean log density of all records under the posterior, up to its standard error. All records
-// can stand in for the held-out records, because a fit with few parameters predicts both equally
-// well.
+// In a bank of studies, the model with the column age must have the better score, because the
+// outcome depends on age. The estimated elpd must agree with the mean log density of all
+// records, up to its standard error: a fit with few parameters predicts them as well as held-out
+// records.
 func TestHeldOutScoresOrderModels(t *testing.T) {
 	writeCompared(t)
 	const seeds = 6

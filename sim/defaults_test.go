@@ -59,10 +59,9 @@ func TestDefaultsAgainstTuned(t *testing.T) {
 	}
 }
 
-// TestScoringAgainstTuned compares the default method of version 2 of the study language with
-// private gradient steps. The settings of the gradient steps are the best of twelve on the held-out
-// records. The default method may lose at most 3 % of accuracy and 0.1 of log likelihood. The test
-// prints the table in docs/use/defaults.md.
+// TestScoringAgainstTuned compares the default method of version 2 with private gradient steps
+// at the best of twelve settings. It may lose at most 3 % of accuracy and 0.1 of log likelihood.
+// The test prints the table in docs/use/defaults.md.
 func TestScoringAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: half a minute")

@@ -9,9 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks that ten clients at ε = 1 predict nearly as well as a fit of all records without
-// privacy, after a few rounds. The bounds are about twice the gaps that were observed with several
-// seeds.
+// Ten clients at ε = 1 must predict nearly as well as a fit without privacy. The bounds are
+// about twice the gaps that were observed with several seeds.
 func TestPrivateAdult(t *testing.T) {
 	slow(t)
 	st, path := experiment(t, "adult/private.toml", "inference.rounds=20")
@@ -22,8 +21,8 @@ func TestPrivateAdult(t *testing.T) {
 	checkNearPooled(t, r, 0.008, 0.02)
 }
 
-// checkNearPooled fails the test if the accuracy or the log likelihood is below that of the fit
-// without privacy by more than the given bounds.
+// checkNearPooled bounds the losses of accuracy and log likelihood against the fit without
+// privacy.
 func checkNearPooled(t *testing.T, r *Result, mostAccuracy, mostLikelihood float64) {
 	t.Helper()
 	accuracy := *r.NonPrivateTest.Accuracy - *r.Test.Accuracy
@@ -57,8 +56,7 @@ func TestDescentWithAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// The test takes a study with settings for private steps and turns its privacy off. The default
-// solver must replace the private steps, and the user's other settings must remain in effect.
+// Without privacy the default solver must replace private steps, and other settings must stay.
 func TestPrivateStepsWithoutPromise(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "hostile.toml")

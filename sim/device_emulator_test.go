@@ -30,8 +30,7 @@ func (c *counted) Launch(kernel string, blocks, threads, shared int, arguments .
 	return c.emulated.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The test checks that, with any number of workers, each device computes the steps of all its
-// clients in a round with one launch.
+// Each device must compute the steps of all its clients in a round with one launch.
 func TestARoundIsOneLaunch(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		a, b := new(counted), new(counted)
@@ -44,8 +43,7 @@ func TestARoundIsOneLaunch(t *testing.T) {
 	}
 }
 
-// The test runs several federations at the same time. They must share launches when their rounds
-// coincide, and each must find the same posterior as when it runs alone.
+// Federations that run at the same time must find the same posteriors as alone.
 func TestFederationsShareLaunches(t *testing.T) {
 	st := parse(t, "s.toml", deviceStudy)
 	play := func(devices *Devices, seed uint64) ([]float64, error) {
@@ -79,9 +77,7 @@ func TestFederationsShareLaunches(t *testing.T) {
 	}
 }
 
-// The test runs a federation on devices with several numbers of workers. The posteriors must agree,
-// up to rounding, with those of a federation whose devices fail, so that the CPU computes the same
-// steps.
+// The posteriors on devices must agree, up to rounding, with those of the CPU.
 func TestFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {
 		p, r, said, err := playOn(t, &source{devices: devices}, workers)

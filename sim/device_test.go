@@ -76,9 +76,8 @@ func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Ov
 	return p, r, said, err
 }
 
-// The test makes a device fail. The CPU must then compute the steps of all clients and rounds, and
-// the user must get one message. If the user requires the device, the run must instead return an
-// error.
+// If a device fails, the CPU must compute the steps of all clients and rounds, and the user must
+// get one message. If the user requires the device, the run must return an error.
 func TestFailingDevice(t *testing.T) {
 	g := new(gone)
 	p, r, said, err := playOn(t, &source{devices: []device.Device{g}}, 2)
@@ -122,8 +121,7 @@ func TestStudiesWithoutDevice(t *testing.T) {
 	}
 }
 
-// The test checks that clients use the devices in turn, starting with the device whose index the
-// worker passes.
+// Clients must use the devices in turn, from the one whose index the worker passes.
 func TestDevicesAreSharedInTurn(t *testing.T) {
 	st := parse(t, "s.toml", deviceStudy)
 	two := []device.Device{&named{name: "a"}, &named{name: "b"}}

@@ -36,8 +36,8 @@ var schedules = map[string][]string{
 	"asynchronous, decreasing": {"inference.schedule=asynchronous", "inference.damping=1.0", "inference.damping_schedule=harmonic"},
 }
 
-// The test checks that, without privacy, the federation finds the pooled posterior to 1e-9, with
-// every schedule and every partition.
+// Without privacy, the federation must find the pooled posterior with every schedule and
+// partition.
 func TestNonPrivateIsPooled(t *testing.T) {
 	slow(t)
 	for part, cut := range partitions {
@@ -68,9 +68,8 @@ func largestGap(r *Result) float64 {
 	return gap
 }
 
-// The test checks that a federation with a diagonal family finds the mean-field posterior of the
-// pooled records. The expected posterior has the mean of the exact posterior and the diagonal of
-// its precision.
+// The mean-field posterior has the mean of the exact posterior and the diagonal of its
+// precision.
 func TestDiagonalIsMeanField(t *testing.T) {
 	slow(t)
 	for _, factors := range []string{"exact", "tied"} {
@@ -158,9 +157,8 @@ func TestPrivacyOfARun(t *testing.T) {
 	}
 }
 
-// The test compares the claimed cost of a study with the proven cost. With published factors the
-// proven μ is 7.24 and the claimed μ is 2.00. Tied and exact factors cost no more than claimed
-// (soundness notes, section 1).
+// With published factors the proven μ is 7.24 and the claimed μ is 2.00. Tied and exact factors
+// cost no more than claimed (soundness notes, section 1).
 func TestClaimedAndTrue(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 7.24, "tied": 2, "exact": 2} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -184,8 +182,7 @@ func TestClaimedAndTrue(t *testing.T) {
 	}
 }
 
-// The test checks that the ε after the last outcome is the ε of the result. For published factors
-// it is 77, not the claimed 10.
+// For published factors the ε after the last outcome is 77, not the claimed 10.
 func TestRunningEpsilon(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -220,9 +217,8 @@ func TestNoPromise(t *testing.T) {
 	}
 }
 
-// The test checks the forecast of the noise in a study. Over many seeds, the precision of the
-// posterior must have the forecast standard deviation. The clip is so large that only the noise
-// matters.
+// Over many seeds, the precision of the posterior must have the forecast sd. The clip is so
+// large that only the noise matters.
 func TestForecast(t *testing.T) {
 	slow(t)
 	for _, c := range []struct {
@@ -302,8 +298,7 @@ func TestProtocolOfNoClients(t *testing.T) {
 	}
 }
 
-// The test checks that a client may have no records if the privacy unit is the record. If the unit
-// is the client, New must return an error that states how many clients have no records.
+// A client may have no records only if the privacy unit is the record.
 func TestEmptyHolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records.csv")
 	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
@@ -345,8 +340,7 @@ func TestBadData(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdates measures how many client updates one core computes per second, in the study
-// linear/one-parameter with noise that protects whole clients.
+// BenchmarkUpdates measures how many client updates one core computes per second.
 func BenchmarkUpdates(b *testing.B) {
 	st, path := experiment(b, "linear/one-parameter.toml")
 	b.ReportAllocs()

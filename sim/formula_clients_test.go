@@ -151,9 +151,8 @@ func modeOf(t *testing.T, m *fit.Model, records *shard.Shard, from []float64) ([
 	return theta, cov
 }
 
-// The test checks that 90 % intervals of formulas contain the truth often enough if whole clients
-// are protected. With FEDPVI_LONG it runs all formulas of the bank that have such intervals, and
-// prints a table.
+// With FEDPVI_LONG the test runs all formulas of the bank that have intervals if whole clients
+// are protected, and prints a table.
 func TestFormulasOfClientsHoldTheTruth(t *testing.T) {
 	long := long()
 	studies := *studiesOfFormula

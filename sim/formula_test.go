@@ -139,10 +139,8 @@ func pain(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// The test fits formulas with three clients and without privacy. The posterior must equal that of
-// the pooled records. This pooled posterior must be close to a normal approximation: its mean and
-// sds are compared with the mode and curvature of a log density that is written by hand from the
-// formula.
+// Without privacy, three clients must find the pooled posterior. Its mean and sds must be close
+// to the mode and curvature of a log density that is written by hand.
 func TestFormulaOfThreeClients(t *testing.T) {
 	slow(t)
 	all := cohort(t)

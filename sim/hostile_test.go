@@ -109,8 +109,7 @@ func finiteResult(t *testing.T, r *Result) {
 
 func replaced(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// The test runs private gradient steps on bad input. Each case must end with a clear error, or with
-// a finite posterior and a cost that includes every release.
+// Each case must end with a clear error, or with a finite posterior and the whole cost.
 func TestPrivateStepsOnBadInput(t *testing.T) {
 	slow(t)
 	separable := func(i int) row {

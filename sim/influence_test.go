@@ -9,8 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test checks, for a conjugate model, that the influence of a client is the difference between
-// the fits with and without its records.
+// In a conjugate model, an influence is the difference between fits with and without the client.
 func TestInfluences(t *testing.T) {
 	st, path := experiment(t, "demo/blood-pressure.toml", slices.Concat(NonPrivate, []string{"simulation.clients=5", "federation.min_clients=5", "inference.target=", "federation.colluders=0"})...)
 	f := newPlay(t, st, path, 4).Federation

@@ -30,9 +30,8 @@ func overdispersed(all []patient) func(theta []float64) float64 {
 	}
 }
 
-// The test runs a program whose records have latents. The study has three clients and no privacy.
-// The clients must find the posterior of the pooled records. Its means must be close to the mode of
-// the density, which is written by hand.
+// Without privacy, three clients must find the posterior of the pooled records. Its means must
+// be close to the mode of a density that is written by hand.
 func TestLatentsOfThreeClients(t *testing.T) {
 	slow(t)
 	const patients = 90

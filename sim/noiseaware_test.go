@@ -36,8 +36,7 @@ func playOut(t *testing.T, st *study.Study, seed uint64, workers int) (*Play, *R
 	return p, r
 }
 
-// The test checks that a run reports q and the noise-aware posterior. The last round must be
-// charged, and must not change q.
+// The last round must be charged, and must not change q.
 func TestNoiseAwareResult(t *testing.T) {
 	clients := study.Override{Key: "simulation.clients", Value: "3"}
 	p, r := playOut(t, calibration(t, clients), 1, 1)
@@ -77,9 +76,8 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 }
 
-// The test checks that the closed-form noise-aware posterior widens the interval of every
-// coefficient and does not change any mean. If the study requests no noise-aware posterior, or has
-// not run to its end, none may be reported.
+// The closed form must widen every interval and change no mean. There must be no noise-aware
+// posterior if the study requests none, or before its end.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}
@@ -100,8 +98,7 @@ func TestNoiseAwareForms(t *testing.T) {
 	}
 }
 
-// The test compares Truth, the θ that generated the records, with a fit of many records without
-// privacy. Truth must be nil if the records were not generated from a single θ.
+// Truth must agree with a fit of many records, and be nil if there is no single θ.
 func TestTruth(t *testing.T) {
 	slow(t)
 	st := calibration(t, study.Override{Key: "simulation.synthetic.records_per_client", Value: "20000"})
@@ -150,8 +147,7 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 	}
 }
 
-// The test recomputes the variance of q's means over the last half of the rounds. The covariance
-// of the result must include this variance.
+// The result must include the variance of q's means over the last half of the rounds.
 func TestIterates(t *testing.T) {
 	st := calibration(t,
 		study.Override{Key: "inference.noise_aware", Value: "iterates"},

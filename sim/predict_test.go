@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// The test compares the area under the curve with its definition: the share of pairs of records
-// that are in the right order, where ties count half.
+// The area is the share of pairs of records in the right order, where ties count half.
 func TestAreaUnderCurve(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {

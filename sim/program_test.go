@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The test runs a program in the Stan language with three clients. Without privacy, they must find
-// the same posterior as a fit of the pooled records. If the privacy unit is the record and the
-// budget is large, they must come close to it.
+// Three clients must find the posterior of the pooled records, or come close to it with a large
+// budget.
 func TestProgramOfThreeClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
@@ -26,9 +25,8 @@ func TestProgramOfThreeClients(t *testing.T) {
 	}
 }
 
-// The test checks that LoadStudy refuses the study visits.toml with each of the settings below. A
-// program needs version 2 of the study language, states its own priors, and cannot be fitted by
-// dp-sep. dp-svi needs a clip and yields no valid intervals, so it cannot fit the study either.
+// A program needs version 2 of the study language and states its own priors. dp-sep cannot fit
+// it, and dp-svi needs a clip and yields no valid intervals.
 func TestSettingsOfPrograms(t *testing.T) {
 	file := filepath.Join("..", "experiments", "programs", "visits.toml")
 	for _, setting := range []string{"privacy.clip=1.0", "study.version=1", "prior={sd = 1.0}", `inference.solver="dp-svi"`, `inference.solver="dp-sep"`} {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The test checks that all purposes have different names. Two purposes with the same name would
-// share a stream, and a round could, for example, reuse the noise of a scale pass.
+// Two purposes with the same name would share a stream, and could reuse noise.
 func TestPurposesDiffer(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "random.go", nil, 0)
 	if err != nil {

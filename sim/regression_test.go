@@ -77,16 +77,14 @@ func labelSkew(family string) []string {
 	return []string{"[simulation]\n", "[simulation]\npartition = \"label-skew\"\nsize_skew = 0.5\nlabel_skew = 0.8\n" + regressions[family].threshold + "\n"}
 }
 
-// settle runs a study on generated records and returns how far its posterior is from the pooled
-// fit, as [largestGap] measures it.
+// settle returns how far the posterior of a study is from the pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	play := prepare(t, st, Options{Seed: 3})
 	return largestGap(run(t, play))
 }
 
-// The test checks that natural-gradient steps converge to pooled variational inference, with
-// every partition and both kinds of factors.
+// Natural-gradient steps must converge to pooled variational inference.
 func TestRegressionsArePooled(t *testing.T) {
 	slow(t)
 	records, rounds := 20, 60
@@ -114,8 +112,7 @@ func TestRegressionsArePooled(t *testing.T) {
 	}
 }
 
-// The test checks two slower cases in which natural-gradient steps also converge to pooled
-// variational inference: a diagonal q and the sequential schedule.
+// These are slower cases: a diagonal q and the sequential schedule.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	slow(t)
 	for _, family := range []string{"logistic", "poisson"} {
@@ -131,9 +128,8 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 	}
 }
 
-// The test compares the posterior with the pooled fit for three clients. The records are sorted by
-// outcome, so that the outcomes of each client span a narrow range. No partition of a study does
-// this, so the test passes the records directly.
+// The records are sorted by outcome, so that those of each client span a narrow range. No
+// partition of a study does this, so the test passes the records directly.
 func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c := castOf(t, st, "", 3)
@@ -173,8 +169,7 @@ func TestThreeSortedClients(t *testing.T) {
 	}
 }
 
-// The test checks that one Newton step per round converges to the mode and curvature of the
-// pooled posterior.
+// One Newton step per round must converge to the mode and curvature of the pooled posterior.
 func TestLaplaceIsPooled(t *testing.T) {
 	slow(t)
 	for family := range regressions {
@@ -242,8 +237,7 @@ func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov 
 	return mean, cov, truth
 }
 
-// The test checks that a hierarchical model and a mixture converge to the pooled fit. The fit
-// must be near the true parameters.
+// A hierarchical model and a mixture must converge to the pooled fit, near the true parameters.
 func TestLatentStructure(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: minutes")
@@ -295,8 +289,7 @@ func TestAdult(t *testing.T) {
 	}
 }
 
-// The test fits a model of the abalone data with four clients and a label skew. The outcome is
-// whether an abalone has ten or more rings.
+// The outcome is whether an abalone has ten or more rings.
 func TestAbaloneMature(t *testing.T) {
 	slow(t)
 	st, path := experiment(t, "abalone/mature.toml")
@@ -309,8 +302,7 @@ func TestAbaloneMature(t *testing.T) {
 	}
 }
 
-// The test fits a logistic regression with the client as the privacy unit. With many clients, the
-// noisy posterior must be near the posterior without privacy.
+// With many clients, the noisy posterior must be near the one without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
 	slow(t)
 	private := regression(t, "logistic", 50, 400,
@@ -328,8 +320,7 @@ func TestPrivateClientsLogistic(t *testing.T) {
 	}
 }
 
-// The test checks that a neural network learns the exclusive or of the signs of two columns, which
-// a linear predictor cannot learn.
+// The outcome is the exclusive or of two signs, which a linear predictor cannot learn.
 func TestNetworkLearns(t *testing.T) {
 	slow(t)
 	st, path := experiment(t, "models/network.toml", "inference.rounds=4", "inference.steps=150", "simulation.synthetic.records_per_client=400")

@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The test adds up the charges for each release of a client, for every study in the repository. The
-// sum must not be less than the stated cost of the whole study, and may exceed it only by rounding.
+// The charges for a client's releases must add up to the stated cost of each study, up to
+// rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -177,8 +177,8 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// Before a client joins a study, it reviews the costs of the study. The test checks that each of
-// these costs equals the cost of the study on its public bounds.
+// The costs that a client reviews before it joins must be those of the study on its public
+// bounds.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
 	p, err := Protocol(st, 0)

@@ -253,8 +253,8 @@ func (h *byteHouse) sameResult(f *Federation) {
 	}
 }
 
-// The test runs a study with state machines that exchange bytes and are restored at random. The
-// results must equal those of a federation in one process, bit for bit.
+// State machines that exchange bytes and are restored at random must have the results of a
+// federation in one process, bit for bit.
 func TestSessionMatchesFederation(t *testing.T) {
 	slow(t)
 	// With a given noise multiplier, a restored machine does not calibrate the noise again, which

@@ -89,8 +89,7 @@ func play(t *testing.T, dir string, workers int, settings ...string) (*Run, *Res
 	return run, result
 }
 
-// The test checks that a run writes its results, and that they do not depend on the number of
-// workers. The loss must be larger with privacy than without.
+// The results must not depend on the number of workers. The loss must be larger with privacy.
 func TestRun(t *testing.T) {
 	dir := folder(t)
 	run, private := play(t, dir, 1)
@@ -160,8 +159,7 @@ func TestAccountingOfD3P(t *testing.T) {
 	}
 }
 
-// The test checks that the noise and the sampling rate depend on the public number of images in the
-// experiment file, not on the number of images in the data file.
+// The data file has one image less than the public number.
 func TestNoiseFollowsFromThePublicNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))

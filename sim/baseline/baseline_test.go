@@ -112,8 +112,7 @@ func TestLangevinVariance(t *testing.T) {
 	}
 }
 
-// The test checks that Langevin steps have the same privacy cost as the same number of steps of
-// variational inference.
+// Langevin steps cost as much as the same number of steps of variational inference.
 func TestLangevinCost(t *testing.T) {
 	p := play(t, 20, "steps = 50\nstep_size = 0.01", "epsilon = 0.7\nclip = 1.0", "dp-sgld")
 	cost, err := Play(p, 1)

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The test compares the mean and sd from expectation propagation with quadrature of the posterior
-// of one coefficient, to three digits. It runs the method with a separate factor for every record,
-// and with one common factor for all records.
+// The mean and sd must be those of quadrature to three digits, with a factor for every record
+// (ep) and with one common factor (sep).
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, name := range []string{"ep", "sep"} {
 		p := play(t, 150, "solver = \"dp-sep\"", "epsilon = 1.0\nclip = 1.0", name)

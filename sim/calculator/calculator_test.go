@@ -10,8 +10,7 @@ import (
 
 func of[T any](x T) *T { return &x }
 
-// The test solves a question for each kind of missing value. It then computes ε from the solution.
-// This ε must meet the target and be close to it.
+// The ε of each solution must meet the target and be close to it.
 func TestSolveRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -58,7 +57,7 @@ func TestSolveRoundTrip(t *testing.T) {
 	}
 }
 
-// The test checks that answers with extreme values have no NaN or infinity in their JSON.
+// JSON has no NaN and no infinity.
 func TestExtremesEncode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

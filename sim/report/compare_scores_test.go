@@ -37,9 +37,7 @@ func scoredWith(change func(*describe.Scored)) *describe.Scored {
 	return s
 }
 
-// The test checks that the studies are ordered by elpd per record. For each study the comparison
-// must state the difference of its elpd from that of the first study, and the standard error of this
-// difference for independent means.
+// The studies are ordered by elpd per record, with independent means.
 func TestCompareScores(t *testing.T) {
 	files := postedScores(t, scoredWith(func(*describe.Scored) {}), scoredWith(func(s *describe.Scored) { s.Mean.Estimate, s.MeanSE = -1, .4 }))
 	c, err := report.CompareScores(files)

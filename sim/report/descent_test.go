@@ -77,9 +77,9 @@ func TestPrivateStepsInWords(t *testing.T) {
 	}
 }
 
-// The test checks a case of the privacy statement: if the releases are not equivalent to one
-// Gaussian mechanism, it bounds the attacker's success by ε and δ. The test hides the known μ of a
-// Gaussian mechanism from the statement, and checks that the bounds are not below the exact values.
+// If the releases are not equivalent to one Gaussian mechanism, the statement bounds the
+// attacker's success by ε and δ. The test hides a known μ, and checks that the bounds are not
+// below the exact values.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	_, promise := protocolOf(t, descentStudy)
 	if !(promise.Mu > 0) {
@@ -105,9 +105,7 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	}
 }
 
-// The test checks that the plan compares a clip for each row of a person with one clip for all rows
-// of the person. With k rows, clipping each row needs k times the noise. Here the clip C is 1 and
-// the noise multiplier σ is 2.
+// With k rows of a person, clipping each row needs k times the noise. Here C is 1 and σ is 2.
 func TestClipsOfPersonsAreCompared(t *testing.T) {
 	const persons = `privacy = { unit = "person", rows_per_person = 4, noise_multiplier = 2.0, delta = 1e-5, clip = 1.0 }
 table = { person = "p" }`

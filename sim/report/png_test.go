@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// TestPaletted checks that an image with few colours does not change. In an image with many
-// colours, large areas must stay exact, and every other pixel must stay close to its colour.
+// Few colours must not change. Of many, large areas must stay exact, and other pixels close to
+// their colour.
 func TestPaletted(t *testing.T) {
 	few, many := image.NewRGBA(image.Rect(0, 0, 40, 25)), image.NewRGBA(image.Rect(0, 0, 200, 100))
 	for i := range 1000 {

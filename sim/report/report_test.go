@@ -34,7 +34,7 @@ var two = sim.Result{
 	Units:      fit.Units{{From: []int{0, 1}, Weights: []float64{2, -3}, Shift: 5, Unit: "mmHg"}, {From: []int{1}, Weights: []float64{1}, Shift: 2, Log: true}},
 }
 
-// The test checks the header and columns of the CmdStan file, and the moments of the draws.
+// The bounds of the moments are five standard errors.
 func TestDraws(t *testing.T) {
 	const n = 20_000
 	s, err := newShown(&two, gaussian.Full(2))
@@ -230,8 +230,8 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// The test checks the panels of a run. A run without privacy must have no panel for ε, a divergence
-// of zero must not make the axis linear, and the lines must have a legend.
+// A run without privacy must have no panel for ε, and a divergence of zero must not make the
+// axis linear.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0

@@ -9,9 +9,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The test checks that the tables have the largest distance of each round, and the largest norm and
-// shift of each client. If no client has an influence, the second table and the second panel must
-// be missing.
+// If no client has an influence, the second table and the second panel must be missing.
 func TestTrace(t *testing.T) {
 	round := func(plan int, distance []float64, influences ...pvi.Influence) session.TracedRound {
 		return session.TracedRound{Round: session.Round{Plan: plan, Verdict: pvi.Accepted, SDs: "q", Influences: influences}, Distance: distance}

@@ -91,8 +91,7 @@ func table(t *testing.T, text string) map[string][]string {
 	return columns
 }
 
-// The test checks that the predictions in the results of a sweep equal those of a single run. They
-// must be absent if there are no held-out records.
+// The predictions must be those of a single run, and absent without held-out records.
 func TestPredictions(t *testing.T) {
 	path := writePredicted(t, predicted)
 	spec, err := sweep.Load(path)

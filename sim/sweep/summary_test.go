@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The test checks that whiskers of different series at the same x do not overlap, are in the
-// order of the series, and are nearer to their own x than to any other.
+// Whiskers at one x must be apart, in the order of the series, and nearest to their own x.
 func TestAside(t *testing.T) {
 	all := []series{{x: []float64{1, 5, 10}}, {x: []float64{1, 5, 10}}, {x: []float64{5, 10}}}
 	for _, c := range []struct{ nominal, log bool }{{false, false}, {false, true}, {true, false}} {

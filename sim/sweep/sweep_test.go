@@ -190,8 +190,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// The test runs a sweep twice, with different values of first_seed. Runs with the same seed must
-// have the same results in both.
+// Runs with the same seed must have the same results with any first_seed.
 func TestFirstSeed(t *testing.T) {
 	slow(t)
 	rows := func(text string) [][]string {
@@ -207,8 +206,8 @@ func TestFirstSeed(t *testing.T) {
 	}
 }
 
-// The test stops a sweep after any run, even in the middle of a row, and resumes it. The files must
-// equal those of an uninterrupted sweep.
+// A sweep that was stopped, even in the middle of a row, must end with the files of a whole
+// sweep.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)

@@ -251,9 +251,8 @@ func TestPooledIsTheMode(t *testing.T) {
 	check(find(t, "1"), 10026)
 }
 
-// The test checks that the ideal is the pooled posterior without noise, and the prior with very
-// large noise. With one coordinate and a weak prior, it must be the pooled variance plus the
-// variance of the release.
+// The ideal must be the pooled posterior without noise, and the prior with very large noise.
+// With one coordinate and a weak prior, it is the pooled variance plus that of the release.
 func TestIdeal(t *testing.T) {
 	m, clients, _ := regressions(t, find(t, "family=logistic,records<=2000,coefficients<=10"), 1)
 	f := pooledOf(t, m, clients)
@@ -285,8 +284,7 @@ func TestIdeal(t *testing.T) {
 	}
 }
 
-// The test checks that a stopped run can continue. A cell whose line was cut off must be simulated
-// again. The number of jobs must not affect the results.
+// A cell whose line was cut off must be simulated again. The number of jobs must not matter.
 func TestRunContinues(t *testing.T) {
 	cells := selected(t, "records=400,coefficients=3,unit=record,epsilon<=1")
 	cells = cells[:3]
@@ -335,8 +333,7 @@ func TestRunContinues(t *testing.T) {
 	}
 }
 
-// The test checks that the verdict counts the cells whose coverage is in the required range, and
-// that it counts a cell with two outcomes only once.
+// A cell with two outcomes must count only once.
 func TestVerdict(t *testing.T) {
 	share := func(x float64) *float64 { return &x }
 	replication := func(truth *float64, pooled float64) *Replication {
@@ -367,8 +364,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// The test checks, for a few cheap cells, that 90 % intervals contain at least 85 % of the pooled
-// posterior on average, and that no prediction is worse than the prior's.
+// In a few cheap cells, 90 % intervals must hold at least 85 % of the pooled posterior on
+// average, and no prediction may be worse than the prior's.
 func TestBank(t *testing.T) {
 	cells := selected(t, "records=2000,coefficients<=10,unit=record,family!=poisson-overdispersed")
 	var outcomes []Outcome
@@ -396,9 +393,8 @@ func TestBank(t *testing.T) {
 	}
 }
 
-// The test checks that the bank measures coefficients, effects and spreads of a model with groups.
-// With almost no noise, the study is nearly ideal. The sds must be those of the ideal release, and
-// the posterior mean must be the pooled mean, up to the errors of the approximations.
+// With almost no noise, the sds must be those of the ideal release, and the posterior mean the
+// pooled mean, up to the errors of the approximations.
 func TestBankOfGroups(t *testing.T) {
 	cell := find(t, "groups=5,epsilon=off,family=linear")
 	cell.Records = 2000

@@ -43,8 +43,8 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// The test checks the ε that a selection charges. It must equal the ε of a composition that the
-// test computes by itself, from the noise multipliers of all steps of all runs and of the scores.
+// The ε must be that of a composition of all steps of all runs and of the scores, which the test
+// computes by itself.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
@@ -90,8 +90,8 @@ func TestSelectionOfSampledRuns(t *testing.T) {
 	}
 }
 
-// The test checks that a selection with a large ε chooses the better candidate, at any position
-// in the list. With a tiny ε the choice must be random.
+// With a large ε the better candidate must be chosen at any position, and with a tiny ε at
+// random.
 func TestSelectionChooses(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	sgd := []string{"inference.optimiser=sgd", "inference.step_size=1e-9", "privacy.epsilon=100"}
@@ -135,8 +135,7 @@ func differentResults(s *Selection) (results []*sim.Result) {
 	return results
 }
 
-// The test checks that the released scores contain the accounted noise of every client. The
-// variance of 120 variates is outside the bounds with probability below 10⁻⁴.
+// The variance of 120 variates is outside the bounds with probability below 10⁻⁴.
 func TestScoresHaveNoise(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Score: Accuracy, Candidates: []string{"privacy.clip=1", "privacy.clip=2"}})
 	results := differentResults(s)
@@ -172,8 +171,7 @@ func TestScoresHaveNoise(t *testing.T) {
 	}
 }
 
-// The test checks that a record whose scores panic has a vector of zeros, and that the vectors of
-// the other records stay the same. The record has a group that does not exist.
+// The record has a group that does not exist. Its vector must be zero, and others stay the same.
 func TestScoresOfRecordThatPanics(t *testing.T) {
 	s := selection(t, SelectionOptions{
 		Study: writeStudy(t, "synthetic.records_per_client = 20, synthetic.truth = { x = 3.0 }"), Seed: 1, Candidates: []string{"privacy.clip=2"},
@@ -198,8 +196,8 @@ func TestScoresOfRecordThatPanics(t *testing.T) {
 	}
 }
 
-// The test checks that removing a record changes the sum of score vectors by at most the clip, even
-// if scores are huge or infinite.
+// Removing a record must change the sum by at most the clip, even if scores are huge or
+// infinite.
 func TestScoreSensitivity(t *testing.T) {
 	m, err := newScores(3, 1, &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}, Federation: study.Federation{MaxRecords: 100}}, 1)
 	if err != nil {
@@ -243,8 +241,7 @@ func TestScoreSensitivity(t *testing.T) {
 	}
 }
 
-// The test checks that score vectors of zeros and ones are never clipped, so that the total is the
-// number of correct predictions.
+// The total is then the number of correct predictions.
 func TestAccuracyIsNotClipped(t *testing.T) {
 	for n := 2; n < 9; n++ {
 		for bits := range 1 << n {

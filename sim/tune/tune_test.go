@@ -155,8 +155,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// The test checks that candidates for a study in which only sums are opened have one step in
-// each round, and that the damping is not searched.
+// If only sums are opened, a round has one step, and the damping is not searched.
 func TestCandidatesOfOpenedSums(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Settings: []string{"federation.opens=sums", "inference.steps="}})
 	for _, r := range found.Rows {
@@ -168,8 +167,7 @@ func TestCandidatesOfOpenedSums(t *testing.T) {
 	}
 }
 
-// The test checks that the search measures a clip on generated records if the model has no default
-// clip. A fifth of the gradients must be longer than this clip.
+// A fifth of the gradients of generated records must be longer than the clip.
 func TestSearchMeasuresAClip(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	s, err := New(Options{Study: path, Score: LogLikelihood, Budget: LeastBudget, Seed: 1, Settings: []string{
