@@ -75,12 +75,10 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 		if s.Releases() != 1 {
 			t.Errorf("%s: %d releases were charged, want one", c.privacy, s.Releases())
 		}
-		state, err := s.MarshalBinary()
-		check(t, err)
-		if err := h.newSite(0).Restore(state); err != nil {
+		if err := h.newSite(0).Restore(saved(t, s)); err != nil {
 			t.Errorf("%s: %v", c.privacy, err)
 		}
-		err = s.Propose(r, &plan, seeded.Stream(2, "failing"))
+		err := s.Propose(r, &plan, seeded.Stream(2, "failing"))
 		var refused *Refused
 		if errors.As(err, &refused) != c.refused || s.Releases() != c.want {
 			t.Errorf("%s: the second attempt: %v, charged %d times, want %d", c.privacy, err, s.Releases(), c.want)

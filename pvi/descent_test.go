@@ -179,8 +179,7 @@ func TestStatesThatHideReleases(t *testing.T) {
 		s := site(t, c.p, descentShard(c.p, 50))
 		plan, _ := NewServer(c.p).Next()
 		check(t, s.Propose(new(Release), &plan, seeded.Stream(1, "noise")))
-		state, err := s.MarshalBinary()
-		check(t, err)
+		state := saved(t, s)
 		check(t, site(t, c.p, descentShard(c.p, 50)).Restore(state))
 		for _, forged := range []int{c.charged - 1, 0, c.charged + 1} {
 			changed := strings.Replace(string(state), fmt.Sprintf(`"Statistics":%d`, c.charged), fmt.Sprintf(`"Statistics":%d`, forged), 1)
@@ -210,8 +209,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 	if site.Releases() != 3 {
 		t.Errorf("%d steps charged, 3 were taken", site.Releases())
 	}
-	state, err := site.MarshalBinary()
-	check(t, err)
+	state := saved(t, site)
 	if err := site.Restore(state); err != nil {
 		t.Error(err)
 	}

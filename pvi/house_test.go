@@ -1,6 +1,7 @@
 package pvi
 
 import (
+	"encoding"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -160,6 +161,13 @@ func (h *house) pooled() []float64 {
 		}
 	}
 	return sum
+}
+
+func saved(t testing.TB, m encoding.BinaryMarshaler) []byte {
+	t.Helper()
+	b, err := m.MarshalBinary()
+	check(t, err)
+	return b
 }
 
 func relativeGap(got, want []float64) float64 {

@@ -1,6 +1,8 @@
 package pvi
 
 import (
+	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"math"
@@ -249,16 +251,13 @@ func (h *house) runRestarting() {
 func (h *house) restart(m int) {
 	h.t.Helper()
 	if m < 0 {
-		state, err := h.server.MarshalBinary()
-		check(h.t, err)
-		h.server, err = RestoreServer(h.protocol, state)
+		var err error
+		h.server, err = RestoreServer(h.protocol, saved(h.t, h.server))
 		check(h.t, err)
 		return
 	}
-	state, err := h.sites[m].MarshalBinary()
-	check(h.t, err)
 	site := h.newSite(m)
-	check(h.t, site.Restore(state))
+	check(h.t, site.Restore(saved(h.t, h.sites[m])))
 	if site.Releases() != h.sites[m].Releases() {
 		h.t.Fatal("the mechanism forgot its releases")
 	}
@@ -337,15 +336,19 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// answer returns the error of site m for the plan, or another error if a refused plan changes the
-// site's state.
-func (h *house) answer(m int, plan *Plan) error {
-	before, _ := h.sites[m].MarshalBinary()
-	err := h.sites[m].Propose(new(Release), plan, seeded.Stream(1, "refused"))
-	if after, _ := h.sites[m].MarshalBinary(); err != nil && string(after) != string(before) {
-		return fmt.Errorf("a refused plan changed the site from %s to %s", before, after)
+// unchanged returns the error of f, or another error if f fails and changes the state of m.
+func unchanged(m encoding.BinaryMarshaler, f func() error) error {
+	before, _ := m.MarshalBinary()
+	err := f()
+	if after, _ := m.MarshalBinary(); err != nil && !bytes.Equal(after, before) {
+		return fmt.Errorf("a refusal changed the state from %s to %s", before, after)
 	}
 	return err
+}
+
+func (h *house) answer(m int, plan *Plan) error {
+	s := h.sites[m]
+	return unchanged(s, func() error { return s.Propose(new(Release), plan, seeded.Stream(1, "refused")) })
 }
 
 // collect passes the answer of site 0, edited by change, to the server.
@@ -362,12 +365,7 @@ func (h *house) collectAgain(plan *Plan) error {
 }
 
 func (h *house) deliver(r *Release) error {
-	before, _ := h.server.MarshalBinary()
-	_, err := h.server.Collect(r)
-	if after, _ := h.server.MarshalBinary(); err != nil && string(after) != string(before) {
-		return fmt.Errorf("a refused release changed the server from %s to %s", before, after)
-	}
-	return err
+	return unchanged(h.server, func() error { _, err := h.server.Collect(r); return err })
 }
 
 // follow makes site 0 apply the plan's outcome, after change has edited the outcome.
@@ -375,12 +373,7 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	outcome := h.answered(plan)
 	outcome.Participants = slices.Clone(outcome.Participants)
 	change(outcome)
-	before, _ := h.sites[0].MarshalBinary()
-	err := h.sites[0].Settle(outcome)
-	if after, _ := h.sites[0].MarshalBinary(); err != nil && string(after) != string(before) {
-		return fmt.Errorf("a refused outcome changed the site from %s to %s", before, after)
-	}
-	return err
+	return unchanged(h.sites[0], func() error { return h.sites[0].Settle(outcome) })
 }
 
 // If fewer than U_min clients answer, no sum is opened and the study continues, but privacy is
@@ -450,9 +443,7 @@ func TestBorderline(t *testing.T) {
 			if !moved {
 				continue
 			}
-			state, err := s.MarshalBinary()
-			check(t, err)
-			if err := h.newSite(0).Restore(state); err != nil {
+			if err := h.newSite(0).Restore(saved(t, s)); err != nil {
 				t.Errorf("%s: the λ that was followed is not taken up again: %v", q, err)
 			}
 			next := &Plan{Protocol: plan.Protocol, Number: 2, Lambda: s.q.lambda, Participants: plan.Participants}
@@ -476,19 +467,13 @@ func TestBorderlineCentre(t *testing.T) {
 		alpha := float64(h.protocol.damping(1)) / (1 << method.DampingBits)
 		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.messages.Lattice.Exponent())) // the precision of the prior is 1
 		s := h.sites[0]
-		if err := s.Settle(o); err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
+		check(t, s.Settle(o))
 		next, _ := s.Foretell(2)
 		if len(next.Centre) != h.protocol.family.Dim() {
 			t.Errorf("%s: the centre of the next plan is %d", q, next.Centre)
 		}
-		state, err := s.MarshalBinary()
-		check(t, err)
 		again := h.newSite(0)
-		if err := again.Restore(state); err != nil {
-			t.Fatalf("%s: %v", q, err)
-		}
+		check(t, again.Restore(saved(t, s)))
 		if after, _ := again.Foretell(2); !slices.Equal(after.Centre, next.Centre) {
 			t.Errorf("%s: the centre of the next plan is %d, after a restart %d", q, next.Centre, after.Centre)
 		}

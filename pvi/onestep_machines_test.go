@@ -140,8 +140,7 @@ func TestOneStepRestored(t *testing.T) {
 		check(t, err)
 		var r lastround.Release
 		for answers := range 2 {
-			state, err := site.MarshalBinary()
-			check(t, err)
+			state := saved(t, site)
 			site, err = s.LastRound(h.shards[m])
 			check(t, err)
 			check(t, site.Restore(state))
@@ -154,8 +153,7 @@ func TestOneStepRestored(t *testing.T) {
 				t.Error("a restored site answered twice")
 			}
 		}
-		state, err := server.MarshalBinary()
-		check(t, err)
+		state := saved(t, server)
 		server, _ = h.server.LastRound()
 		check(t, server.Restore(state))
 		outcome, err = server.Collect(&r)

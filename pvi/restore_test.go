@@ -40,8 +40,7 @@ func TestRestoreErrors(t *testing.T) {
 				plan, _ := h.server.Next()
 				h.settle(h.answered(&plan))
 			}
-			good, err := h.sites[0].MarshalBinary()
-			check(t, err)
+			good := saved(t, h.sites[0])
 			check(t, h.newSite(0).Restore(good))
 			var fields map[string]any
 			check(t, json.Unmarshal(good, &fields))
@@ -59,9 +58,7 @@ func TestRestoreErrors(t *testing.T) {
 	// with another roster is therefore refused.
 	st := planeStudy(t, clientPrivacy, "", "")
 	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
-	state, err := many.sites[0].MarshalBinary()
-	check(t, err)
-	if err := few.sites[0].Restore(state); err == nil {
+	if err := few.sites[0].Restore(saved(t, many.sites[0])); err == nil {
 		t.Error("a state of sixteen clients is taken up among four")
 	}
 }
@@ -70,8 +67,7 @@ func TestRestoreErrors(t *testing.T) {
 // the key.
 func (h *house) refusesStates(edits map[string]func(v *siteState)) {
 	h.t.Helper()
-	good, err := h.sites[0].MarshalBinary()
-	check(h.t, err)
+	good := saved(h.t, h.sites[0])
 	for says, edit := range edits {
 		var v siteState
 		check(h.t, json.Unmarshal(good, &v))
@@ -126,8 +122,7 @@ func FuzzRestore(f *testing.F) {
 	f.Add(long(`{"Version":1,"Factor":[`, `""`, "]}"))
 	f.Add(long(`{"Version":1,"Open":{`, `"1":null`, "}}"))
 	fuzzRestore(f, h, func(t *testing.T, s *Site, _ []byte) {
-		_, err := s.MarshalBinary()
-		check(t, err)
+		saved(t, s)
 	})
 }
 

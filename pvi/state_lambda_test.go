@@ -17,8 +17,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	s.q.lambda[0] = Wide{Hi: -1, Lo: 1<<64 - 7}
 	check(t, s.q.restore(s.q.lambda, nil, false))
 	s.Next()
-	now, err := s.MarshalBinary()
-	check(t, err)
+	now := saved(t, s)
 	withSums := map[int]*round{}
 	for number, r := range s.open {
 		withSums[number] = &round{Participants: r.Participants, Centre: r.Centre, Sum: make([]int64, s.protocol.messages.Size)}
@@ -80,8 +79,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 // In a study with a million coefficients, memory for the state is scarce.
 func TestAServersStateIsCompact(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
-	b, err := s.MarshalBinary()
-	check(t, err)
+	b := saved(t, s)
 	if cap(b) > len(b)+len(b)/4+64 {
 		t.Errorf("%d bytes for a state of %d", cap(b), len(b))
 	}
