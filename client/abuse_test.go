@@ -42,8 +42,7 @@ func (h *hub) fork(server []byte, ask int) *hub {
 //
 //abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
 func TestTwoTranscripts(t *testing.T) {
-	h, all := federation(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
 	north, south := all[0], all[1]
 	north.mustStep()
 	state, err := h.server.MarshalBinary()
@@ -71,14 +70,12 @@ func TestTwoTranscripts(t *testing.T) {
 		t.Errorf("an answer also fits the other transcript: %v", err)
 	}
 	north.hub = told
-	_, err = north.step()
-	north.refused("the other client's entry", err, client.Declined, "", spent)
+	north.stops("the other client's entry", client.Declined, "", spent)
 }
 
 //abuse:case A14 no budget is refilled, certificates fail closed, and the ledger is ordered by number
 func TestAClockThatJumps(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p, other := all[0], all[1]
 	const day = 24 * time.Hour
 	p.late = 30 * day
@@ -110,8 +107,7 @@ func TestAClockThatJumps(t *testing.T) {
 
 //abuse:case A16 two copies with equally many entries: the one that did not send last stops for good
 func TestTwoCopiesGoOn(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	second := *p
 	second.dir = filepath.Join(t.TempDir(), "copy")
@@ -128,8 +124,7 @@ func TestTwoCopiesGoOn(t *testing.T) {
 		t.Fatalf("the ledgers have %d and %d entries", n, ahead)
 	}
 	check(t, first.Close())
-	_, err = second.step()
-	second.refused("the other copy", err, client.Damaged, "does not contain", 0)
+	second.stops("the other copy", client.Damaged, "does not contain", 0)
 	p.mustStep()
 }
 
@@ -150,8 +145,7 @@ func copyState(t *testing.T, from, to string) {
 //abuse:case A24 a new export with more records has the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first
 func TestMoreRecordsInTheSameBudget(t *testing.T) {
-	_, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
-	all[0].hub.begin()
+	_, all := begun(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	play(t, all)
 	p := all[0]
 	before := p.account()
@@ -177,8 +171,7 @@ func TestMoreRecordsInTheSameBudget(t *testing.T) {
 
 //abuse:case P13 leaving a study, or its end, takes nothing off the ledger
 func TestWhatWasSpentStays(t *testing.T) {
-	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	before := p.account()

@@ -79,8 +79,7 @@ func TestAuditLogsOfNeighbours(t *testing.T) {
 
 // The client restarts before it sends an answer that was already computed and charged.
 func TestAuditLogAfterARestart(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	lines := p.audited()

@@ -64,15 +64,13 @@ func TestKilledClientContinues(t *testing.T) {
 				rounds = 50
 			}
 			source := bytes.Replace(source, []byte("rounds = 3"), fmt.Appendf(nil, "rounds = %d", rounds), 1)
-			h, all := federation(t, source, "north", "south")
-			h.begin()
+			_, all := begun(t, source, "north", "south")
 			want := play(t, all)[0]
 			if scored := strings.Contains(string(want.Result), `"held_out"`); scored != (name == "held out") {
 				t.Fatalf("the result has scores of held-out records: %t", scored)
 			}
 
-			h, all = federation(t, source, "north", "south")
-			h.begin()
+			h, all := begun(t, source, "north", "south")
 			victim, kills := all[0], 0
 			for range 7 * rounds {
 				for victim.killed(1) && victim.killed(2) {
@@ -105,8 +103,7 @@ func one(t *testing.T, h *hub, p *holder) {
 
 //abuse:case A01 the bytes are those that were charged
 func TestSameBytesAreSentAgain(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	c := p.openWith(killAfterCharge)
 	if _, err := p.run(c); !errors.Is(err, errKilled) {

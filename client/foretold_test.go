@@ -19,8 +19,7 @@ func TestPlansAreComputedLocally(t *testing.T) {
 		"records, sequential":           {planeStudy(recordPrivacy, "schedule = \"sequential\"", ""), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, all := federation(t, c.source, "north", "south", "west")
-			h.begin()
+			h, all := begun(t, c.source, "north", "south", "west")
 			if c.away {
 				for _, p := range all[:2] {
 					p.mustStep()

@@ -28,15 +28,13 @@ func (p *holder) approveFor(dataset string) error {
 
 //abuse:case A24 refused under a second name
 func TestOneFileHasOneBudget(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	spent, answers := p.account().Spent, len(h.releases)
 	p.edit("[dataset.records]", "[dataset.copy]\nepsilon = 40\ndelta = 1e-5\n[dataset.records]")
 	check(t, p.approveFor("copy"))
-	_, err := p.step()
-	p.refused("a second name", err, client.Declined, "one file has one budget", spent)
+	p.stops("a second name", client.Declined, "one file has one budget", spent)
 	if len(h.releases) != answers {
 		t.Error("an answer was sent")
 	}
@@ -46,11 +44,9 @@ func TestOneFileHasOneBudget(t *testing.T) {
 
 //abuse:case A21 refused
 func TestAnEndBeforeTheEnd(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.say(transcript.End, 0, h.server.Model(), closing([]byte("{}"), nil))
-	_, err := all[0].step()
-	all[0].refused("an early end", err, client.Declined, "before its last plan", 0)
+	all[0].stops("an early end", client.Declined, "before its last plan", 0)
 }
 
 //abuse:case A16 a false statement of the coordinator cannot disable a client's state
@@ -64,15 +60,13 @@ func TestFalseReceiptLeavesTheStateUsable(t *testing.T) {
 		_, err = all[m%2].step()
 	}
 	for range 2 {
-		_, err = p.step()
-		p.refused("a false receipt", err, client.Declined, "names entry", p.account().Spent)
+		p.stops("a false receipt", client.Declined, "names entry", p.account().Spent)
 	}
 	check(t, p.approve()) // the state must still be usable
 }
 
 func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	p.edit("minimum = 2", "minimum = 3")
@@ -94,8 +88,7 @@ func TestForgedFirstEntry(t *testing.T) {
 		h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 		forge(h)
 		h.begin()
-		_, err := all[0].step()
-		all[0].refused(says, err, client.Declined, says, 0)
+		all[0].stops(says, client.Declined, says, 0)
 		if len(h.releases) != 0 {
 			t.Error("an answer was sent")
 		}
@@ -157,8 +150,7 @@ func TestPersonsAreThoseOfOneColumn(t *testing.T) {
 
 //abuse:case A04 an answer that was refused is neither sent nor computed again
 func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
-	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	p := all[0]
 	check(t, p.stepOver(refuser{line{h, p.name}}))
 	spent := p.account().Spent

@@ -15,8 +15,7 @@ import (
 
 // The computation goes on after the client has stopped.
 func TestSignalEndsAComputation(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	before := p.account()
 	c := p.open()

@@ -10,8 +10,7 @@ import (
 )
 
 func TestDamagedKeyFileHasItsCode(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	paths, err := filepath.Glob(filepath.Join(p.dir, "*.key"))

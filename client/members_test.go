@@ -145,12 +145,10 @@ func (p *holder) parties() (r *client.Members) {
 //abuse:case P10 a client follows new keys of its own and of the coordinator
 func TestKilledClientGetsNewKeys(t *testing.T) {
 	source := planeStudy(recordPrivacy, "", "")
-	h, all := federation(t, source, "north", "south")
-	h.begin()
+	_, all := begun(t, source, "north", "south")
 	want := play(t, all)[0]
 
-	h, all = federation(t, source, "north", "south")
-	h.begin()
+	h, all := begun(t, source, "north", "south")
 	north := all[0]
 	first := exported(t, north).Fingerprint
 	north.mustStep()
@@ -224,8 +222,7 @@ func exportOf(t *testing.T, p *holder) (x *transcript.Export) {
 }
 
 func TestCertificateIsRenewedInTime(t *testing.T) {
-	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	north := all[0]
 	certificate := func() (der []byte) {
 		check(t, north.with(func(_ *client.Client, m *client.Member, _ *client.Policy) error {
@@ -345,8 +342,7 @@ func TestPolicyKnowsTheClients(t *testing.T) {
 	north.edit("# known = []", `known = ["`+strings.Repeat("0", 64)+`"]`)
 	check(t, north.approve())
 	h.begin()
-	_, err := north.step()
-	north.refused("an unknown client", err, client.Declined, "participants.known", 0)
+	north.stops("an unknown client", client.Declined, "participants.known", 0)
 	problems := func() []string { return north.review().Problems }
 	if got := problems(); len(got) != 1 || !strings.Contains(got[0], south) {
 		t.Errorf("the review has the problems %q", got)
@@ -378,8 +374,7 @@ func TestDataHolderApprovesTheRoster(t *testing.T) {
 	north.edit("# review = true", "review = true")
 	check(t, north.approve())
 	h.begin()
-	_, err := north.step()
-	north.refused("a roster without an approval", err, client.Declined, "client roster", 0)
+	north.stops("a roster without an approval", client.Declined, "client roster", 0)
 	text := north.reviewText()
 	if short := h.members["south"].Key.Fingerprint().Short(); !strings.Contains(text, "south ("+short+")") {
 		t.Errorf("the review does not show south and %s:\n%s", short, text)

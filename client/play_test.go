@@ -215,6 +215,14 @@ func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*h
 	return h, all
 }
 
+// begun is like federation, for a study that the coordinator has begun.
+func begun(t testing.TB, source []byte, names ...identity.Name) (*hub, []*holder) {
+	t.Helper()
+	h, all := federation(t, source, names...)
+	h.begin()
+	return h, all
+}
+
 // play runs the data holders' clients in turn until the study has ended with a result for all of them.
 func play(t testing.TB, all []*holder) []*client.Ending {
 	t.Helper()

@@ -13,8 +13,7 @@ import (
 )
 
 func TestStudyContinuesWithProtectedKeys(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	with := keyfile.Unlock{File: filepath.Join(t.TempDir(), "unlock")}

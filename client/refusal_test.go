@@ -35,6 +35,13 @@ func (p *holder) refused(what string, err error, code int, says string, spent fl
 	}
 }
 
+// stops checks that the client refuses to take the next step.
+func (p *holder) stops(what string, code int, says string, spent float64) {
+	p.t.Helper()
+	_, err := p.step()
+	p.refused(what, err, code, says, spent)
+}
+
 // edit replaces old with new in the policy file.
 func (p *holder) edit(old, new string) {
 	p.t.Helper()
@@ -51,10 +58,9 @@ func (p *holder) edit(old, new string) {
 func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
-	_, err := p.step()
-	p.refused("not approved", err, client.Declined, "is not approved", 0)
+	p.stops("not approved", client.Declined, "is not approved", 0)
 
-	err = p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
+	err := p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
 		_, err := c.Approve(m, policy, "", strings.Repeat("0", 64))
 		return err
 	})
@@ -62,19 +68,16 @@ func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 
 	check(t, p.approve())
 	p.edit("minimum = 2", "minimum = 1")
-	_, err = p.step()
-	p.refused("a changed policy", err, client.Declined, "policy has changed", 0)
+	p.stops("a changed policy", client.Declined, "policy has changed", 0)
 
 	check(t, p.approve())
 	p.edit(`allowed = ["`, `allowed = [] # ["`)
-	_, err = p.step()
-	p.refused("no coordinator", err, client.Declined, "policy has changed", 0)
+	p.stops("no coordinator", client.Declined, "policy has changed", 0)
 	p.refused("no coordinator", p.approve(), client.Declined, "does not allow the coordinator", 0)
 
 	p.edit(`allowed = [] # ["`, `allowed = ["`)
 	p.edit("minimum = 1", "minimum = one")
-	_, err = p.step()
-	p.refused("a broken policy", err, client.Usage, client.PolicyFile+":", 0)
+	p.stops("a broken policy", client.Usage, client.PolicyFile+":", 0)
 	if len(h.consent) != 0 {
 		t.Error("a consent was sent")
 	}
@@ -108,8 +111,7 @@ func TestCapHoldsForTheActualRoster(t *testing.T) {
 	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", p.review().Privacy.Quote.EpsilonAfter*1.0001))
 	check(t, p.approve())
 	h.begin()
-	_, err := p.step()
-	p.refused("more clients, each with less noise", err, client.OverBudget, "with 4 clients", 0)
+	p.stops("more clients, each with less noise", client.OverBudget, "with 4 clients", 0)
 	if len(h.releases) != 0 {
 		t.Error("an answer was sent")
 	}
@@ -117,23 +119,20 @@ func TestCapHoldsForTheActualRoster(t *testing.T) {
 
 // The cost of earlier answers must not be counted twice.
 func TestApprovingAgain(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	after := p.review().Privacy.Quote.EpsilonAfter
 	p.mustStep()
 	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", after*1.0001))
 	spent := p.account().Spent
-	_, err := p.step()
-	p.refused("a changed policy", err, client.Declined, "policy has changed", spent)
+	p.stops("a changed policy", client.Declined, "policy has changed", spent)
 	check(t, p.approve())
 	play(t, all)
 }
 
 //abuse:case P19 refused before any noise is drawn
 func TestALoweredCapStopsAStudy(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	a := p.account()
@@ -168,8 +167,7 @@ func TestRosterIsChecked(t *testing.T) {
 		h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 		c.change(h)
 		h.begin()
-		_, err := all[0].step()
-		all[0].refused(name, err, client.Declined, c.says, 0)
+		all[0].stops(name, client.Declined, c.says, 0)
 	}
 }
 
@@ -180,8 +178,7 @@ func TestTooFewParticipants(t *testing.T) {
 	p.edit("minimum = 2", "minimum = 3")
 	check(t, p.approve())
 	h.begin()
-	_, err := p.step()
-	p.refused("two clients of three", err, client.Declined, "2 clients, but the policy requires at least 3", 0)
+	p.stops("two clients of three", client.Declined, "2 clients, but the policy requires at least 3", 0)
 }
 
 //abuse:case A09 another key, study or authority than the invitation names: nothing is kept
@@ -294,8 +291,7 @@ func TestALyingCoordinator(t *testing.T) {
 			}
 			spent := p.account().Spent
 			for range 3 {
-				_, err := p.step()
-				p.refused(name, err, client.Declined, c.says, spent)
+				p.stops(name, client.Declined, c.says, spent)
 			}
 			if answers := h.answersOf(p.name); len(answers) != 1 {
 				t.Errorf("%d answers were sent", len(answers))
@@ -321,34 +317,29 @@ func TestResultThatDoesNotFollow(t *testing.T) {
 //abuse:case A02 an entry published before is refused
 //abuse:case A03 a transcript shorter than before is refused
 func TestForkedTranscript(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	spent, items := p.account().Spent, h.items
 	h.items = h.items[:1]
-	_, err := p.step()
-	p.refused("a shorter transcript", err, client.Declined, "older than the entries that it sent", spent)
+	p.stops("a shorter transcript", client.Declined, "older than the entries that it sent", spent)
 	h.items = items
 	e := h.items[1]
 	h.items = append(h.items[:2:2], e)
-	_, err = p.step()
-	p.refused("an entry that was published before", err, client.Declined, "does not follow", spent)
+	p.stops("an entry that was published before", client.Declined, "does not follow", spent)
 }
 
 //abuse:case A24 during a study another file is refused
 //abuse:case P20 the error names the line, and no value
 func TestAnotherFileOfRecords(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	_, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	p.mustStep()
 	spent := p.account().Spent
 	check(t, os.WriteFile(p.data, []byte(records(5)), 0o600))
-	_, err := p.step()
-	p.refused("other records", err, client.Declined, "the file of records differs", spent)
+	p.stops("other records", client.Declined, "the file of records differs", spent)
 	check(t, os.WriteFile(p.data, []byte("x,98765\n0.5,1\n"), 0o600))
-	_, err = p.step()
+	_, err := p.step()
 	p.refused("a file that cannot be read", err, client.Usage, "records.csv:1", spent)
 	if strings.Contains(fmt.Sprint(err), "98765") {
 		t.Errorf("a value is in the error: %v", err)
@@ -357,8 +348,7 @@ func TestAnotherFileOfRecords(t *testing.T) {
 
 //abuse:case A16 the copy stops for good, exit code 5; the newest state continues
 func TestRestoredBackupIsDetected(t *testing.T) {
-	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	p := all[0]
 	backup := filepath.Join(t.TempDir(), "backup")
 	copyState(t, p.dir, backup)
@@ -368,13 +358,11 @@ func TestRestoredBackupIsDetected(t *testing.T) {
 
 	p.dir = backup
 	for range 2 {
-		_, err := p.step()
-		p.refused("a backup", err, client.Damaged, "older than the answers sent", 0)
+		p.stops("a backup", client.Damaged, "older than the answers sent", 0)
 	}
 	p.refused("approving for a backup", p.approve(), client.Damaged, "older than the answers sent", 0)
 	delete(h.last, p.name) // the coordinator loses the client's last message
-	_, err := p.step()
-	p.refused("a backup that was detected", err, client.Damaged, "older than the answers sent", 0)
+	p.stops("a backup that was detected", client.Damaged, "older than the answers sent", 0)
 	if len(h.releases) != 1 {
 		t.Errorf("%d answers were sent", len(h.releases))
 	}
@@ -404,8 +392,7 @@ func TestALateAnswer(t *testing.T) {
 }
 
 func lateAnswer(t *testing.T, why transport.Reason) {
-	h, all := federation(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
 	all[0].mustStep()
 	p := all[1]
 	check(t, p.stepOver(late{line{h, p.name}, why}))
@@ -438,14 +425,12 @@ func TestLeaving(t *testing.T) {
 	if h.reason["north"] != "no time" {
 		t.Errorf("the coordinator received the reason %q", h.reason["north"])
 	}
-	_, err := p.step()
-	p.refused("a study that was left", err, client.Declined, "was left", 0)
+	p.stops("a study that was left", client.Declined, "was left", 0)
 	p.refused("a study that was left", p.approve(), client.Declined, "was left", 0)
 }
 
 func TestAnAbortedStudy(t *testing.T) {
-	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	h.say(transcript.Abort, 0, h.server.Model(), transcript.Abortion{By: "hub", Reason: "power"}.Bytes())
 	p := all[0]
 	ending, err := p.step()

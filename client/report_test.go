@@ -36,8 +36,7 @@ func TestReportsDependOnTheTranscriptAlone(t *testing.T) {
 		"version 1": {planeStudy(clientPrivacy, "", ""), "the signed answers of the other clients"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, all := federation(t, c.source, "north", "south")
-			h.begin()
+			_, all := begun(t, c.source, "north", "south")
 			var reports []string
 			for _, p := range all {
 				check(t, p.with(func(c *client.Client, m *client.Member, _ *client.Policy) error {

@@ -28,8 +28,7 @@ func TestASecureStudyIsPlayed(t *testing.T) {
 		"3": {"north", "south", "west"},
 		"4": {"east", "north", "south", "southwest", "west"},
 	} {
-		h, all := federation(t, secureStudy(fewest), names...)
-		h.begin()
+		h, all := begun(t, secureStudy(fewest), names...)
 		endings := play(t, all)
 		for m, e := range endings {
 			if e.Aborted || string(e.Result) != string(endings[0].Result) || len(e.Result) == 0 {
@@ -51,8 +50,7 @@ func TestASecureStudyIsPlayed(t *testing.T) {
 
 //abuse:case P16 a client that is killed at any commit says each thing once, with the same bytes
 func TestKilledSecureClientContinues(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "north", "south", "west")
-	h.begin()
+	h, all := begun(t, secureStudy("3"), "north", "south", "west")
 	victim, kills := all[0], 0
 	for range 5 * 3 {
 		for victim.killed(1) && victim.killed(2) {
@@ -99,8 +97,7 @@ func TestFalsifiedSumsAreRefused(t *testing.T) {
 
 // In each step of a plan, a different one of four clients is absent.
 func TestClientsAwayInEachStep(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
-	h.begin()
+	h, all := begun(t, secureStudy("3"), "east", "north", "south", "west")
 	step := func(who ...int) {
 		for _, m := range who {
 			all[m].mustStep()
@@ -126,8 +123,7 @@ func TestClientsAwayInEachStep(t *testing.T) {
 }
 
 func TestAnswerAfterTheCut(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
-	h.begin()
+	h, all := begun(t, secureStudy("3"), "east", "north", "south", "west")
 	play := func(who ...int) {
 		for _, m := range who {
 			all[m].mustStep()
@@ -159,8 +155,7 @@ func TestAnswerAfterTheCut(t *testing.T) {
 //
 //abuse:case P16 a client that cannot read a deal does not confirm it, and says whose deal it is
 func TestSpoiledColumns(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "east", "north", "south", "west")
-	h.begin()
+	h, all := begun(t, secureStudy("3"), "east", "north", "south", "west")
 	h.sums.spoil = func(name identity.Name, pieces []byte) {
 		if name == "north" {
 			pieces[0] ^= 1
@@ -174,8 +169,7 @@ func TestSpoiledColumns(t *testing.T) {
 
 //abuse:case A03 a sum that the clients have not opened is refused
 func TestSumsWithoutAnOpening(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "north", "south", "west")
-	h.begin()
+	h, all := begun(t, secureStudy("3"), "north", "south", "west")
 	for range 2 {
 		for _, p := range all {
 			p.mustStep()
@@ -194,8 +188,7 @@ func TestSumsWithoutAnOpening(t *testing.T) {
 //
 //abuse:case P08 a client without the state of its secure sums stops, and seals no answer for the coordinator
 func TestSumsThatAreMissing(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "north", "south", "west")
-	h.begin()
+	h, all := begun(t, secureStudy("3"), "north", "south", "west")
 	for _, p := range all {
 		p.mustStep()
 	}
@@ -210,8 +203,7 @@ func TestSumsThatAreMissing(t *testing.T) {
 
 //abuse:case P16 a client that has lost the key for its columns does not complain about others
 func TestSealingKeyIsLost(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "north", "south", "west")
-	h.begin()
+	h, all := begun(t, secureStudy("3"), "north", "south", "west")
 	for _, p := range all {
 		p.mustStep()
 	}
@@ -227,8 +219,7 @@ func TestSealingKeyIsLost(t *testing.T) {
 //
 //abuse:case P13 a client destroys the key with which it reads messages of others when the study is over
 func TestSealingKeyOfAClientIsDestroyed(t *testing.T) {
-	h, all := federation(t, secureStudy("3"), "north", "south", "west")
-	h.begin()
+	_, all := begun(t, secureStudy("3"), "north", "south", "west")
 	keys := func() []string {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(all[0].dir, "studies", "*", "sealing.key"))

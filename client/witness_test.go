@@ -23,8 +23,7 @@ func (p *holder) entries() uint64 {
 //
 //abuse:case A16 the whole directory put back to every earlier commit, also if the coordinator hides the last message: no charge is lost in silence
 func TestWholeDirectoryPutBack(t *testing.T) {
-	h, all := federation(t, signedStudy(recordPrivacy, "solver = \"clipped-analytical\"", ""), "north", "south")
-	h.begin()
+	h, all := begun(t, signedStudy(recordPrivacy, "solver = \"clipped-analytical\"", ""), "north", "south")
 	p, newest := all[0], all[0].dir
 	var copies []string
 	for range 10 {
