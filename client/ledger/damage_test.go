@@ -28,7 +28,6 @@ func join(lines ...[]byte) *bytes.Reader { return bytes.NewReader(bytes.Join(lin
 
 func TestAnExportIsVerified(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	lines := exported(t, s)
 	r, err := ledger.Verify(join(lines...))
 	check(t, err)
@@ -43,7 +42,6 @@ func TestAnExportIsVerified(t *testing.T) {
 //abuse:case A15 no bit, line or order of an export can be changed
 func TestChangedExportIsRefused(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	lines := exported(t, s)
 	whole := bytes.Join(lines, nil)
 	for i := 0; i < len(whole); i += 3 {
@@ -78,7 +76,6 @@ func TestChangedExportIsRefused(t *testing.T) {
 //abuse:case A15 costs that differ from the costs of their events are refused
 func TestForgedLedgerIsRefused(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	lines := exported(t, s)
 	var stamps []ledger.Stamp
 	check(t, s.Stamps(func(stamp ledger.Stamp) error { stamps = append(stamps, stamp); return nil }))
@@ -205,7 +202,6 @@ func TestOthersMayNotRead(t *testing.T) {
 
 func FuzzVerify(f *testing.F) {
 	s := newStore(f)
-	defer s.Close()
 	lines := exported(f, s)
 	for n := range lines {
 		f.Add(bytes.Join(lines[:n+1], nil))

@@ -41,10 +41,11 @@ func open(t testing.TB, dir string) *ledger.Store {
 }
 
 // newStore returns a store in which the data set "ward" has a budget of ε = 1 for Gaussian
-// releases.
+// releases. The test may close the store earlier than at its end.
 func newStore(t testing.TB) *ledger.Store {
 	t.Helper()
 	s := open(t, filepath.Join(t.TempDir(), "state"))
+	t.Cleanup(func() { _ = s.Close() })
 	b, err := ledger.NewBudget(ledger.Record, "", accountant.AddRemove, promise, gaussian)
 	check(t, err)
 	check(t, s.AddBudget("ward", b, today))
@@ -123,7 +124,6 @@ func TestChargeIsKept(t *testing.T) {
 // The accountant's costs are Σμ² for Gaussian releases.
 func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	q, err := s.Quote("ward", promise, gaussian)
 	check(t, err)
 	if want := 1.0 / 64; q.Cost < want || q.Cost > want*(1+1e-12) || q.EpsilonBefore != 0 || !(q.EpsilonAfter > 0) {
@@ -138,7 +138,6 @@ func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 //abuse:case A04 a second charge for a plan is refused
 func TestRefusalsChangeNothing(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	var last uint64
 	var err error
 	for ask := uint64(1); err == nil; ask++ {
@@ -202,7 +201,6 @@ func TestRefusalsChangeNothing(t *testing.T) {
 
 func TestStricterPromiseDecides(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	mustPay(t, s, study, 1)
 	a, _ := s.Account("ward")
 	for epsilon, fits := range map[float64]bool{a.Epsilon / 2: false, a.Epsilon * 1.01: false, 0.9: true, 1: true, 100: true} {
@@ -235,7 +233,6 @@ func TestFilterFollowsTheReleases(t *testing.T) {
 //abuse:case A23 the error of the second process names the first
 func TestOneProcessAtATime(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	_, err := ledger.Open(s.Dir(), ledger.Options{Program: "test 1", Now: today})
 	var held *ledger.Held
 	if !errors.As(err, &held) || held.Command != "a test" || held.PID != os.Getpid() || !held.Since.Equal(today) {
@@ -248,7 +245,6 @@ func TestOneProcessAtATime(t *testing.T) {
 
 func TestSettledAnswersAreRemoved(t *testing.T) {
 	s := newStore(t)
-	defer s.Close()
 	for ask := uint64(1); ask <= 2; ask++ { // the test settles the second plan and not the first
 		for _, of := range []ledger.Hash{study, other} {
 			mustPay(t, s, of, ask)
@@ -297,8 +293,6 @@ func TestStateIsEncrypted(t *testing.T) {
 //abuse:case A18 the ledger names files by a keyed hash
 func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	a, b := newStore(t), newStore(t)
-	defer a.Close()
-	defer b.Close()
 	name := func(s *ledger.Store, content string) ledger.Hash {
 		h, err := ledger.NameRecords(s.Identity(), func(named io.Writer) error {
 			_, err := io.WriteString(named, content)

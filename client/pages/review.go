@@ -83,11 +83,7 @@ func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (
 // approve works like the command client approve. The form contains the digest of the study and the
 // hash of the policy that the page showed.
 func (p *Pages) approve(r *http.Request) (next string, err error) {
-	m, err := p.one(r)
-	if err != nil {
-		return "", err
-	}
-	return p.decided(func() error {
+	return p.decided(r, func(m *client.Member) error {
 		policy, err := p.c.Policy()
 		if err != nil {
 			return err
@@ -107,11 +103,7 @@ func (p *Pages) approve(r *http.Request) (next string, err error) {
 
 // refuse leaves a study for good, as the command client leave does.
 func (p *Pages) refuse(r *http.Request) (next string, err error) {
-	m, err := p.one(r)
-	if err != nil {
-		return "", err
-	}
-	return p.decided(func() error {
+	return p.decided(r, func(m *client.Member) error {
 		if r.PostForm.Get("digest") != m.Hash.String() {
 			return errors.New("the study was not refused: tick that the client cannot come back")
 		}
@@ -130,9 +122,13 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided calls f, which processes the form with a decision, and wakes the calls of Decision.
-func (p *Pages) decided(f func() error) (next string, err error) {
-	err = p.exclusively(f)
+// decided calls f with the study that a form decides on, and wakes the calls of Decision.
+func (p *Pages) decided(r *http.Request, f func(m *client.Member) error) (next string, err error) {
+	m, err := p.one(r)
+	if err != nil {
+		return "", err
+	}
+	err = p.exclusively(func() error { return f(m) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(p.changed)
