@@ -58,22 +58,25 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 	other := newAuthorityOf(t, Hash{1})
 	stranger := newMember(t, Hash{1}, identity.Client, "stranger")
 	twin := newMember(t, Hash{1}, identity.Client, "north")
-	changed := func(change func(c *tls.Config)) *tls.Config {
-		c := s.client().Config()
-		change(c)
-		return c
+	changed := func(change func(c *tls.Config)) func() *tls.Config {
+		return func() *tls.Config {
+			c := s.client().Config()
+			change(c)
+			return c
+		}
 	}
 	// pinned returns a configuration whose certificate differs from a valid one only as the function
 	// change has altered it. The key of the certificate is in the roster.
-	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
-		leaf := leafOf(s.north.party)
-		change(leaf)
-		c, pin := shows(t, s.client().Config(), a, leaf)
-		p, err := partyOf(leaf.URIs)
-		if err == nil {
-			s.pins[p] = pin
+	pinned := func(a *Authority, change func(leaf *x509.Certificate)) func() *tls.Config {
+		return func() *tls.Config {
+			leaf := leafOf(s.north.party)
+			change(leaf)
+			c, pin := shows(t, s.client().Config(), a, leaf)
+			if p, err := partyOf(leaf.URIs); err == nil {
+				s.pins[p] = pin
+			}
+			return c
 		}
-		return c
 	}
 	renamed := func(p Party) func(*x509.Certificate) {
 		return func(c *x509.Certificate) { c.URIs = []*url.URL{p.uri()} }
@@ -83,54 +86,30 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 		client func() *tls.Config
 		want   error // expected error; nil if crypto/tls makes the error
 	}{
-		{"no certificate", func() *tls.Config { return changed(func(c *tls.Config) { c.GetClientCertificate = nil }) }, nil},
+		{"no certificate", changed(func(c *tls.Config) { c.GetClientCertificate = nil }), nil},
 		{"not in the roster", func() *tls.Config {
 			return Client{stranger.credentials(t, s.authority), s.find, clock(today)}.Config()
 		}, ErrPin},
 		{"another key under the same name", func() *tls.Config {
 			return Client{twin.credentials(t, s.authority), s.find, clock(today)}.Config()
 		}, ErrPin},
-		{"TLS 1.2", func() *tls.Config {
-			return changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 })
-		}, nil},
-		{"no post-quantum key exchange", func() *tls.Config {
-			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256} })
-		}, nil},
-		{"another post-quantum key exchange", func() *tls.Config {
-			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.SecP256r1MLKEM768} })
-		}, nil},
-		{"for another study", func() *tls.Config { return changed(func(c *tls.Config) { c.ServerName = ServerName(Hash{2}) }) }, ErrName},
-		{"without a server name", func() *tls.Config {
-			return changed(func(c *tls.Config) { c.ServerName, c.InsecureSkipVerify = "", true })
-		}, ErrName},
-		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
-		{"expired", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) })
-		}, nil},
-		{"not valid yet", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.NotBefore = today.Add(time.Second) })
-		}, nil},
-		{"for servers", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
-		}, nil},
-		{"for clients and servers", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) {
-				c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
-			})
-		}, ErrRole},
-		{"for anything", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })
-		}, ErrRole},
-		{"a coordinator as a client", func() *tls.Config {
-			return pinned(s.authority, renamed(Party{Hash{1}, identity.Coordinator, "hub-2"}))
-		}, ErrRole},
-		{"no name", func() *tls.Config { return pinned(s.authority, func(c *x509.Certificate) { c.URIs = nil }) }, ErrRole},
-		{"two names", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.URIs = append(c.URIs, Party{Hash{1}, identity.Admin, "ops"}.uri()) })
-		}, ErrRole},
-		{"of another study of this authority", func() *tls.Config {
-			return pinned(s.authority, renamed(Party{Hash{2}, identity.Client, "north"}))
-		}, nil},
+		{"TLS 1.2", changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 }), nil},
+		{"no post-quantum key exchange", changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256} }), nil},
+		{"another post-quantum key exchange", changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.SecP256r1MLKEM768} }), nil},
+		{"for another study", changed(func(c *tls.Config) { c.ServerName = ServerName(Hash{2}) }), ErrName},
+		{"without a server name", changed(func(c *tls.Config) { c.ServerName, c.InsecureSkipVerify = "", true }), ErrName},
+		{"of another authority", pinned(other, func(*x509.Certificate) {}), nil},
+		{"expired", pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) }), nil},
+		{"not valid yet", pinned(s.authority, func(c *x509.Certificate) { c.NotBefore = today.Add(time.Second) }), nil},
+		{"for servers", pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} }), nil},
+		{"for clients and servers", pinned(s.authority, func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
+		}), ErrRole},
+		{"for anything", pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} }), ErrRole},
+		{"a coordinator as a client", pinned(s.authority, renamed(Party{Hash{1}, identity.Coordinator, "hub-2"})), ErrRole},
+		{"no name", pinned(s.authority, func(c *x509.Certificate) { c.URIs = nil }), ErrRole},
+		{"two names", pinned(s.authority, func(c *x509.Certificate) { c.URIs = append(c.URIs, Party{Hash{1}, identity.Admin, "ops"}.uri()) }), ErrRole},
+		{"of another study of this authority", pinned(s.authority, renamed(Party{Hash{2}, identity.Client, "north"})), nil},
 	} {
 		config := tc.client()
 		client, server := connect(t, config, s.server().Config())
@@ -154,20 +133,24 @@ func TestInvalidServersAreRefused(t *testing.T) {
 	other := newAuthorityOf(t, Hash{1})
 	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
 	shown := s.hub.key.Pin() // pin of the coordinator in the invitation
-	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
-		leaf := leafOf(s.hub.party)
-		change(leaf)
-		var c *tls.Config
-		c, shown = shows(t, s.server().Config(), a, leaf)
-		if p, err := partyOf(leaf.URIs); err == nil {
-			s.pins[p] = shown
+	pinned := func(a *Authority, change func(leaf *x509.Certificate)) func() *tls.Config {
+		return func() *tls.Config {
+			leaf := leafOf(s.hub.party)
+			change(leaf)
+			var c *tls.Config
+			c, shown = shows(t, s.server().Config(), a, leaf)
+			if p, err := partyOf(leaf.URIs); err == nil {
+				s.pins[p] = shown
+			}
+			return c
 		}
-		return c
 	}
-	changed := func(change func(c *tls.Config)) *tls.Config {
-		c := s.server().Config()
-		change(c)
-		return c
+	changed := func(change func(c *tls.Config)) func() *tls.Config {
+		return func() *tls.Config {
+			c := s.server().Config()
+			change(c)
+			return c
+		}
 	}
 	for _, tc := range []struct {
 		name   string
@@ -178,27 +161,15 @@ func TestInvalidServersAreRefused(t *testing.T) {
 			shown = s.hub.key.Pin()
 			return Server{twin.credentials(t, s.authority), s.find, false, clock(today)}.Config()
 		}, ErrPin},
-		{"TLS 1.2", func() *tls.Config {
-			return changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 })
-		}, nil},
-		{"no post-quantum key exchange", func() *tls.Config {
-			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} })
-		}, nil},
+		{"TLS 1.2", changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 }), nil},
+		{"no post-quantum key exchange", changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} }), nil},
 		// This certificate comes from another authority. Its name is right and its key is pinned,
 		// so only the authority can cause a refusal.
-		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
-		{"under another name", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} })
-		}, nil},
-		{"expired", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) })
-		}, nil},
-		{"for clients", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })
-		}, nil},
-		{"a client as a server", func() *tls.Config {
-			return pinned(s.authority, func(c *x509.Certificate) { c.URIs = []*url.URL{s.north.party.uri()} })
-		}, ErrRole},
+		{"of another authority", pinned(other, func(*x509.Certificate) {}), nil},
+		{"under another name", pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} }), nil},
+		{"expired", pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) }), nil},
+		{"for clients", pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }), nil},
+		{"a client as a server", pinned(s.authority, func(c *x509.Certificate) { c.URIs = []*url.URL{s.north.party.uri()} }), ErrRole},
 	} {
 		server := tc.server()
 		server.ClientAuth = tls.RequestClientCert
