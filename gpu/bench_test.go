@@ -108,12 +108,8 @@ func BenchmarkEach(b *testing.B) {
 // over 195 rows, and Adam. The step samples no batch and adds no noise.
 func BenchmarkStep(b *testing.B) {
 	e, q, g := benchSetup(b, CPU{}, benchmarks[0].build)
-	adam, err := NewAdam(2*len(g), .9, .999, 1e-8)
-	if err != nil {
-		b.Fatal(err)
-	}
 	o := options(len(g), 1, false)
-	o.Optimiser, o.Schedule, o.Clip, o.Rate = adam, LinearDecay{.001, .001}, 2, 195./benchRows
+	o.Optimiser, o.Schedule, o.Clip, o.Rate = NewAdam(2*len(g)), LinearDecay{.001, .001}, 2, 195./benchRows
 	r := newRun(b, q.Draws[0], slices.Repeat([]float64{.1}, len(g)), o)
 	draw, batch := normals(1), q.Batch[:195]
 	run(b, len(batch), func() error {

@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"errors"
-	"math"
-)
+import "math"
 
 // Natural is an optimiser that moves the parameters (m, ρ) of a Gaussian q = N(m, diag s²) with s =
 // e^ρ along the natural gradient. The natural gradient is the gradient times the inverse of the
@@ -14,19 +11,11 @@ import (
 //
 //	√(Δm²/s² + 2Δρ²).
 //
-// A step that is longer than reach is shortened to that length. Without this limit, a q that is
+// A step that is longer than Reach is shortened to that length. Without this limit, a q that is
 // wide compared with the likelihood would have a very long natural gradient, and noise would
-// contribute as much to the step as the data.
-type Natural struct{ reach float64 }
-
-// NewNatural returns the optimiser. reach is the largest length of a step, and must be positive and
-// finite. If it is 1, the mean of a coordinate moves by at most one standard deviation in a step.
-func NewNatural(reach float64) (Natural, error) {
-	if !(reach > 0) || math.IsInf(reach, 0) {
-		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")
-	}
-	return Natural{reach}, nil
-}
+// contribute as much to the step as the data. If Reach is 1, the mean of a coordinate moves by at
+// most one standard deviation in a step.
+type Natural struct{ Reach float64 }
 
 // Step implements Optimiser. The first half of x is m and the second half is ρ.
 func (n Natural) Step(x, gradient []float64, rate float64) {
@@ -38,8 +27,8 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 		// length of the step in the metric of the Fisher information.
 		mean := scaled * gradient[i]
 		spread := scaled / sd * gradient[d+i] / math.Sqrt2 // NaN if sd overflows or is 0
-		if length := math.Hypot(mean, spread); length > n.reach {
-			mean, spread = shorten(mean, spread, n.reach)
+		if length := math.Hypot(mean, spread); length > n.Reach {
+			mean, spread = shorten(mean, spread, n.Reach)
 		}
 		x[i] += sd * mean
 		x[d+i] += spread / math.Sqrt2

@@ -1,9 +1,6 @@
 package gpu
 
-import (
-	"errors"
-	"math"
-)
+import "math"
 
 // Optimiser moves a point so that a function increases. It may keep state from earlier steps. A
 // step allocates no memory.
@@ -33,23 +30,19 @@ func (SGD) Step(x, gradient []float64, rate float64) {
 // Reset implements Optimiser. It does nothing, because there is no state.
 func (SGD) Reset() {}
 
-// Adam is the optimiser of Kingma and Ba (2015, Algorithm 1).
+// Adam is the optimiser of Kingma and Ba (2015, Algorithm 1), with the constants that the paper
+// recommends.
 type Adam struct {
 	beta1, beta2, epsilon float64
 	first, second         []float64
 	power1, power2        float64 // β₁ᵗ and β₂ᵗ after t steps
 }
 
-// NewAdam returns Adam for d coordinates. The decay rates of the moments, beta1 and beta2, must be
-// in [0, 1). The number epsilon, which is added to the denominator of a step, must be positive. The
-// paper recommends .9, .999 and 1e-8.
-func NewAdam(d int, beta1, beta2, epsilon float64) (*Adam, error) {
-	if d < 1 || !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1) || !(epsilon > 0) {
-		return nil, errors.New("adam: it needs a dimension, decay rates in [0, 1) and a positive epsilon")
-	}
-	a := &Adam{beta1: beta1, beta2: beta2, epsilon: epsilon, first: make([]float64, d), second: make([]float64, d)}
+// NewAdam returns Adam for d coordinates.
+func NewAdam(d int) *Adam {
+	a := &Adam{beta1: .9, beta2: .999, epsilon: 1e-8, first: make([]float64, d), second: make([]float64, d)}
 	a.Reset()
-	return a, nil
+	return a
 }
 
 // Decay returns β₁, β₂ and ε.
@@ -75,19 +68,10 @@ func (a *Adam) Step(x, gradient []float64, rate float64) {
 }
 
 // AdaGrad is the diagonal method of Duchi, Hazan and Singer (2011).
-type AdaGrad struct {
-	epsilon float64
-	sum     []float64
-}
+type AdaGrad struct{ sum []float64 }
 
-// NewAdaGrad returns AdaGrad for d coordinates. The number epsilon, which is added to the
-// denominator of a step, must be positive.
-func NewAdaGrad(d int, epsilon float64) (*AdaGrad, error) {
-	if d < 1 || !(epsilon > 0) {
-		return nil, errors.New("adagrad: it needs a dimension and a positive epsilon")
-	}
-	return &AdaGrad{epsilon: epsilon, sum: make([]float64, d)}, nil
-}
+// NewAdaGrad returns AdaGrad for d coordinates.
+func NewAdaGrad(d int) *AdaGrad { return &AdaGrad{make([]float64, d)} }
 
 // Reset implements Optimiser.
 func (a *AdaGrad) Reset() { clear(a.sum) }
@@ -96,7 +80,7 @@ func (a *AdaGrad) Reset() { clear(a.sum) }
 func (a *AdaGrad) Step(x, gradient []float64, rate float64) {
 	for i, g := range gradient {
 		a.sum[i] += g * g
-		x[i] += rate * g / (math.Sqrt(a.sum[i]) + a.epsilon)
+		x[i] += rate * g / (math.Sqrt(a.sum[i]) + 1e-8)
 	}
 }
 

@@ -98,12 +98,8 @@ func evaluator(t testing.TB, m *model.Model, records int, columns ...[]float64) 
 
 func (s scene) options(t testing.TB) gpu.MeanFieldOptions {
 	t.Helper()
-	adam, err := gpu.NewAdam(2*s.dim, 0.9, 0.999, 1e-8)
-	if err != nil {
-		t.Fatal(err)
-	}
 	o := gpu.MeanFieldOptions{
-		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: adam, Schedule: gpu.LinearDecay{First: 0.1, Last: 0.01}, Steps: s.steps, Average: 0.5,
+		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: gpu.NewAdam(2 * s.dim), Schedule: gpu.LinearDecay{First: 0.1, Last: 0.01}, Steps: s.steps, Average: 0.5,
 	}
 	if p, ok := s.sampling.(dpmech.Poisson); ok && p.Rate > 0 {
 		o.Rate = p.Rate

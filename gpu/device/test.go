@@ -137,17 +137,13 @@ func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 
 // testRun returns a run for the steps of the test, and its options.
 func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
-	adam, err := gpu.NewAdam(2*testDim, 0.9, 0.999, 1e-8)
-	if err != nil {
-		return nil, gpu.MeanFieldOptions{}, err
-	}
 	mean, sd := make([]float64, testDim), make([]float64, testDim)
 	for i := range sd {
 		sd[i] = 1
 	}
 	o := gpu.MeanFieldOptions{
 		Draws: 1, Clip: math.Inf(1), Rate: testRate, CavityMean: mean, CavityPrecision: sd,
-		Optimiser: adam, Schedule: gpu.LinearDecay{First: 0.1, Last: 0.01}, Steps: testSteps, Average: 0.5,
+		Optimiser: gpu.NewAdam(2 * testDim), Schedule: gpu.LinearDecay{First: 0.1, Last: 0.01}, Steps: testSteps, Average: 0.5,
 	}
 	run, err := gpu.NewMeanField(mean, sd, o)
 	return run, o, err

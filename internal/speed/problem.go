@@ -125,13 +125,9 @@ func (p *problem) visits(steps int, d cuda.Device) (err error) {
 	}
 	all := make([]*cuda.Visit, many)
 	for i := range all {
-		adam, err := gpu.NewAdam(2*dim, 0.9, 0.999, 1e-8)
-		if err != nil {
-			return err
-		}
 		o := gpu.MeanFieldOptions{
 			Draws: 1, Clip: math.Inf(1), Rate: float64(batch) / records, CavityMean: mean, CavityPrecision: sd,
-			Optimiser: adam, Schedule: schedule, Steps: steps, Average: 0.5,
+			Optimiser: gpu.NewAdam(2 * dim), Schedule: schedule, Steps: steps, Average: 0.5,
 		}
 		all[i] = &cuda.Visit{Table: table, Options: o}
 		if all[i].Run, err = gpu.NewMeanField(mean, sd, o); err != nil {

@@ -147,13 +147,13 @@ const naturalReach = 1
 func newOptimiser(name study.Optimiser, n int) (gpu.Optimiser, error) {
 	switch name {
 	case study.Adam:
-		return gpu.NewAdam(n, 0.9, 0.999, 1e-8)
+		return gpu.NewAdam(n), nil
 	case study.AdaGrad:
-		return gpu.NewAdaGrad(n, 1e-8)
+		return gpu.NewAdaGrad(n), nil
 	case study.SGD:
 		return gpu.SGD{}, nil
 	case study.Natural:
-		return gpu.NewNatural(naturalReach)
+		return gpu.Natural{Reach: naturalReach}, nil
 	}
 	return nil, fmt.Errorf("dp-svi: no optimiser is called %q", name)
 }

@@ -258,17 +258,13 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)
-	adam, err := gpu.NewAdam(2*d, 0.9, 0.999, 1e-8)
-	if err != nil {
-		b.Fatal(err)
-	}
 	q, sd := standard(d), make([]float64, d)
 	for i := range sd {
 		sd[i] = 0.1
 	}
 	run, err := gpu.NewMeanField(q.Mean, sd, gpu.MeanFieldOptions{
 		Draws: 1, Rate: rate, Clip: math.Inf(1), CavityMean: q.Mean, CavityPrecision: q.Cavity[d:],
-		Optimiser: adam, Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Steps: steps, Average: 0.5,
+		Optimiser: gpu.NewAdam(2 * d), Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Steps: steps, Average: 0.5,
 	})
 	if err != nil {
 		b.Fatal(err)

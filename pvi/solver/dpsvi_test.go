@@ -91,13 +91,9 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 		s := descent(t, n, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: steps, Clip: 3, NoiseMultiplier: 1.0 / 1000}, o)
 		p := standard(testDim)
 		got := visited(t, s, p, 8)
-		adam, err := gpu.NewAdam(2*testDim, 0.9, 0.999, 1e-8)
-		if err != nil {
-			t.Fatal(err)
-		}
 		run, err := gpu.NewMeanField(p.Mean, []float64{0.1, 0.1, 0.1}, gpu.MeanFieldOptions{
 			Draws: v.draws, Rate: 1, Clip: math.Inf(1), CavityMean: p.Mean, CavityPrecision: p.Cavity[testDim:],
-			Optimiser: adam, Schedule: o.Schedule, Steps: steps, Average: 0.5,
+			Optimiser: gpu.NewAdam(2 * testDim), Schedule: o.Schedule, Steps: steps, Average: 0.5,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -102,13 +102,9 @@ func (m deviceSteps) play(released [][]float64, streams *dpmech.Streams, vector 
 }
 
 func (m deviceSteps) visit(table *cuda.Table, streams *dpmech.Streams) (*cuda.Visit, error) {
-	adam, err := gpu.NewAdam(2*descentDim, 0.9, 0.999, 1e-8)
-	if err != nil {
-		return nil, err
-	}
 	narrow := []float64{1e-9, 1e-9, 1e-9, 1e-9}
 	o := gpu.MeanFieldOptions{
-		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: adam, Schedule: gpu.LinearDecay{First: 1e-9, Last: 1e-9}, Steps: m.Steps(),
+		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: gpu.NewAdam(2 * descentDim), Schedule: gpu.LinearDecay{First: 1e-9, Last: 1e-9}, Steps: m.Steps(),
 		CavityMean: make([]float64, descentDim), CavityPrecision: []float64{1, 1, 1, 1},
 	}
 	run, err := gpu.NewMeanField(make([]float64, descentDim), narrow, o)
