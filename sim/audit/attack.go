@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -207,13 +208,7 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 // verdict summarises the profile by its worst point, at which the lower bound minus the claimed δ
 // is largest. The check fails if the claim is refuted at this point.
 func (p *Profile) verdict() Check {
-	worst := 0
-	for i, at := range p.Points {
-		if at.AtLeast-at.Claimed > p.Points[worst].AtLeast-p.Points[worst].Claimed {
-			worst = i
-		}
-	}
-	w := p.Points[worst]
+	w := slices.MaxFunc(p.Points, func(a, b Point) int { return cmp.Compare(a.AtLeast-a.Claimed, b.AtLeast-b.Claimed) })
 	return Check{
 		Passed:  !w.Refuted,
 		Profile: p,

@@ -1,8 +1,10 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -77,12 +79,7 @@ type trial struct {
 // p-value. It multiplies this p-value by the number of trials, so that the check fails with
 // probability at most alpha if the code is correct.
 func judge(trials []trial, alpha float64) Check {
-	least := 0
-	for i, t := range trials {
-		if t.p < trials[least].p {
-			least = i
-		}
-	}
-	p := min(1, trials[least].p*float64(len(trials)))
-	return Check{Passed: p >= alpha, P: &p, Detail: trials[least].says}
+	least := slices.MinFunc(trials, func(a, b trial) int { return cmp.Compare(a.p, b.p) })
+	p := min(1, least.p*float64(len(trials)))
+	return Check{Passed: p >= alpha, P: &p, Detail: least.says}
 }

@@ -4,6 +4,7 @@ package programs
 
 import (
 	"math"
+	"slices"
 
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -103,7 +104,7 @@ func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.E
 	}
 	eta = b.Add(eta, effect("intercept"))
 	for _, name := range r.Groups.Slopes {
-		eta = b.Add(eta, b.Mul(effect(name), b.Element(x, r.position(name))))
+		eta = b.Add(eta, b.Mul(effect(name), b.Element(x, slices.Index(r.Features, name))))
 	}
 	return eta
 }
@@ -125,16 +126,7 @@ func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) mode
 	rest := b.Mul(b.Number(2), b.Apply(ir.Sqrt, b.Mul(h, b.Apply(ir.Sub, b.Number(1), h))))
 	l := b.Slice(b.Apply(ir.Stack, one, b.Number(0), b.Mul(two, correlation), b.Mul(two, rest)), 0, 2, 2)
 	v := b.MatVec(l, b.GatherRow(z, index))
-	return b.Add(eta, b.Element(v, 0), b.Mul(b.Element(v, 1), b.Element(x, r.position(name))))
-}
-
-func (r *Regression) position(name string) int {
-	for k, s := range r.Features {
-		if s == name {
-			return k
-		}
-	}
-	return -1
+	return b.Add(eta, b.Element(v, 0), b.Mul(b.Element(v, 1), b.Element(x, slices.Index(r.Features, name))))
 }
 
 // build adds the outcome y to the program and returns the model. f is the distribution of y, and
