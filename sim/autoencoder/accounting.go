@@ -55,37 +55,30 @@ func (s *Spec) Account(pixels int) (*Accounting, error) {
 		Delta: s.Privacy.Delta, Adjacency: string(accountant.AddRemove), Sampling: "poisson", Numeric: dpmech.BoundedFloat,
 		Sensitivity: m.Sensitivity(), Sigma: m.Sigma(),
 	}
-	own, err := s.epsilon(m.Event())
-	if err != nil {
+	if a.Epsilon, err = s.epsilon(m.Event()); err != nil {
 		return nil, err
 	}
-	a.Epsilon = own.Upper
 	rate, sigma := s.Rate(), s.Privacy.NoiseMultiplier
-	for _, of := range []struct {
-		event accountant.Event
-		to    *float64
-	}{
-		{accountant.Poisson{Rate: rate, Sigma: sigma, Adjacency: accountant.AddRemove}, &a.Published},
-		{accountant.Poisson{Rate: rate, Sigma: sigma, Adjacency: accountant.ReplaceOne}, &a.PublishedReplace},
-		{accountant.WithoutReplacement{Rate: rate, Sigma: sigma, Adjacency: accountant.AddRemove}, &a.Proved},
+	for to, event := range map[*float64]accountant.Event{
+		&a.Published:        accountant.Poisson{Rate: rate, Sigma: sigma, Adjacency: accountant.AddRemove},
+		&a.PublishedReplace: accountant.Poisson{Rate: rate, Sigma: sigma, Adjacency: accountant.ReplaceOne},
+		&a.Proved:           accountant.WithoutReplacement{Rate: rate, Sigma: sigma, Adjacency: accountant.AddRemove},
 	} {
-		bound, err := s.epsilon(accountant.Repeated{Event: of.event, Times: s.Steps()})
-		if err != nil {
+		if *to, err = s.epsilon(accountant.Repeated{Event: event, Times: s.Steps()}); err != nil {
 			return nil, err
 		}
-		*of.to = bound.Upper
 	}
 	return a, nil
 }
 
-func (s *Spec) epsilon(e accountant.Event) (accountant.Bound, error) {
+func (s *Spec) epsilon(e accountant.Event) (float64, error) {
+	var bound accountant.Bound
 	profile, err := accountant.Account(e)
-	if err != nil {
-		return accountant.Bound{}, fmt.Errorf("accounting: %w", err)
+	if err == nil {
+		bound, err = profile.Epsilon(s.Privacy.Delta)
 	}
-	bound, err := profile.Epsilon(s.Privacy.Delta)
 	if err != nil {
-		return bound, fmt.Errorf("accounting: %w", err)
+		return 0, fmt.Errorf("accounting: %w", err)
 	}
-	return bound, nil
+	return bound.Upper, nil
 }
