@@ -13,9 +13,12 @@ import (
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
 // leastSecant is the smallest ratio of the learned curvature along a secant (the step between the
-// points of two sums) to the expected one. Without this limit, noise could give the difference of
-// two sums the wrong sign, and the curvature would become indefinite.
-const leastSecant = 0.1
+// points of two sums) to the expected one. There are two reasons for a limit. Noise can give the
+// difference of two sums the wrong sign, so that the curvature would become indefinite. And the
+// score of a scale changes little while the scale is much too large, and very much once it is too
+// small. A secant between two points where the scale is too large would then suggest a step of many
+// times the distance to the mode.
+const leastSecant = 0.5
 
 // learnSecant improves the estimate of the curvature by the difference of the last two sums of
 // scores, and returns the new estimate. made has the scores of made-up records at the point of the

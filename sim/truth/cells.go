@@ -16,7 +16,7 @@ import (
 // times.
 type Cell struct {
 	Number int    `json:"number"` // from 1
-	Set    string `json:"set"`    // name of a public data set; empty for made-up records
+	Set    string `json:"set"`    // name of a public data set or of a kind of records; empty for the records of a design
 
 	Family       string `json:"family"`
 	Records      int    `json:"records"`      // number of records of all clients together
@@ -86,10 +86,10 @@ func Names() []string {
 	return names
 }
 
-// Level returns the level of a property. A cell with a public data set has levels only for set,
-// epsilon and unit, and a cell without groups none for the properties of groups.
+// Level returns the level of a property. A cell with a set has levels only for set, epsilon, unit and,
+// if its records are made up, records. A cell without groups has none for the properties of groups.
 func (c *Cell) Level(name string) string {
-	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) {
+	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) && (name != "records" || c.Records == 0) {
 		return ""
 	}
 	switch name {
@@ -133,7 +133,11 @@ func (c *Cell) Level(name string) string {
 // String returns the levels of the cell on one line.
 func (c *Cell) String() string {
 	if c.Set != "" {
-		return fmt.Sprintf("%s, ε = %s", c.Set, c.Level("epsilon"))
+		text := c.Set
+		if c.Records > 0 {
+			text += fmt.Sprintf(", %d records", c.Records)
+		}
+		return fmt.Sprintf("%s, ε = %s", text, c.Level("epsilon"))
 	}
 	var levels []string
 	for _, f := range factors {
@@ -234,7 +238,7 @@ func named() (cells []Cell) {
 }
 
 // Cells returns all cells: the covering design, the public data sets, the covering design of models
-// with groups, the cell whose groups have no effect, and the named cells.
+// with groups, the cell whose groups have no effect, the named cells, and the kinds of records.
 func Cells() []Cell { return slices.Clone(bank()) }
 
 var bank = sync.OnceValue(func() []Cell {
@@ -244,7 +248,7 @@ var bank = sync.OnceValue(func() []Cell {
 			cells = append(cells, Cell{Set: set, Epsilon: epsilon, Unit: study.Record})
 		}
 	}
-	cells = append(append(append(cells, design(groupFactors, groupSize)...), nothing), named()...)
+	cells = append(append(append(append(cells, design(groupFactors, groupSize)...), nothing), named()...), ofKinds()...)
 	for i := range cells {
 		cells[i].Number = i + 1
 	}

@@ -233,6 +233,9 @@ type world struct {
 // settings of the study.
 func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
+	if k, ok := c.kind(); ok {
+		return k.world(c, r, overrides...)
+	}
 	if c.Set != "" {
 		return c.open(r.Uint64(), overrides...)
 	}
