@@ -73,6 +73,22 @@ func TestVerifyAcceptsGood(t *testing.T) {
 	}
 }
 
+// A target needs exactly those nodes of which it is a dependent.
+func TestNeededNodesHaveDependents(t *testing.T) {
+	p := good()
+	for i := range p.Nodes {
+		dependents := p.Dependents(func(n *Node) bool { return n == &p.Nodes[i] })
+		for target := range p.Nodes {
+			if needed := p.Needed(target)[i]; needed != dependents[target] || target < i && needed || target == i && !needed {
+				t.Errorf("node %d: needed by node %d: %t, which is a dependent: %t", i, target, needed, dependents[target])
+			}
+		}
+	}
+	if !p.Needed(p.Likelihood)[5] || p.Needed(p.Likelihood)[14] {
+		t.Error("the likelihood depends on τ, and not on the prediction")
+	}
+}
+
 // A verified program stays the same if the caller changes the program that it passed to Verify.
 func TestVerifyCopies(t *testing.T) {
 	p := good()
