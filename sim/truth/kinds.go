@@ -33,13 +33,15 @@ type regressor struct {
 	effect float64
 }
 
-// kindSizes and kindEpsilons are the numbers of records of all clients, and the values of ε.
-var (
-	kindSizes    = []int{800, 6000}
-	kindEpsilons = []float64{.5, 2}
-)
-
-const kindClients = 5
+// kindCells has the cells of every kind, without its name.
+var kindCells = []Cell{
+	{Records: 800, Clients: 5, Epsilon: .5, Unit: study.Record},
+	{Records: 800, Clients: 5, Epsilon: 2, Unit: study.Record},
+	{Records: 6000, Clients: 5, Epsilon: .5, Unit: study.Record},
+	{Records: 6000, Clients: 5, Epsilon: 2, Unit: study.Record},
+	{Records: 6000, Clients: 50, Epsilon: 2, Unit: study.Client},
+	{Records: 6000, Clients: 50, Epsilon: 8, Unit: study.Client},
+}
 
 // within returns a regressor with values in [low, high]; values beyond the bounds count as the
 // nearest bound.
@@ -137,13 +139,16 @@ var kinds = []kind{
 	{"heavy-tails", "family = \"robust\"\n", pressure, normals(8, -4, 2, 0), 120, studentOutcome(6, 3)},
 }
 
-// ofKinds returns the cells of kinds.
+// ofKinds returns the cells of all kinds. A kind with many columns has none in which clients are
+// protected.
 func ofKinds() (cells []Cell) {
 	for _, k := range kinds {
-		for _, n := range kindSizes {
-			for _, epsilon := range kindEpsilons {
-				cells = append(cells, Cell{Set: k.name, Records: n, Clients: kindClients, Split: "balanced", Epsilon: epsilon, Unit: study.Record})
+		for _, c := range kindCells {
+			if c.Unit == study.Client && len(k.regressors) >= mostOfClient {
+				continue
 			}
+			c.Set, c.Split = k.name, "balanced"
+			cells = append(cells, c)
 		}
 	}
 	return cells
@@ -176,12 +181,12 @@ name = "y"
 %soutcome = "y"
 terms = [%s]
 [privacy]
-unit = "record"
+unit = %q
 epsilon = %v
 delta = 1e-5
 [federation]
 nominal_records = %d
-`, study.Version, columns.String(), k.outcome, k.model, terms.String(), c.Epsilon, c.Records/c.Clients), overrides...)
+`, study.Version, columns.String(), k.outcome, k.model, terms.String(), c.Unit, c.Epsilon, c.Records/c.Clients), overrides...)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func TestSelect(t *testing.T) {
 			t.Errorf("cell %d is selected: %s", c.Number, &c)
 		}
 	}
-	for _, wrong := range []string{"0", "600", "9-3", "colour=red", "records<=many", "records>=1e9", "x"} {
+	for _, wrong := range []string{"0", "900", "9-3", "colour=red", "records<=many", "records>=1e9", "x"} {
 		if _, err := Select(cells, wrong); err == nil {
 			t.Errorf("%q is no selection", wrong)
 		}
@@ -428,7 +428,7 @@ func TestKinds(t *testing.T) {
 		for _, h := range w.holders {
 			records += h.Records.Len()
 		}
-		if records != c.Records || len(w.holders) != kindClients || at != heldOut {
+		if records != c.Records || len(w.holders) != c.Clients || at != heldOut {
 			t.Errorf("%s: %d records of %d clients, %d held out", &c, records, len(w.holders), at)
 		}
 		y := w.study.Columns[len(w.study.Columns)-1]
@@ -451,7 +451,7 @@ func TestKinds(t *testing.T) {
 // limit leastSecant in package scoring, some studies ended hundreds of pooled sds away.
 func TestSmallNoise(t *testing.T) {
 	for _, c := range Cells() {
-		if c.Set != "small-noise" || c.Records != 6000 || c.Epsilon != 2 {
+		if c.Set != "small-noise" || c.Records != 6000 || c.Epsilon != 2 || c.Unit != study.Record {
 			continue
 		}
 		for seed := range uint64(4) {
