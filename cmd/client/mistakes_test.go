@@ -197,10 +197,15 @@ func digest(t *testing.T) string {
 }
 
 // findings extracts the description of the values that do not fit the study. It leaves out the
-// paragraph before it, which counts the records.
+// paragraph before it if that paragraph counts the records of a file with one mistake correctly.
 func findings(stdout, _ string) string {
-	_, rest, _ := strings.Cut(stdout, "\n\n")
-	_, rest, _ = strings.Cut(rest, "\n\n")
-	found, _, _ := strings.Cut(rest, "The study does not know which rows belong to the same person.")
+	_, text, _ := strings.Cut(stdout, "\n\n")
+	counts, rest, _ := strings.Cut(text, "\n\n")
+	switch counts {
+	case "4 rows: the study uses 3 records, and 1 does not fit and is left out.",
+		"2 rows: the study uses 1 record, and 1 does not fit and is left out.": // of dated.toml
+		text = rest
+	}
+	found, _, _ := strings.Cut(text, "The study does not know which rows belong to the same person.")
 	return found
 }

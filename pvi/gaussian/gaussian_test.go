@@ -232,6 +232,8 @@ func TestImproper(t *testing.T) {
 		{"zero precision", gaussian.Diagonal(1), []float64{0, 0}},
 		{"NaN mean", gaussian.Diagonal(1), []float64{math.NaN(), 1}},
 		{"infinite precision", gaussian.Diagonal(1), []float64{0, math.Inf(1)}},
+		{"no precision", gaussian.Full(2), make([]float64, 5)},
+		{"a negative precision of a full family", gaussian.Full(1), []float64{0, -1}},
 		{"indefinite", gaussian.Full(2), []float64{0, 0, 1, 2, 1}},
 		{"singular", gaussian.Full(2), []float64{0, 0, 1, 1, 1}},
 		{"NaN precision", gaussian.Full(1), []float64{0, math.NaN()}},
