@@ -190,7 +190,8 @@ func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 			if t.Kind() != parquet.Int32 && t.Kind() != parquet.Int64 {
 				return nil
 			}
-			return func(v parquet.Value) table.Cell { return table.Cell{Text: fmt.Sprintf("%de%d", integer(v), -of.Scale)} }
+			exponent := -int64(of.Scale) // the scale of a damaged file can be the smallest int32
+			return func(v parquet.Value) table.Cell { return table.Cell{Text: fmt.Sprintf("%de%d", integer(v), exponent)} }
 		case *format.DateType:
 			return func(v parquet.Value) table.Cell { return table.Cell{Text: calendar.Day(v.Int32()).String()} }
 		case *format.IntType:

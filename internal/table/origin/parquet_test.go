@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -19,27 +20,12 @@ func TestParquetWithTooFewValues(t *testing.T) {
 	type row struct {
 		Count int64 `parquet:"count"`
 	}
-	var b bytes.Buffer
-	w := parquet.NewGenericWriter[row](&b)
-	if _, err := w.Write([]row{{1}, {2}}); err != nil {
-		t.Fatal(err)
-	}
-	check(t, w.Close())
-	const tail = 8 // size of the last part of the file: the length of the metadata, and the mark of the format
-	whole := b.Bytes()
-	mark := len(whole) - tail
-	from := mark - int(binary.LittleEndian.Uint32(whole[mark:]))
+	whole := parquetFile(t, []row{{1}, {2}})
 	for _, more := range []int64{0, 1, 1 << 40} {
-		var meta metadata.FileMetaData
-		protocol := new(thrift.CompactProtocol)
-		err := thrift.Unmarshal(protocol, whole[from:mark], &meta)
-		meta.NumRows += more
-		meta.RowGroups[0].NumRows += more
-		footer, e := thrift.Marshal(protocol, meta)
-		check(t, errors.Join(err, e))
-		changed := append(bytes.Clone(whole[:from]), footer...)
-		changed = append(binary.LittleEndian.AppendUint32(changed, uint32(len(footer))), whole[len(whole)-4:]...)
-		all, _, err := rows(t, origin.Source{From: file(t, "records.parquet", changed)})
+		all, _, err := rows(t, origin.Source{From: file(t, "records.parquet", withMetadata(t, whole, func(m *metadata.FileMetaData) {
+			m.NumRows += more
+			m.RowGroups[0].NumRows += more
+		}))})
 		switch {
 		case more == 0 && (err != nil || len(all) != 3): // the header and two rows
 			t.Errorf("the file as it was written: %d rows, %v", len(all)-1, err)
@@ -47,4 +33,48 @@ func TestParquetWithTooFewValues(t *testing.T) {
 			t.Errorf("%d rows more than values: %d rows, %v", more, len(all)-1, err)
 		}
 	}
+}
+
+// The smallest int32 has no negation in 32 bits. Otherwise this damaged file would contain a zero.
+func TestParquetWithExtremeScale(t *testing.T) {
+	type row struct {
+		Count int64 `parquet:"count,decimal(2:18)"`
+	}
+	whole := parquetFile(t, []row{{15}})
+	for _, c := range []struct {
+		scale int32
+		want  string
+	}{{2, "0.15"}, {-3, "15000"}, {math.MinInt32, "15e2147483648"}} {
+		all, _, err := rows(t, origin.Source{From: file(t, "records.parquet", withMetadata(t, whole, func(m *metadata.FileMetaData) {
+			m.Schema[1].LogicalType.Value.(*metadata.DecimalType).Scale = c.scale
+		}))})
+		if err != nil || len(all) != 2 || all[1][0] != c.want {
+			t.Errorf("scale %d: %q, %v, want %s", c.scale, all, err, c.want)
+		}
+	}
+}
+
+func parquetFile[T any](t *testing.T, all []T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b)
+	_, err := w.Write(all)
+	check(t, errors.Join(err, w.Close()))
+	return b.Bytes()
+}
+
+// withMetadata returns a Parquet file with changed metadata.
+func withMetadata(t *testing.T, whole []byte, change func(m *metadata.FileMetaData)) []byte {
+	t.Helper()
+	const tail = 8 // size of the last part of the file: the length of the metadata, and the mark of the format
+	mark := len(whole) - tail
+	from := mark - int(binary.LittleEndian.Uint32(whole[mark:]))
+	var meta metadata.FileMetaData
+	protocol := new(thrift.CompactProtocol)
+	check(t, thrift.Unmarshal(protocol, whole[from:mark], &meta))
+	change(&meta)
+	footer, err := thrift.Marshal(protocol, meta)
+	check(t, err)
+	changed := append(bytes.Clone(whole[:from]), footer...)
+	return append(binary.LittleEndian.AppendUint32(changed, uint32(len(footer))), whole[len(whole)-4:]...)
 }
