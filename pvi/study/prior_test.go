@@ -67,17 +67,20 @@ column = [
 }
 
 // The default prior of many coefficients is narrower, so that the sd of the predictor stays about
-// the same. A prior that the study states holds for the intercept too.
+// the same. A prior that the study states holds for the intercept too. An exception that states only a
+// mean keeps the sd that the coefficient has by default.
 func TestDefaultPriorOfManyCoefficients(t *testing.T) {
 	for _, c := range []struct {
 		levels           int
 		prior            string
-		slope, intercept float64
+		slope, intercept study.Normal
 	}{
-		{6, "", 2.5, 2.5},
-		{21, "", 1.25, 2.5},
-		{101, "", 1, 2.5},
-		{101, "prior.sd = 0.7", .7, .7},
+		{6, "", study.Normal{SD: 2.5}, study.Normal{SD: 2.5}},
+		{21, "", study.Normal{SD: 1.25}, study.Normal{SD: 2.5}},
+		{101, "", study.Normal{SD: 1}, study.Normal{SD: 2.5}},
+		{101, "prior.sd = 0.7", study.Normal{SD: .7}, study.Normal{SD: .7}},
+		{101, "prior.coefficients.intercept.mean = 0.3", study.Normal{SD: 1}, study.Normal{Mean: .3, SD: 2.5}},
+		{101, "prior = { sd = 0.7, coefficients.intercept.mean = 0.3 }", study.Normal{SD: .7}, study.Normal{Mean: .3, SD: .7}},
 	} {
 		var levels []string
 		for k := range c.levels {
@@ -96,8 +99,8 @@ column = [
 			t.Fatal(err)
 		}
 		slope, intercept := st.Prior.For("g[l1]"), st.Prior.For(study.Intercept)
-		if slope != (study.Normal{SD: c.slope}) || intercept != (study.Normal{SD: c.intercept}) {
-			t.Errorf("%d levels, %q: sds %g and %g, want %g and %g", c.levels, c.prior, slope.SD, intercept.SD, c.slope, c.intercept)
+		if slope != c.slope || intercept != c.intercept {
+			t.Errorf("%d levels, %q: %v and %v, want %v and %v", c.levels, c.prior, slope, intercept, c.slope, c.intercept)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func readPrior(s *Study, t *document.Table) {
 	exceptions := t.Table("coefficients")
 	s.checkCoefficients(exceptions)
 	for _, name := range exceptions.Keys() {
-		s.Prior.Coefficients[name] = readNormal(exceptions.Table(name), Normal{s.Prior.Mean, s.Prior.SD})
+		s.Prior.Coefficients[name] = readNormal(exceptions.Table(name), s.Prior.For(name))
 	}
 }
 
