@@ -121,8 +121,9 @@ func TestKeysOfPrograms(t *testing.T) {
 		`model.standardise="bounds"`:       "their own units",
 		"privacy.clip=":                    "clip: is missing",
 		"inference.intervals=":             "intervals: is missing",
-		"study.version=1":                  "version 2",
+		"study.version=1":                  "model.program: needs version 2",
 		"prior.sd=1.0":                     "beside model.program",
+		"simulation={ clients = 2, synthetic.records_per_client = 9 }": "the outcomes of a program cannot be drawn",
 	} {
 		expect(t, attached(t), want, with(clipped, setting)...)
 	}
