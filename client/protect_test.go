@@ -44,7 +44,8 @@ func TestStudyContinuesWithProtectedKeys(t *testing.T) {
 	p.mustStep()
 }
 
-// The roster would not contain a new key.
+// A client must not replace a lost key for connections: the roster contains the old key, so other
+// parties would refuse connections with a new one.
 func TestLostKeyForConnectionsIsNotMadeAnew(t *testing.T) {
 	dir := unpack(t, "state-424c10c.tar.gz")
 	lost, err := filepath.Glob(filepath.Join(dir, "*.state", "studies", "*", "tls.key"))

@@ -5,9 +5,10 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// strange is the ratio of an answer's norm to the median norm of the other answers above which the
-// log reports the answer as unlike the others. In a study without dishonest clients, the norm of an
-// answer grows at most in proportion to the client's number of records.
+// The log reports an answer as unlike the others if its norm is more than strange times the median
+// norm of the others. The norm of an honest answer grows at most in proportion to the number of the
+// client's records. If clients have similar records, an honest client therefore exceeds the limit
+// only if it has more than ten times as many records as most others.
 const strange = 10
 
 // logRound logs the verdict on a round. If the coordinator can open the messages of the clients,

@@ -21,8 +21,8 @@ var effort = flag.Int("effort", 1, "times the draws of the frequency tests of sa
 
 var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 
-// long skips the test under -short. Tests under the race detector run with -short, because
-// arithmetic without goroutines has no races.
+// long skips the test under -short. Tests under the race detector run with -short: these tests
+// start no goroutines, so they cannot have races.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -222,7 +222,8 @@ func countFrequencies(sampler dpmech.Sampler, batches int, src *dpmech.Stream) f
 		if len(batch) < 2 {
 			continue
 		}
-		// The two records are chosen at random, because the order within a batch has no meaning.
+		// The two records are chosen at random: a sampler may return a sorted batch, in which
+		// neighbours have small differences.
 		i := choose.IntN(len(batch))
 		j := (i + 1 + choose.IntN(len(batch)-1)) % len(batch)
 		a, b := batch[i], batch[j]

@@ -22,7 +22,7 @@ import (
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
-	origin int32 // number of the slice that contains x = 0 as its first integer
+	origin int32 // index of the slice that begins at x = 0
 	// table has one element for each column of Walker's alias table (see alias). The first slots of
 	// column i belong to slice i, and the others belong to another slice. The low columnBits bits
 	// of table[i] are the index of the other slice. The higher bits count the slots that belong to

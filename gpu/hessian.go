@@ -115,8 +115,8 @@ type hessian struct {
 	starts   [block][]int // index of the first segment of each channel, for each record
 	arena    []float64
 	sum      hessianSum
-	// gradients of Σ weight·element, over the elements of all tables in weights, at two points
-	// close to θ
+	// gradients, at two points close to θ, of the sum of weight·element over all elements of the
+	// tables in weights
 	gradients [2][]float64
 	at        []float64 // point at which curve computes one of the gradients
 }
@@ -486,7 +486,7 @@ func (h *hessian) bend(theta []float64) {
 	}
 }
 
-// curve computes second derivatives of Σ weight·element, over the elements of all tables in
+// curve computes second derivatives of the sum of weight·element over all elements of the tables in
 // h.weights, by central differences. It moves the given coordinates of theta up by a step and then
 // down by a step, all at the same time, and computes the gradient at both points. It divides the
 // difference of the gradients by twice the step and writes the quotient to h.gradients[0]. With

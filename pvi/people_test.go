@@ -61,7 +61,8 @@ func TestPersonsOfNeighbours(t *testing.T) {
 	const steps = "solver = \"%s\"\nrounds = 1\nsampling_rate = 1.0\n"
 	for _, c := range []struct {
 		name, privacy, inference, federation string
-		// smallest allowed value of the largest difference, in units of the sensitivity
+		// lower bound on farthest, the largest difference between two releases over all seeds, in
+		// units of the sensitivity
 		reached float64
 	}{
 		{"statistics", "noise_multiplier = 1.5", "rounds = 1", "", .5},
@@ -138,13 +139,14 @@ func sensitivityOf(t *testing.T, p *Protocol, e accountant.Event) float64 {
 	return 0
 }
 
-// A person with three rows costs as much as a record with three times the clip, so the same target
-// takes three times the noise, or √3 times if the clip of a person's sum is only √3 times that of a
-// row.
+// The test compares a study of persons with three rows each with a study of records that has the
+// same target ε. The sensitivity of the study of persons is three times as large, so it needs three
+// times the noise. It is only √3 times as large in methods that clip a person's sum to √3 times the
+// clip of a row.
 func TestPersonsMeetTheTarget(t *testing.T) {
 	for name, c := range map[string]struct {
 		inference, federation string
-		// noise of a study of persons, relative to the noise of a study of records
+		// noise in a study of persons, divided by the noise in a study of records
 		rows   float64
 		within float64 // relative tolerance of rows
 	}{

@@ -38,8 +38,8 @@ func checkPooled(t *testing.T, play *Play, within float64) (pooled []float64, co
 	return pooled, cov
 }
 
-// checkMode compares a pooled fit with a normal approximation at the mode. apart bounds the
-// difference of the means in sds, and wider bounds the relative difference of the sds.
+// checkMode compares a pooled fit with a normal approximation at the mode. The means may differ by
+// at most apart, in units of the sd at the mode. The sds may differ by at most the fraction wider.
 func checkMode(t *testing.T, pooled []float64, cov *mat.SymDense, mode, sds []float64, apart, wider float64) {
 	t.Helper()
 	for i, m := range pooled {

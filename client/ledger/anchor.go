@@ -20,15 +20,16 @@ import (
 // AnchorFile is the name of the anchor's file in a state directory.
 const AnchorFile = "ledger.anchor"
 
-// A mark identifies the state of the ledger after a commit. The database contains the mark of its
-// newest transaction, and the anchor contains the marks of its newest transactions.
+// A mark identifies the state of the ledger after a commit. The ledger has two files, the database
+// and the anchor. Each transaction writes its mark to the database. After the commit, and before
+// the caller sends a message, the mark is also appended to the anchor and synced.
 //
 // The database alone cannot detect that its newest transaction is missing. The library bbolt keeps
 // the meta page of the previous transaction, and uses this older page if the newest meta page has a
-// flipped bit. A charge or a saved state of a study would then be lost. The anchor is therefore a
-// second file. After each commit, and before the caller sends a message, a mark is appended to the
-// anchor and synced. [Open] compares both files. If the anchor is one commit behind, the program
-// has crashed between the two writes, and Open updates the anchor. Any other difference is damage.
+// flipped bit. A charge or a saved state of a study would then be lost. To detect this, [Open]
+// compares the mark in the database with the anchor. If the anchor is one commit behind, the
+// program has crashed between the two writes, and Open updates the anchor. Any other difference is
+// damage.
 type mark struct {
 	commits uint64 // number of transactions since the first one that wrote a mark
 	head    Hash   // hash of the newest entry; zero if the ledger is empty

@@ -168,7 +168,7 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 
 const mostOfAnswer = 10 * time.Minute
 
-// mostOfFit limits the fit to the pooled records. A step that is running then is completed.
+// After the time mostOfFit, the fit to the pooled records begins no further step.
 const mostOfFit = 2 * time.Minute
 
 // after returns a function that reports whether d has passed since.

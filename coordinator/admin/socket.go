@@ -16,7 +16,7 @@ const socketName = "admin.sock"
 // systems.
 const maxPath = 100
 
-// ErrNoServer is returned if no coordinator runs on the state directory.
+// ErrNoServer is returned if no coordinator serves from the state directory.
 var ErrNoServer = errors.New("no coordinator serves from this state directory")
 
 // socketPath returns a path to the socket in dir that is short enough for the system. The caller

@@ -10,8 +10,9 @@ import (
 )
 
 // deal shares a vector among all clients. It returns the body of the deal, and the column that the
-// dealer keeps for itself. The body consists of the encrypted columns that the dealer sends, and a tag
-// for each column that its holder computes from a key, in the order of their offsets. keys[p−1] is the
+// dealer keeps for itself. The body begins with the encrypted columns that the dealer sends. Each of
+// the other holders computes its column from a key, and the body ends with a tag for each of them.
+// The columns and the tags are in the order of the offsets ([packed.Scheme.Offset]). keys[p−1] is the
 // dealer's key for place p.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme

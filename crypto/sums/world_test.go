@@ -94,7 +94,8 @@ func makeWorld(t testing.TB, clients, fewest, length int) *world {
 	return w
 }
 
-// exchange makes all clients send their keys to the coordinator. The clients decrypt them with learn.
+// exchange makes all clients send their encrypted keys to the coordinator, and stores them in
+// w.keys. In [world.learn] a client decrypts the keys that others have sent to it.
 func (w *world) exchange() *world {
 	w.t.Helper()
 	for place, p := range w.clients {

@@ -29,7 +29,7 @@ type Chain struct {
 	members     *roster.Roster // present version of the roster; nil before the first entry
 	roster      Hash           // SHA-256 of members
 	commits     bool           // whether answers have commitments
-	fetches     bool           // whether clients fetch releases separately, because outcomes do not contain them
+	fetches     bool           // whether clients fetch releases separately (see [Chain.Fetches])
 	at          Position
 }
 
@@ -74,10 +74,10 @@ func (c Chain) Members() *roster.Roster { return c.members }
 // [Answered].
 func (c Chain) Commits() bool { return c.commits }
 
-// Fetches reports whether the releases of the study are too large to be part of an outcome, so that
-// clients fetch each release separately. The first entry of the transcript states this, unless an
-// earlier version of the program began the study. If the releases of such a study are too large, an
-// outcome contains only their sum.
+// Fetches reports whether clients fetch each release separately, because the releases of the study
+// are too large to be part of an outcome. The first entry of the transcript states this. If an
+// earlier version of the program began the study, the first entry does not state it, and Fetches
+// returns false. An outcome then contains only the sum of the releases if they are too large.
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the

@@ -8,13 +8,13 @@ import (
 
 // A Scored summarises how well the fit predicts records that were held out from it. It contains
 // estimates about their log predictive densities, each clipped to the range [Low, High]. Intervals
-// are statements about the held-out records of the clients that answered, so they cover the privacy
-// noise alone. Standard errors are for statements about other records. They add the sampling error,
-// and assume that records are independent.
+// are statements about the held-out records of the clients that answered. For these records only
+// the noise is unknown, so intervals cover the noise alone. Standard errors are for statements
+// about other records. They add the sampling error, and assume that records are independent.
 type Scored struct {
 	Level   float64 `json:"level"`    // probability with which an interval holds
 	Clients int     `json:"clients"`  // number of clients whose held-out records were scored
-	NoiseSD float64 `json:"noise_sd"` // sd of the noise of the number of records
+	NoiseSD float64 `json:"noise_sd"` // sd of the noise in Records
 	HeldOut float64 `json:"held_out"` // probability with which a record was held out
 
 	Low  float64 `json:"clip_low"`
@@ -57,9 +57,9 @@ const (
 	elements
 )
 
-// weights are the squared weights a, b, c and d of the elements (see [Scores]). They are chosen so
-// that the error of the mean log density is small, even if the mean is near an end of the range,
-// where the error of the number of records adds most to it.
+// weights are the squared weights a, b, c and d of the elements (see [Scores]). They make the error
+// of the mean log density small, even near an end of the range. There the error of the number of
+// records adds most to it.
 var weights = [elements]float64{elementCount: 0.3, elementSum: 0.5, elementSquares: 0.1, elementBelow: 0.1, elementAbove: 0.1}
 
 // NewScores returns the Scores for log densities that are clipped to the range from low to high.

@@ -148,7 +148,7 @@ func logMean(logs []float64) float64 {
 	return top + math.Log(sum/float64(len(logs)))
 }
 
-// newGenerator returns the generator of the study's quantities of records.
+// newGenerator returns the generator that computes the study's quantities for each of the records.
 func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	if m.Study.Model.Program == nil {
 		return m.newOutcomes(records)

@@ -21,8 +21,8 @@ type margins struct {
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
-// A belief is the normal likelihood exp(−½ precision·x² + linear·x) of a number from noisy
-// releases.
+// A belief holds what noisy releases of a number tell about it: they have the normal likelihood
+// exp(−½ precision·x² + linear·x), where x is the number.
 type belief struct{ precision, linear float64 }
 
 func (b *belief) learn(x, variance float64) {
@@ -143,7 +143,7 @@ func (m *margins) rescale(j int) {
 	s.linear *= r * r
 }
 
-// gridSize is the number of points of the grid of shares and mean squares.
+// gridSize is the number of points in a grid of shares or of mean squares.
 const gridSize = 120
 
 // onGrid returns the posterior mean of the share of a level with likelihood b and prior density 1/x

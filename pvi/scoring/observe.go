@@ -18,8 +18,9 @@ type observation struct {
 	clip  float64
 }
 
-// Hyperparameters are integrated at no more than mostPoints points for one draw of the curvature.
-// Draws have different points, so a few are enough.
+// mostPoints is the maximum number of values of the hyperparameters over which the posterior for
+// one draw of the curvature is averaged. Every draw has other values, and the result is an average
+// over all draws, so a few values for each draw are enough.
 const mostPoints = 256
 
 // A mixture holds mean and covariance of an average over normal posteriors, such as those for draws
@@ -61,9 +62,9 @@ type mixture struct {
 // regression (McCullagh and Nelder, "Generalized Linear Models" (1989), section 9.2). Without noise
 // K is Λ/φ, and with infinite noise it is zero.
 //
-// Package hierarchy computes the posterior of θ and of the spreads of effects of groups. The
-// returned mean is the posterior mean for the mean of the draws. The returned covariance is the
-// covariance of the mixture over all draws, widened by [mixture.widen].
+// Package hierarchy computes the posterior of θ and of the spreads of group effects. The returned
+// mean is the posterior mean for the mean of the draws. The returned covariance is the covariance
+// of the mixture over all draws, widened by [mixture.widen].
 func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, made *sample) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -196,7 +197,7 @@ func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []fl
 	return apply(root, apply(s.curvature.seen, apply(solved(root), sum)))
 }
 
-// hierarchical returns the posterior of θ and of the spreads of effects given a likelihood.
+// hierarchical returns the posterior of θ and of the spreads of group effects, given a likelihood.
 func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region, points, shift int) ([]float64, *mat.SymDense) {
 	mean, cov, err := p.prior.Posterior(l, region, points, shift)
 	if err != nil {

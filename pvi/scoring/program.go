@@ -17,7 +17,7 @@ type program struct {
 	fit      *fit.Model
 	model    *model.Model
 	numbers  []datum  // numbers that a record has, in the order of the program's columns
-	columns  []column // columns of the margins
+	columns  []column // columns whose distributions the [margins] describe (see [program.addColumns])
 	outcomes []int    // indices in numbers of the outcomes that are drawn from the model
 	variates *variates
 	dim      int // number of coordinates of the program's θ
@@ -91,7 +91,7 @@ func (r *program) takeNumbers(st *study.Study) {
 	}
 }
 
-// addColumns adds the columns of the margins for one number of a record:
+// addColumns adds the columns for one number of a record to r.columns:
 //   - A numeric value has one column.
 //   - A categorical value has one column for each level, which is 1 for the value's level and
 //     otherwise 0.
@@ -129,7 +129,8 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 	}
 }
 
-// values writes to dst the values of a record in the columns of the [margins], from its numbers.
+// values writes a record's value in each of r.columns to dst. It computes them from the record's
+// numbers.
 func (r *program) values(dst, record []float64) {
 	for k, n := range r.numbers {
 		switch {

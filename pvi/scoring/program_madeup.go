@@ -15,7 +15,7 @@ import (
 type programMadeUp struct {
 	*program
 	*Problem
-	x    []float64 // values of the columns of the margins, one record after another
+	x    []float64 // values drawn from the margins, one for each of program.columns, one record after another
 	base []float64 // numbers of the records in the order of the program's columns, with outcomes that are drawn from the margins
 
 	information latest[*mat.SymDense]        // mean curvature of a record

@@ -195,9 +195,9 @@ func (s *State) marginClip() float64 {
 
 // Step learns from the opened sum of a round and returns the new state. elements holds the elements
 // of the sum over the given number of answers, in units of step. Each answer has noise whose sd is
-// the parameter sd, in the same units. Step returns an error if numbers of the new state or of the
-// next query overflow, because clients would otherwise be charged for answers that cannot be
-// computed. Step caches the state that it returned last.
+// the parameter sd, in the same units. Step returns an error if a number in the new state or in the
+// next query overflows. Clients could not compute answers to that query, but would be charged for
+// them. Step caches the state that it returned last.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -331,9 +331,10 @@ func (s *State) count(counts []float64, sd float64) {
 	s.margins = &margins
 }
 
-// farthest is the largest change of a coordinate in a step, in sds of the prior of the coordinate.
-// Longer steps are not safe, because the curvature changes on the way. For example, with
-// overdispersed counts the first sum of scores would move the log dispersion by fifteen sds.
+// farthest is the largest change of a coordinate in a step, in prior sds of this coordinate. A step
+// is computed with the curvature at its start. The curvature changes on the way, so a longer step
+// can go much too far. For example, with overdispersed counts the first sum of scores would move
+// the log dispersion by fifteen sds.
 const farthest = 1
 
 // takeScores adds the sum o to s.path, and computes the posterior and the next point.
@@ -372,8 +373,9 @@ func (s *State) takeScores(o *opened) {
 	for _, n := range o.values[lengthBlock][2:] {
 		s.clipped += n
 	}
-	// If unnoticed records are clipped and their scores have the same direction, the clip changes
-	// the sum by as much as the noise.
+	// If unnoticed is the number of clipped records that were not expected, and their scores have
+	// the same direction, the sum changes by about as much as the noise. A larger number biases the
+	// fit and must be noticed, so slack is at most unnoticed.
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
 	slack := min(stretchSlack*s.Records, unnoticed)
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)

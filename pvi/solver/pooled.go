@@ -39,9 +39,9 @@ const (
 // free energy is computed determine which of them holds.
 const (
 	rounding = 1e-13
-	sharp    = 1e-10 // expectations by quadrature rules of many points
+	sharp    = 1e-10 // for quadrature rules with many points
 	middling = 1e-6
-	coarse   = 1e-4 // expectations by rules of few points, or by the quasi-random points of a [Program]
+	coarse   = 1e-4 // for quadrature rules with few points, and for the quasi-random points of a [Program]
 )
 
 // [Pooled] returns an error that wraps ErrUnsettled if it ends before its steps have become small
@@ -232,9 +232,9 @@ func (f *fit) roughEnough() float64 {
 }
 
 // extrapolate tries the q that the last steps point to. It accepts this q only if the plain step
-// changes q by at most the constant local, and if the free energy there is not below the best so far
-// by more than the relative error tolerance. If it accepts q, it returns the expectations and the
-// free energy there, and true.
+// changes q by at most the constant local, and if the new free energy is not lower than the best so
+// far by more than the relative error tolerance. If it accepts q, it returns the expectations and
+// the free energy there, and true.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()

@@ -332,8 +332,8 @@ func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
 	return b.LogDensity(ir.Normal, y, eta, scale)
 }
 
-// Typical implements [Response]. Slope is the absolute derivative of the log likelihood, with
-// respect to the predictor, of a record whose outcome is two sds from its mean.
+// Typical implements [Response]. Slope is the absolute derivative of a record's log likelihood with
+// respect to the predictor if the outcome is two sds from its mean.
 func (normal) Typical(p Public) Typical {
 	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
 }

@@ -79,8 +79,8 @@ func TestAttach(t *testing.T) {
 	expect(t, programStudy, "is the name of a file")
 }
 
-// The test checks that the method Number returns the values that the table data describes:
-// transformed values of columns, numbers of levels, and indicators.
+// The test checks that the method Number returns the values that the study's table [model.data]
+// describes: transformed values of columns, numbers of levels, and indicators.
 func TestNumbersOfAProgram(t *testing.T) {
 	st := parse(t, attached(t), clipped...)
 	var got []float64

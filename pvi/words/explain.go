@@ -131,8 +131,9 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// writeModel writes a table of the model's parameters with their priors, the term that one record
-// adds to the log density, in words and as a formula, and the text of the program.
+// writeModel writes a table with the parameters of the model and their priors. Below the table it
+// writes the term that one record adds to the log density, first in words and then as a formula.
+// The text of the program follows.
 func (e *Explained) writeModel(b *strings.Builder) {
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for _, q := range e.Parameters {

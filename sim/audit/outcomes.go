@@ -23,11 +23,9 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// An outcome holds everything that others may see of how a client reads its file and answers a
-// plan, except the released numbers. It must not depend on a single record. It has the error of
-// reading the file, whether there is an answer, the errors of answering and of saving the state,
-// the size of the answer, its charges, and lines of logs. It does not include the size of the
-// state: this size depends on the digits of numbers, but others never see it.
+// An outcome holds everything that others may see when a client reads its file and answers a plan,
+// except the released numbers. It must not depend on a single record. It does not include the size
+// of the state: this size depends on the digits of numbers, but others never see it.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool
@@ -115,8 +113,9 @@ type play struct {
 	roster  []pvi.ClientID
 	records [2]*shard.Records
 	seed    uint64
-	// sensitivity returns the largest distance that the numbers of the two answers to a round may
-	// have, or 0 if it is not known because the numbers do not come from one mechanism.
+	// sensitivity returns an upper bound on the distance between the numbers of the two answers to
+	// a round. It returns 0 if there is no such bound, because the numbers do not come from one
+	// mechanism.
 	sensitivity func(round int) float64
 	once        bool // whether to compare only answers to the first plan, because later states depend on the file
 

@@ -391,8 +391,8 @@ func dated(name string, values []string) (Column, bool) {
 	return c, day(c.First) != ""
 }
 
-// seen guesses the kind of a column from made-up values. Dates and numbers get bounds, and other
-// kinds levels.
+// seen guesses the kind of a column from made-up values. It sets the bounds of dates and numbers,
+// and the levels of other columns.
 func seen(name string, values []string) Column {
 	if c, ok := dated(name, values); ok {
 		return c
@@ -427,8 +427,8 @@ func seen(name string, values []string) Column {
 	return c
 }
 
-// outwards rounds both ends of a range outwards, to multiples of the largest power of ten that is not
-// above the width of the range.
+// outwards rounds both ends of a range outwards, to multiples of a power of ten: the largest that
+// is not above the width of the range.
 func outwards(low, high float64) (float64, float64) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	low, high = math.Floor(low/step)*step, math.Ceil(high/step)*step

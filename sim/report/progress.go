@@ -20,7 +20,7 @@ type Progress struct {
 	quiet bool
 }
 
-// NewProgress returns a Progress that writes to f, or nothing if quiet is true.
+// NewProgress returns a Progress that writes to f. If quiet is true, the Progress writes nothing.
 func NewProgress(f *os.File, quiet bool) *Progress {
 	p := &Progress{log: f, now: time.Now, quiet: quiet}
 	if cli.Terminal(f) {

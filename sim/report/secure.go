@@ -48,7 +48,9 @@ func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
 	// each word packs one element more than the number of clients that may be missing
 	words := (s.Numbers + s.Missing) / (s.Missing + 1)
-	sent := 2 * s.Missing // number of columns that a deal contains in full, because no shared key determines them; the dealer keeps its own column
+	// A deal contains this number of columns in full. The other holders compute their columns from
+	// keys, and the deal contains a tag for each. The dealer keeps its own column.
+	sent := 2 * s.Missing
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)
 	s.Deal = columns + envelopeSize
 	s.Columns = columns + cutSize*m + signatureSize*fewest

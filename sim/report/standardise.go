@@ -76,7 +76,8 @@ func released(s *scale.Scaling) string {
 	}
 }
 
-// afterScale says how many releases the scale phase adds, if there is one.
+// afterScale returns a phrase with the number of releases that the scale phase adds, or "" if there
+// is no scale phase.
 func afterScale(p *pvi.Protocol) string {
 	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())

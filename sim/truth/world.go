@@ -303,10 +303,11 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 }
 
 // takeTruth sets w.truth, the true values of the coordinates of the fitted model. truth has the
-// values from which records were drawn; a coordinate beyond its end has no true value, such as
-// the dispersion of overdispersed counts. If clients have different coefficients, there are no
-// true values for the unit record, because the pooled records have no common coefficients. For
-// the unit client they are those of the population of clients.
+// values from which records were drawn. If the model has more coordinates, such as the dispersion
+// of overdispersed counts, these have no true value and are set to NaN. Clients may have different
+// coefficients. If records are then the unit of privacy, takeTruth sets nothing: the study fits one
+// vector of coefficients to the pooled records, which have no common true coefficients. If clients
+// are the unit, the true values are the means of the coefficients over the population of clients.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil

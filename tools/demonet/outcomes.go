@@ -107,7 +107,7 @@ func builtWith(name string, edits []overlay.Edit) (string, error) {
 	return folder, overlay.Build(root, files, folder+string(filepath.Separator), "./cmd/client", "./cmd/coordinator")
 }
 
-// A trial compares the outcomes of one pair of files.
+// A trial runs the study with each of the two files of a pair and compares the two runs.
 type trial struct {
 	pair     audit.Pair
 	dir      string
@@ -363,8 +363,8 @@ func (w *world) forgetOrder() {
 // numbers matches the numbers of plans and entries in logs.
 var numbers = regexp.MustCompile(`"(ask|entry|question)":\d+,?`)
 
-// released matches lines and metrics about the verdict on a round and about the influence of answers.
-// Both follow from released numbers, so they may differ.
+// released matches lines and metrics about the verdict on a round and about the influence of
+// answers. Both are computed from released numbers, which may differ between the two runs.
 var released = regexp.MustCompile("a round was (accepted|rejected)|verdict|influence of an answer|an answer is unlike the others|fedpvi_answer_norm")
 
 func timeless(line string) string {

@@ -39,8 +39,8 @@ type Program struct {
 	// Hide replaces text that differs between two runs of a test, such as a port. It contains pairs
 	// of strings, as in strings.NewReplacer: the text, and its replacement.
 	Hide []string
-	// Brief leaves commands and exit codes out of the table. The page names the command that all
-	// mistakes share, and its exit code.
+	// Brief leaves commands and exit codes out of the table, for mistakes that have both in common.
+	// The text before the table on the page then names the command and the exit code.
 	Brief bool
 	// After, if set, is called after each command.
 	After func(t *testing.T, m Mistake)

@@ -24,7 +24,8 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 // factor contains the noise of earlier rounds, which later sums reveal.
 func (p published) Proved(int) int { return 1 }
 
-// Truth implements [method.Unsound]. No more clients answer than are needed to open a sum.
+// Truth implements [method.Unsound]. It assumes that only MinClients clients answer, the smallest
+// number for which a sum is opened. The sum then has the least noise.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth, m := e.Claimed, p.Mechanism()
 	share := m.Lattice().Float(m.ShareSigma())
@@ -75,8 +76,8 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 //	L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t).
 //
 // The noise in the client's own factor does not hide the record, because the client's change has
-// the norm of the clip in any case. The sums are Gaussian with a covariance Σ, and c shifts the
-// mean of each by 1. Therefore
+// the norm of the clip whatever this noise is. The sums are Gaussian with a covariance Σ, and c
+// shifts the mean of each by 1. Therefore
 //
 //	μ² = 1ᵀΣ⁻¹1.
 //

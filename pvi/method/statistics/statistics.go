@@ -1,8 +1,8 @@
-// Package statistics implements the method for conjugate models whose privacy unit is the record.
-// A client releases the noisy sum of its records' clipped statistics, once in a study
-// (solver.ClippedAnalytical). The client computes every factor that it sends from this release, so
-// anyone may read its messages. If [study.Published] is set, the client releases new statistics in
-// every round.
+// Package statistics implements the method for conjugate models whose privacy unit is the record. A
+// client releases the noisy sum of its records' clipped statistics, once in a study
+// (solver.ClippedAnalytical). The client computes every factor that it sends from this release
+// alone, so its messages reveal no more about the records than the release. If [study.Published] is
+// set, the client releases new statistics in every round.
 package statistics
 
 import (
@@ -50,8 +50,9 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// clip returns the clip of a record's statistics: the given one, of which each of up to k rows of a
-// person gets C/k, or half of the public bound on their norm.
+// clip returns the clip of a record's statistics. If the study gives a clip C, it returns C/k,
+// where k is the largest number of rows of a person. Otherwise it returns half of the public bound
+// on the norm of the statistics.
 func clip(s *method.Setting) float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c / float64(s.Study.Privacy.Rows())
@@ -90,7 +91,10 @@ type client struct {
 	method *Method
 }
 
-// After an error the client may answer again, because it keeps the released statistics.
+// Release implements [method.Client]. It always returns false for drawn, so the client may answer a
+// task again. A second answer needs no new noise: it is computed from the statistics that the
+// solver has kept. If every answer releases new statistics, the second answer is counted as another
+// release.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	change, err := c.Propose(t, src, &c.Charged)
 	if err != nil {

@@ -46,9 +46,9 @@ const (
 )
 
 // A pace holds the travel, which limits how far steps can move q, and the clip. With few records
-// most of the error is noise, and a smaller clip with longer steps is best, unless long steps
-// consist mostly of noise. With many records most of it is bias of the clip and noise of the last
-// steps, and a larger clip with shorter steps is best.
+// most of the error is noise. A smaller clip with longer steps is then best, unless long steps
+// consist mostly of noise. With many records most of the error comes from clipping and from the
+// noise in the last steps. A larger clip with shorter steps is then best.
 type pace struct {
 	// travel is the largest allowed product of the step size and a client's number of steps. With a
 	// step size that falls linearly to zero, Adam moves a coordinate by half of the first step size
@@ -155,17 +155,19 @@ func (g *Gradients) pace() pace {
 }
 
 // signal returns a ratio of signal to noise in one coordinate, over all steps of the study
-// together. The signal is the sum of all records' gradients, if all of them have the norm of the
-// clip C and the same direction. Let N be the nominal number of records of all clients together, d
-// the number of coefficients, and M the number of clients. If every client adds noise for itself,
-// the ratio is
+// together. Let N be the nominal number of records that all clients have together, d the number of
+// coefficients, M the number of clients, and μ the Gaussian-DP parameter that belongs to the
+// study's ε. If every client adds noise for itself, the ratio is
 //
 //	N μ / √(d M).
 //
-// If only sums over all clients are opened, the ratio is N μ / √d. μ is the Gaussian-DP parameter
-// of the study's ε. For any number of steps, noise of sd C/μ in the sum over the whole study costs
-// this ε. For sampled batches with much noise, this follows from Dong, Roth and Su 2022, theorem
-// 11.
+// If only sums over all clients are opened, the ratio is N μ / √d.
+//
+// The formulas treat all steps as one step in which each record has one gradient. The signal is the
+// largest possible sum of gradients: every gradient has the norm C of the clip, and all have the
+// same direction. The noise in each opened sum has the sd C/μ. One step with this noise is
+// μ-Gaussian-DP, and so are many steps with sampled batches and much noise, approximately (Dong,
+// Roth and Su 2022, theorem 11).
 func (g *Gradients) signal() float64 {
 	privacy, d := g.Study.Privacy, g.Steps
 	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier

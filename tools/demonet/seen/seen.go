@@ -35,8 +35,8 @@ type Deed struct {
 var answers uint64
 
 // Noise returns the stream of a client's noise for its next answer. The noise depends on the seed
-// and on the number of earlier answers. It does not depend on the plan's number, because numbers of
-// asynchronous plans depend on the clock.
+// and on the number of earlier answers. It does not depend on the plan's number: in an asynchronous
+// study this number depends on the clock, and two runs must draw the same noise.
 func Noise(int) *dpmech.Stream {
 	answers++
 	seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64)
@@ -46,9 +46,10 @@ func Noise(int) *dpmech.Stream {
 	return seeded.Stream(seed, "processes", answers)
 }
 
-// NoiseOf returns a function that maps the number of a plan to the noise of a client. It is the
-// noise that the simulator with the seed 1 draws for the same client, so the client must have a
-// name of the simulator, such as client-1. A client that was killed draws the same noise again.
+// NoiseOf returns a function that maps the number of a plan to the noise of a client. The noise is
+// the same that the simulator with the seed 1 draws for the client. The simulator numbers its
+// clients, so the name of the client must be client-1, client-2 and so on. A client that was killed
+// draws the same noise again.
 func NoiseOf(client string) func(plan int) *dpmech.Stream {
 	var number uint64
 	if _, err := fmt.Sscanf(client, "client-%d", &number); err != nil {
@@ -64,8 +65,8 @@ func Answered(plan int, release []byte) { write(Deed{Plan: plan, Release: releas
 func Sent(plan uint64, sizes ...int) { write(Deed{Plan: int(plan), Sizes: sizes}) }
 
 // Figures writes the metrics of a daemon that do not depend on the clock. The number of bytes of
-// connections is left out, because it includes keep-alive frames. Sizes of messages are compared
-// instead.
+// connections is left out, because it includes keep-alive frames, which are sent by the clock.
+// Sizes of messages are compared instead.
 func Figures(from prometheus.Gatherer) {
 	families, err := from.Gather()
 	if err != nil {
