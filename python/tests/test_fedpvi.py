@@ -85,7 +85,7 @@ def test_study_text_is_toml_with_the_same_values():
         privacy={"unit": "none"},
     )
     read = tomllib.loads(study.text())
-    assert read["study"] == {"version": 2, "name": "s", "title": hostile}
+    assert read["study"] == {"version": 3, "name": "s", "title": hostile}
     assert read["model"] == {"terms": ["x"], "prior scale": {"b[1]": 2.5, "flag": True}}
     assert [c["name"] for c in read["column"]] == ["x", "y"] and read["column"][1]["levels"][1] == hostile
 

@@ -70,7 +70,7 @@ class Study:
 
     def text(self) -> str:
         """Returns the study file. The programs check it, not this package."""
-        head: dict[str, Any] = {"version": 2, "name": self.name}
+        head: dict[str, Any] = {"version": 3, "name": self.name}
         if self.title is not None:
             head["title"] = self.title
         tables = {"study": head, "model": self.model, "privacy": self.privacy, **self.tables}
