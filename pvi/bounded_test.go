@@ -16,7 +16,7 @@ import (
 // contributions plus twelve sds of the noise. With records as the privacy unit, a client
 // contributes at most federation.max_records of them.
 //
-//abuse:case A20 an answer beyond what the clip, max_records and the noise allow is refused
+//abuse:case A20 an answer beyond the bound by clip, max_records and noise is refused
 func TestEveryKindOfMessageIsBounded(t *testing.T) {
 	const (
 		record = "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5"

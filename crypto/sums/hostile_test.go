@@ -59,7 +59,7 @@ func four(t *testing.T) *world {
 	return w
 }
 
-//abuse:case P16 every bit of what a client reads before it confirms a cut counts
+//abuse:case P16 every bit that a client reads before it confirms a cut counts
 func TestEveryBitOfDealsAndCutsCounts(t *testing.T) {
 	w := four(t)
 	deals := map[int][]byte{}
@@ -410,7 +410,7 @@ func TestKeysOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-//abuse:case P16 a coordinator refuses what is not from a client of the study, or not for the open step
+//abuse:case P16 a coordinator refuses messages of strangers to the study, and messages for another step
 func TestCoordinatorRefuses(t *testing.T) {
 	w := four(t)
 	stranger := makeWorld(t, 4, 3, 5).exchange()

@@ -21,8 +21,8 @@ type margins struct {
 	factors      [][]int   // columns that have the indicators of the levels of each factor
 }
 
-// A belief holds what noisy releases of a number tell about it: they have the normal likelihood
-// exp(−½ precision·x² + linear·x), where x is the number.
+// A belief is the likelihood of a number x given its noisy releases, up to a factor:
+// exp(−½ precision·x² + linear·x).
 type belief struct{ precision, linear float64 }
 
 func (b *belief) learn(x, variance float64) {
@@ -83,8 +83,8 @@ func (c *column) elements(j int) int {
 	return 0
 }
 
-// record writes what a record adds to the sums for margins: its indicator for a level, and value
-// and square for a number. The indicator of a slope is 1 if the slope is not zero.
+// record writes the terms of a record in the sums for margins to dst: an indicator for a level, and
+// value and square for a number. The indicator of a slope is 1 if the slope is not zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
 	for j := range m.columns {
@@ -103,7 +103,8 @@ func (m *margins) record(dst, x []float64) {
 	}
 }
 
-// learned returns the margins after sums of what record writes, with noise of the given sd. It
+// learned returns the margins after the release of sums of the vectors that [margins.record] writes,
+// with noise of the given sd. It
 // makes units smaller where values are small.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m

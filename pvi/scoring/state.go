@@ -182,7 +182,8 @@ func (s *State) newQuery(round int) *Query {
 	return q
 }
 
-// marginClip is the 98 % quantile of the norms of what made-up records add to the sums for margins.
+// marginClip returns the clip for the part of a record's vector from which margins are learned: the
+// 98 % quantile of the norms of these parts over made-up records.
 func (s *State) marginClip() float64 {
 	norms, elements := make([]float64, madeUpRecords), make([]float64, s.marginSize())
 	for i := range norms {

@@ -206,7 +206,7 @@ func numbers(t *testing.T, release []byte) []int64 {
 // that others see differs. Otherwise only released numbers differ, those of the first message by at
 // most the sensitivity for which the noise was chosen.
 //
-//abuse:case P20 in 40 studies that try to ask about a record its presence changes nothing but what is charged
+//abuse:case P20 in 40 studies that try to ask about a record its presence changes only the charge
 func TestRecordsAnswerNoQuestion(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("id,site,x,y\n")

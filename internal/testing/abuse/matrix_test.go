@@ -201,7 +201,7 @@ func quoted(b []byte) string {
 // parties. All calls that are not explicitly allowed must be denied, or the connection must be
 // refused. The test fails if it has no request for a method.
 //
-//abuse:case P02 what is not explicitly allowed is PermissionDenied, or refused in the handshake
+//abuse:case P02 a call that is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 an unauthorised caller reaches no handler, and nothing changes
 //abuse:case A08 another study's client, a left one and a self-made certificate get nowhere
 func TestRolesAndMethods(t *testing.T) {
