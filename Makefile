@@ -179,21 +179,13 @@ test-r: build ## the R package, by R CMD check; Debian's r-base-core, r-cran-jso
 	cd bin/r && R CMD build ../../r/fedpvi && FEDPVI_BIN="$(CURDIR)/bin" FEDPVI_STUDIES="$(CURDIR)/experiments" _R_CHECK_FORCE_SUGGESTS_=false R CMD check --no-manual fedpvi_*.tar.gz
 	@! grep -E 'WARNING|NOTE|ERROR' bin/r/fedpvi.Rcheck/00check.log
 
-evidence: ## the long versions of statistical tests, up to an hour
+# Packages with tests that do more if FEDPVI_LONG is set.
+LONG = $(sort $(dir $(shell grep -rl --include='*_test.go' FEDPVI_LONG .)))
+evidence: ## all tests in their long versions, and a tenth of the bank: hours
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'RandomSettings|Extremes' ./accountant
-	FEDPVI_LONG=1 go test -timeout 3h -v -run 'OutcomesOfNeighbours|WholeDomain' ./sim/audit
+	FEDPVI_LONG=1 go test -p 1 -timeout 6h -v $(LONG)
 	go run ./tools/demonet outcomes all
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage|FitsOfFormulas' ./sim
-	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'FormulasHold' ./pvi/scoring
 	go run ./cmd/sim truth --cells '1-73,records<=20000,coefficients<=30' --replications 4 --out runs/truth-tenth.jsonl
-	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
-	FEDPVI_LONG=1 go test -timeout 2h -v -run FlippedBit ./client/ledger
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
-	FEDPVI_LONG=1 go test -timeout 1h -v -run TwoReleases ./tools/dist
-	FEDPVI_LONG=1 go test -timeout 1h -v ./tools/pages
 
 # All fuzz targets: make fuzz FUZZTIME=10m. Some of them: make fuzz FUZZTIME=30m PKG=./transport
 # TARGET=Release. The engine sometimes reports its own deadline as an error without a failing

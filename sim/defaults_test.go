@@ -59,8 +59,8 @@ func TestDefaultsAgainstTuned(t *testing.T) {
 	}
 }
 
-// TestScoringAgainstTuned compares the default method of version 2 with private gradient steps
-// at the best of twelve settings. It may lose at most 3 % of accuracy and 0.1 of log likelihood.
+// TestScoringAgainstTuned compares the default method with private gradient steps at the best of
+// twelve settings. It may lose at most 3 % of accuracy and 0.1 of log likelihood.
 // The test prints the table in docs/use/defaults.md.
 func TestScoringAgainstTuned(t *testing.T) {
 	if !long() {
