@@ -23,8 +23,8 @@ func (p *Protocol) checkCombine() error {
 	return nil
 }
 
-// combined returns the change of λ after a round, before damping: the sum of the releases or their
-// robust combination. releases holds those of all answers, one after the other.
+// combined returns the change of λ after a round, before damping. It is the sum of the releases or
+// their robust combination. releases holds one release after the other.
 func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	how := p.study.Federation.Combine
 	if !how.Robust() || releases == nil {
@@ -33,14 +33,13 @@ func (p *Protocol) combined(answers int, sum, releases []int64) []int64 {
 	return trimmed(how, answers, releases)
 }
 
-// trimmed combines releases robustly against wrong ones. For each element, it drops the largest and
-// the smallest values among the releases, and returns the mean of the others times the number of
-// releases, rounded towards zero. An element of a release must be at most 2^60 divided by the
-// number of releases.
+// trimmed combines releases so that a few wrong ones do little harm. For each element it drops the
+// largest and smallest values and scales the mean of the rest to the number of releases. An element
+// must be at most 2^60 divided by that number.
 func trimmed(how study.Combination, answers int, releases []int64) []int64 {
 	size := len(releases) / answers
 	out, column := make([]int64, size), make([]int64, answers)
-	left := (answers - 1) / 2 // number of values left out at each end; for the median, all but one or two are left out
+	left := (answers - 1) / 2 // number of values dropped at each end
 	if how == study.ByTrimmed {
 		left = answers / 4
 	}

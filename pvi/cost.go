@@ -12,14 +12,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Releases returns the number of releases that cost privacy and that a client makes in a whole
-// study: all releases of the rounds, and one more if the study has a last round. A release is a
-// message, or a noisy sum from which a message is computed.
+// Releases returns the number of releases that a client makes in the rounds and the last round of a
+// study. A release is a message, or a noisy sum from which a message is computed. Each costs
+// privacy.
 func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
-// Views returns the observers for which the protocol states the cost of the study, such as the
-// coordinator or a coalition of clients. The observer that the privacy target refers to comes
-// first. The list is empty for a study without a privacy guarantee.
+// Views returns the observers for which the protocol states a privacy cost, the one that the
+// privacy target refers to first. The list is empty for a study without a privacy guarantee.
 func (p *Protocol) Views() []method.View {
 	switch {
 	case p.study.Privacy.Unit == study.None:
@@ -31,13 +30,13 @@ func (p *Protocol) Views() []method.View {
 	}
 }
 
-// viewsOfSums returns the observers of a study in which only sums are opened. A client can subtract
-// its own noise share from a sum, so one other participant is an observer even without colluders.
+// viewsOfSums returns the observers of a study in which only sums are opened. Even a single other
+// participant is one, because it can subtract its own noise share.
 func (p *Protocol) viewsOfSums() []method.View {
 	const known = ", who knows its own noise"
 	fewest, t := p.roster.Fewest, p.roster.Colluders
 	together := method.View{Name: method.Coalition, Who: fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t), Shares: fewest - t}
-	if t == 1 && p.study.Version > 1 { // in studies of version 1, results keep their wording
+	if t == 1 && p.study.Version > 1 { // in version 1, results keep their wording
 		together.Who = "one other participant, with or without the coordinator" + known
 	}
 	another := method.View{Name: method.Participant, Who: "one other participant" + known, Shares: max(1, fewest-1)}
@@ -54,17 +53,16 @@ func (p *Protocol) viewsOfSums() []method.View {
 	return append([]method.View{together, another, outside}, opens...)
 }
 
-// whoeverOpens returns the last observers of the list. The very last can open every message. With
-// secure aggregation, the largest coalition that cannot comes before it, unless it is no larger
-// than t, the assumed number of colluders.
+// whoeverOpens returns the last observers of the list. The last one can open every message. Before
+// it, under secure aggregation, comes the largest coalition that cannot, if it is larger than t.
 func (p *Protocol) whoeverOpens(t int) []method.View {
 	opens := method.View{Name: method.Coordinator, Who: "a coordinator who can open every client's message", Shares: 1}
 	if p.study.Federation.Aggregation != study.Secure {
 		return []method.View{opens}
 	}
 	opens.Who = fmt.Sprintf("the coordinator with more than %d of the clients, who can open every message", p.Hidden())
-	// If all participants but one collude, they lack only one noise share, so they know as much as
-	// an observer who opens every message.
+	// A coalition of all participants but one already knows as much as an observer who opens every
+	// message.
 	most := min(p.Hidden(), p.roster.Fewest-2)
 	if most <= t {
 		return []method.View{opens}
@@ -77,16 +75,15 @@ func (p *Protocol) whoeverOpens(t int) []method.View {
 // adjacency first.
 func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
 
-// Event returns the proved cost for a client that has made the given number of releases. The cost
-// includes the scale phase if the study has one, and can be composed with other events. The study
-// must have a privacy guarantee. If a person may have records at several clients, Event returns the
-// person's cost of one client's releases only, unlike [Protocol.Cost].
+// Event returns the proved cost for a client that has made the given number of releases, including
+// the scale phase. The study must have a privacy guarantee. If a person may have records at several
+// clients, Event covers the releases of one client only, unlike [Protocol.Cost].
 func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// proved returns the view with the noise shares for which the privacy proof holds. Only an unsound
-// method has fewer than view.Shares.
+// proved returns the view with only the noise shares for which the privacy proof holds. Unless the
+// method is unsound, these are all of them.
 func (p *Protocol) proved(view method.View) method.View {
 	if m, ok := p.method.(method.Unsound); ok {
 		view.Shares = m.Proved(view.Shares)
@@ -94,13 +91,12 @@ func (p *Protocol) proved(view method.View) method.View {
 	return view
 }
 
-// A costing computes the cost of a number of releases in the rounds for an observer who cannot
-// subtract some number of noise shares: [method.Method.Event] the proved cost, and [method.Claimed]
-// the claimed one.
+// A costing computes the cost of a number of releases for an observer who cannot subtract some
+// noise shares. [method.Method.Event] computes the proved cost, [method.Claimed] the claimed one.
 type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-// eventOf composes the costs of the scale phase, the rounds and the last round, as far as the study
-// has them, after the given number of releases. rounds computes the cost of the rounds.
+// eventOf composes the costs of the study's phases after the given number of releases. rounds
+// computes the cost of the rounds.
 func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	inRounds := min(releases, p.method.Releases())
 	event, err := rounds(p.method, shares, adjacency, inRounds)
@@ -116,11 +112,9 @@ func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adja
 	return event, nil
 }
 
-// Increment returns the cost that a ledger charges for the releases that a client makes in the
-// rounds from number after + 1 to number last. Releases are counted from 1.
-// [scale.Scaling.EventFor] returns the charge for the scale phase, and [lastround.Round.EventFor]
-// the charge for the last round. All charges of a study together cost at most [Protocol.Event] of
-// all releases. The study must have a privacy guarantee and be sound ([Protocol.Sound]).
+// Increment returns the cost that a ledger charges for the releases after+1 to last of the rounds,
+// counted from 1. All charges of a study together cost at most [Protocol.Event] of all releases.
+// The study must have a privacy guarantee and be sound ([Protocol.Sound]).
 func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, after, last int) (accountant.Event, error) {
 	if most := p.method.Releases(); after < 0 || after > last || last > most {
 		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", after+1, last, most)
@@ -129,15 +123,14 @@ func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, a
 }
 
 // Cost returns the proved cost for a client that has made the given number of releases, as an upper
-// bound on ε. [Protocol.Event] returns the same cost as an event. If a person may have records at
-// several clients (privacy.people_across), the cost covers the releases of that many clients.
+// bound on ε. If a person may have records at several clients (privacy.people_across), it covers
+// the releases of that many clients.
 func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, error) {
 	c, _, err := p.costOf(method.Method.Event, p.proved(view), adjacency, releases)
 	return c, err
 }
 
-// costOf returns the cost of a number of releases, with an upper bound on ε, and a lower bound on
-// ε.
+// costOf returns the cost, whose ε is an upper bound, and a lower bound on ε.
 func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
 	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
@@ -156,13 +149,13 @@ func (p *Protocol) account(event accountant.Event, view method.View, adjacency a
 	epsilon, err := profile.EpsilonBy(accountant.Planned, delta)
 	c := method.Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
 	if profile.Gaussian() {
-		c.Mu = profile.Mu() // only a Gaussian profile has a μ that describes the whole cost
+		c.Mu = profile.Mu() // only a Gaussian profile has a μ
 	}
 	return c, epsilon.Lower, err
 }
 
 // Costs returns the cost for a client that has made the given number of releases, for every view
-// and adjacency. The first element is for the view of the study's target and the study's adjacency.
+// and adjacency. The study's own view and adjacency come first.
 func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	var costs []method.Cost
 	for _, view := range p.Views() {
@@ -177,8 +170,8 @@ func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
 	return costs, nil
 }
 
-// Published returns the name of the setting that makes the study's privacy claim wrong:
-// [method.PublishedFactors] or [method.PublishedSampling]. It returns "" if the claim is right.
+// Published returns the name of the setting that makes the study's privacy claim wrong, or "" if
+// the claim is right. The name is [method.PublishedFactors] or [method.PublishedSampling].
 func (p *Protocol) Published() string {
 	if m, ok := p.method.(method.Unsound); ok {
 		return m.Published()
@@ -189,10 +182,9 @@ func (p *Protocol) Published() string {
 // Sound reports whether the study's releases really cost no more than the study claims.
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
-// OutsideCosts returns three costs of the given number of releases, under the study's own
-// adjacency: the claimed cost, the true cost, and the proved cost that [Protocol.Cost] returns. If
-// only sums are opened, the observer is an outsider, and otherwise anyone who reads messages. The
-// costs are equal unless the method is unsound ([method.Unsound]).
+// OutsideCosts returns the claimed, the true and the proved cost of the given number of releases.
+// The observer is an outsider, or anyone who reads messages if these are not summed. The costs are
+// equal unless the method is unsound ([method.Unsound]).
 func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {
@@ -220,8 +212,8 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost
 }
 
 // ClosedForm returns the mean and the covariance of the Gaussian q with the given natural
-// parameters. It increases the variances by a closed formula, because the noise of the private
-// steps has also moved the mean of q. The method must be a [method.Stepped].
+// parameters. It increases the variances to account for the noise of the private steps. The method
+// must be a [method.Stepped].
 func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
 	mean, cov, err = p.family.Moments(natural)
 	if err != nil {
@@ -234,8 +226,8 @@ func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDe
 	return mean, cov, nil
 }
 
-// OnDevice returns nil if the clients can take the study's private steps on a device, and
-// otherwise an error with the reason. The result depends on public numbers only.
+// OnDevice returns nil if the study's private steps can run on a device, and otherwise the reason
+// why not. The result depends on public numbers only.
 func (p *Protocol) OnDevice() error {
 	if m, ok := p.method.(method.Device); ok {
 		return m.OnDevice()
@@ -243,9 +235,8 @@ func (p *Protocol) OnDevice() error {
 	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
 }
 
-// Work returns the work of one client with the given number of records, from which the time on a
-// processor or a device can be estimated. The number of steps is 0 if the method has no private
-// steps.
+// Work describes the work of one client with the given number of records, to estimate its running
+// time. The number of steps is 0 if the method has no private steps.
 func (p *Protocol) Work(records int) cuda.Work {
 	w := cuda.Work{Visits: 1, Rounds: p.study.Inference.Rounds, Records: records, Dim: p.model.Dim()}
 	if s, ok := method.StepsOf(p.method); ok {
@@ -254,8 +245,8 @@ func (p *Protocol) Work(records int) cuda.Work {
 	return w
 }
 
-// ReleasesAfter returns the number of releases that cost privacy and that a client has made after
-// it has answered the given number of plans and taken all steps of each plan.
+// ReleasesAfter returns the number of releases that a client has made after the given number of
+// plans, if it took all steps of each.
 func (p *Protocol) ReleasesAfter(plans int) int {
 	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

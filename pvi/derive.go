@@ -8,8 +8,7 @@ import (
 )
 
 // checkShard returns an error if the shard does not fit the model or the method. It accepts any
-// number of records: others would see that a client does not start. Mechanisms saturate sums that
-// do not fit into a message.
+// number of records, because others would see that a client does not start.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if err := p.method.CheckShard(s); err != nil {
 		return err

@@ -9,17 +9,15 @@
 //	release client → server    the numbers that the client releases
 //	outcome server → clients   the sum of the releases, and whether λ moved
 //
-// A [Protocol] has all settings that both sides must share: family, prior, method, lattice, damping
-// and costs. It is derived from a study and a roster.
+// A [Protocol] has all settings that both sides share. It is derived from a study and a roster.
 //
-// This package reads no file, socket or clock, and randomness is an argument. The state of both
-// machines is a value that marshals to bytes. A machine that was saved and restored continues as if
-// it had never stopped. The coordinator, the clients and the simulator call the same code.
+// This package reads no file, socket or clock, and randomness is an argument. A machine that is
+// saved and restored continues as if it had never stopped. The coordinator, the clients and the
+// simulator share this code.
 //
 // # The packages
 //
-// This package implements the rounds, with their plans, their outcomes and λ. The other packages
-// are
+// This package implements the rounds. The other packages are
 //
 //	fedpvi/pvi/method      the releases of clients in a round, with a subpackage for each kind
 //	fedpvi/pvi/lambda      the arithmetic of λ
@@ -33,15 +31,14 @@
 // # The lattice
 //
 // Clients send changes as integers. λ and every λ_m are sums of these integers times the damping,
-// which is an integer multiple of 2⁻²⁰. Sums of integers are exact, so λ = λ_prior + Σ λ_m holds to
-// the last bit on every machine, for any order of messages. With exact factors, the sum has one
-// more term, the noise of all releases.
+// which is an integer multiple of 2⁻²⁰. So λ = λ_prior + Σ λ_m holds to the last bit on every
+// machine. With exact factors, the sum has one more term, the noise of all releases.
 //
 // # The memory of a client
 //
 // A release may depend on the client's records, on published numbers, and on randomness that was
 // not the noise of an earlier release. Tied and exact factors obey this rule. Published factors
-// break it, because they contain the client's own noise. Later releases of the other clients
-// correct for this noise, and an observer of the sums can use the corrections to uncover the
-// client's releases. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
+// break it, because they contain the client's own noise. Other clients later correct for this
+// noise, and an observer of the sums can use the corrections to uncover the client's releases.
+// [fedpvi/pvi/method/change.PublishedMu] computes the cost.
 package pvi

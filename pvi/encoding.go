@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// An Encoding is the state of a server or a site before it is marshalled. The caller must call
+// An Encoding is the state of a server or a site, to be marshalled. The caller must call
 // [Encoding.Bytes] before the server or the site changes.
 type Encoding struct {
 	Size  int // number of bytes of the encoded state

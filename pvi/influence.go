@@ -5,27 +5,26 @@ import (
 	"slices"
 )
 
-// An Influence describes how one client's answer affected a round of a study that publishes
-// releases. It is computed from published releases only.
+// An Influence describes how one client's answer affected a round. It is computed from published
+// releases only.
 type Influence struct {
 	Client ClientID `json:"client"`
 	// Norm is the L2 norm of the answer, divided by the median norm of the other answers.
 	Norm float64 `json:"norm"`
-	// Shift is the distance by which the mean of q would move if the answer were left out of this
-	// round: the largest change of a coordinate, in sds of q. If the study reports point estimates,
-	// the sds of q do not describe the uncertainty, and the unit is the sd of the prior. Shift is 0
-	// if λ is rejected with or without the answer, or if the server does not compute the shift.
+	// Shift is the distance by which the mean of q would move without the answer: the largest
+	// change of a coordinate, in sds of q. The unit is the sd of the prior if the study reports
+	// point estimates. Shift is 0 if λ is rejected either way, or if the server does not compute
+	// it.
 	Shift float64 `json:"shift"`
 	// Blocks is true if λ was rejected, but would have been accepted without this answer.
 	Blocks bool `json:"blocks,omitempty"`
 }
 
 // Watch makes the server compute the [Influence] of each answer when a round ends, if the study
-// publishes releases. The influence of one answer takes about as long to compute as the end of a
-// round.
+// publishes releases. Each takes about as long as the end of a round.
 func (s *Server) Watch() { s.watching = true }
 
-// Influences returns the influence of each answer in the last round that has ended, in the order of
+// Influences returns the influences of the answers in the last finished round, in the order of
 // clients. It returns nil unless the study publishes releases and Watch was called.
 func (s *Server) Influences() []Influence { return s.influences }
 
@@ -33,13 +32,12 @@ const (
 	// [Influence].Shift is computed only if q has at most mostShifts natural parameters.
 	mostShifts = 1 << 12
 
-	// [Influence].Shift is not computed if the number of answers times the number of natural
-	// parameters exceeds mostRefits. This limit is for methods that compute q again from the sums
-	// of all rounds.
+	// [Influence].Shift is computed only if the answers times the natural parameters are at most
+	// mostRefits. The limit is for methods that compute q again from the sums of all rounds.
 	mostRefits = 1 << 11
 )
 
-// shifts reports whether [Influence].Shift can be computed in good time for a round with the given
+// shifts reports whether [Influence].Shift is cheap enough to compute with the given number of
 // answers.
 func (s *Server) shifts(answers int) bool {
 	size := s.protocol.family.Size()
@@ -88,7 +86,7 @@ func (s *Server) influence(number int, r *round) []Influence {
 	return all
 }
 
-// triedMoments returns the mean and the sds that q has with the λ from the last call to try.
+// triedMoments returns the mean and the sds of q after the last call to try.
 func (s *Server) triedMoments() (mean, sds []float64) {
 	var m moments
 	s.q.there(func() { s.q.moments(&m) })
@@ -105,8 +103,8 @@ func (s *Server) triedMoments() (mean, sds []float64) {
 	return mean, variances
 }
 
-// shift returns the largest difference between mean and the mean that the last call to try
-// computed, in units of sds.
+// shift returns the largest difference between mean and the mean after the last call to try, in
+// units of sds.
 func (s *Server) shift(mean, sds []float64) (largest float64) {
 	if mean == nil {
 		return 0

@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A posterior is λ, in units of the lattice, with values computed from it. The server and every
-// site keep one. Floats may differ between machines in the last bit, and so may λ unless its
-// arithmetic is exact.
+// A posterior is λ on the lattice, with values computed from it. The server and every site keep
+// one. Floats may differ between machines in the last bit, and so may λ unless its arithmetic is
+// exact.
 type posterior struct {
 	protocol *Protocol
 	lambda   []Wide // λ − λ_prior, in units of the lattice
@@ -25,8 +25,8 @@ type posterior struct {
 	then  moments     // moments of q after the move in tried
 }
 
-// moments holds the natural parameters and the mean of q as floats. If coordinates are independent,
-// there may be a million of them, which are computed when they are needed.
+// moments holds the natural parameters and the mean of q as floats. They are computed on demand,
+// because q may have a million coordinates.
 type moments struct {
 	natural, mean []float64
 	known         bool
@@ -53,7 +53,7 @@ func (q *posterior) known() *moments {
 	return &q.now
 }
 
-// moments computes natural parameters and mean from λ, and reports whether q is proper.
+// moments computes m from λ, and reports whether q is proper.
 func (q *posterior) moments(m *moments) (proper bool) {
 	p := q.protocol
 	if m.natural == nil {
@@ -67,8 +67,7 @@ func (q *posterior) moments(m *moments) (proper bool) {
 }
 
 // try computes the λ after plan number n, and reports whether q is then proper. sum is the opened
-// sum of the given number of answers, in coordinates around centre. λ does not change until commit
-// is called.
+// sum of the answers, in coordinates around centre. λ changes only when commit is called.
 func (q *posterior) try(n, answers int, sum, centre []int64) (proper bool) {
 	return q.tryMove(q.walk.Step(n, answers, q.protocol.damping(n), sum, centre))
 }
@@ -81,15 +80,15 @@ func (q *posterior) tryMove(move method.Move) (proper bool) {
 	return proper
 }
 
-// there calls f while q.lambda is the λ of the last call to try.
+// there calls f with q.lambda set to the λ of the last call to try.
 func (q *posterior) there(f func()) {
 	q.lambda = q.tried.To(q.lambda)
 	f()
 	q.lambda = q.tried.Back(q.lambda)
 }
 
-// take commits the first move after which q is proper, or so close to improper that rounding
-// decides, because q may be proper on another machine. It returns false if there is none.
+// take commits the first move after which q is proper, up to rounding, and reports whether there is
+// one.
 func (q *posterior) take(moves []method.Move) (proper bool) {
 	for _, m := range moves {
 		if q.tryMove(m) || q.borderline() {
@@ -102,8 +101,8 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 
 func (q *posterior) end() { q.take(q.walk.End()) }
 
-// restore sets the posterior to a saved λ, and q.walk to the state saved with it. ended is true
-// after the last outcome of the study.
+// restore sets λ and the state of q.walk to saved values. ended is true after the last outcome of
+// the study.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -121,9 +120,9 @@ func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	return nil
 }
 
-// same reports whether as equals λ, up to rounding errors if λ is computed in floating point. These
-// do not affect privacy: a client releases only a sum of clipped gradients at some θ, to which one
-// record adds at most the clip for any θ that was chosen without the records.
+// same reports whether as equals λ, up to rounding if λ is computed in floating point. Rounding
+// does not affect privacy: a record adds at most the clip to a sum of clipped gradients at any θ
+// chosen without the records.
 func (q *posterior) same(as []Wide) bool {
 	if q.protocol.method.Exact() {
 		return slices.Equal(as, q.lambda)
@@ -172,9 +171,9 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
-// EachBlock calls f for each block of coordinates of q, in the order of the coordinates. part is
-// the family of the block, and nat holds its natural parameters. The coordinates of q must be
-// independent ([gaussian.Independent]).
+// EachBlock calls f for each block of coordinates of q, in order. part is the family of the block,
+// and nat holds its natural parameters. The coordinates of q must be independent
+// ([gaussian.Independent]).
 func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
@@ -183,7 +182,7 @@ func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) er
 const blockSize = 512
 
 // blocks calls f for each block of coordinates of q, with the index of its first coordinate and its
-// natural parameters. Only one block is in memory at a time. The coordinates must be independent.
+// natural parameters. It holds one block in memory at a time. The coordinates must be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -203,23 +202,22 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 }
 
 // boundary bounds how far an element of the precision matrix may differ between machines, relative
-// to the magnitudes of its terms. A computed Cholesky factor of a d×d matrix is exact for a matrix
-// whose elements differ by less than d²·2⁻⁵⁰.
+// to the magnitudes of its terms. The computed Cholesky factor of a d×d matrix is exact for a
+// matrix within d²·2⁻⁵⁰ of it.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether q with the λ of the last call to try is so close to improper that
-// rounding errors decide. If so, it computes the mean of q with the largest such error added to the
-// diagonal of its precision.
+// borderline reports whether rounding errors decide if q is proper after the last call to try. If
+// so, it computes the mean of q with the largest such error added to the diagonal of its precision.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
-		return false // If λ is computed in floating-point arithmetic, precisions are positive unless the descent diverged.
+		return false // in floating point, precisions are positive unless the descent diverged
 	}
 	q.there(func() {
 		q.moments(&q.then)
-		// Another machine may find that q is proper when this machine does not, or the reverse.
+		// Another machine may disagree about whether q is proper.
 		if so = !q.nudged(-1) && q.nudged(1); so {
 			q.then.known = true
 		}
@@ -228,7 +226,7 @@ func (q *posterior) borderline() (so bool) {
 }
 
 // nudged adds a multiple of the largest rounding error ([Protocol.boundary]) to the diagonal of the
-// precision of q, reports whether the result is proper, and computes its mean.
+// precision of q. It computes the mean of the result and reports whether it is proper.
 func (q *posterior) nudged(multiple float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
@@ -256,7 +254,7 @@ func (q *posterior) centre() []int64 {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
-	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if λ counts as proper only because of rounding
+	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also true if q counts as proper only because of rounding
 		lambda.RoundCentre(centre, q.mean())
 		return centre
 	}

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// lastRounds returns the last round, or nothing if the study has none. Its noise is computed from
-// multiplier, the noise multiplier of the private steps.
+// lastRounds returns the study's last round, if it has one. The noise is computed from multiplier,
+// the noise multiplier of the private steps.
 func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil

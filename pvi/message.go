@@ -27,15 +27,15 @@ const (
 type Plan struct {
 	Protocol Digest
 	Number   int // number of the plan, from 1
-	// Lambda is λ − λ_prior, the difference between the natural parameters of q and of the prior,
-	// in units of the lattice.
+	// Lambda is λ − λ_prior in units of the lattice, where λ and λ_prior are the natural parameters
+	// of q and of the prior.
 	Lambda       []Wide
-	Centre       []int64    // centre of the coordinates in which changes are clipped, in units of 2^-16; nil if these coordinates are not centred
+	Centre       []int64    // point around which changes are clipped, in units of 2^-16; nil if there is none
 	Participants []ClientID // clients that must answer, in the order of the roster
 }
 
-// A Release holds the numbers, in lattice steps, that a client releases for a plan. The method
-// defines them. The study states which observers can read them.
+// A Release holds the numbers that a client releases for a plan, in lattice steps. The method
+// defines them.
 type Release struct {
 	Protocol Digest
 	Number   int // number of the plan
@@ -43,8 +43,8 @@ type Release struct {
 	Change   []int64
 }
 
-// An Outcome ends a round. The clients have spent privacy budget even if the outcome is rejected
-// or void. The slices must not be changed.
+// An Outcome ends a round. Rejected and void outcomes cost privacy as well. The slices must not be
+// changed.
 type Outcome struct {
 	Protocol     Digest
 	Sequence     int // position among the study's outcomes, from 1
@@ -53,7 +53,7 @@ type Outcome struct {
 	Centre       []int64    // centre of the coordinates in the plan
 	Participants []ClientID // clients whose releases are in Sum, in the order of the roster
 	Sum          []int64    // sum of releases, in lattice steps; nil if void
-	Releases     []int64    // releases of the participants, one after the other, if the study publishes them; otherwise nil
+	Releases     []int64    // releases of the participants, one after the other, if the study publishes them
 }
 
 func refuse(format string, args ...any) error { return phase.Refuse(format, args...) }

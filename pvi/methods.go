@@ -17,9 +17,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// methods lists the methods of the rounds, with a condition on the studies that use them. A study
-// uses the first method in the list whose condition it satisfies. To add a method, add a package
-// below fedpvi/pvi/method and a line here.
+// methods lists the methods of the rounds. A study uses the first one whose condition it satisfies.
+// To add a method, add a package below fedpvi/pvi/method and a line here.
 var methods = []struct {
 	of  func(*study.Study) bool
 	new func(*method.Setting) (method.Draft, error)

@@ -6,10 +6,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// atHolders converts the cost of one client's releases to a person's cost for the releases of all
-// clients that may have records of the person. The clients draw noise and samples independently,
-// and each client's releases may depend on earlier releases of the others, so the costs compose.
-// If only sums are opened, the mechanisms already count the person's records at all holders
+// atHolders converts the cost of one client's releases to the cost for a person with records at
+// several clients. The clients draw noise and samples independently, so their costs compose. If
+// only sums are opened, the mechanisms already count the person's records at all clients
 // ([method.Setting.PerUnit]).
 func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 	if n := p.study.MessagesOfPerson(len(p.roster.Clients)); n > 1 {
@@ -18,10 +17,9 @@ func (p *Protocol) atHolders(event accountant.Event) accountant.Event {
 	return event
 }
 
-// CostAtTwo returns the proved cost of the whole study for a person with rows at two clients. The
-// study must protect persons, and its own cost must be for persons at one client. Otherwise, or if
-// there is only one client, ok is false. known is false if no bound is known, because both clients
-// add the person's records to one sum by random sampling.
+// CostAtTwo returns the proved cost of the whole study for a person with rows at two clients. It is
+// for studies that protect a person with rows at one client; for others ok is false. known is false
+// if sampling leaves no known bound.
 //
 // If anyone may read messages, the releases of the two clients compose. If only sums are opened,
 // the person changes a sum by twice the sensitivity.
@@ -45,7 +43,7 @@ func (p *Protocol) CostAtTwo(view method.View, adjacency accountant.Adjacency) (
 	return cost, true, true, err
 }
 
-// twice doubles the sensitivity of an event. For sampled releases no such bound is known.
+// twice doubles the sensitivity of an event. No such bound is known for sampled releases.
 func twice(e accountant.Event) (doubled accountant.Event, ok bool) {
 	switch e := e.(type) {
 	case accountant.Gaussian:

@@ -2,12 +2,12 @@ package pvi
 
 import "fedpvi/pvi/method"
 
-// A position is common to server and sites: the number of outcomes and the q that follows from
-// them.
+// A position is the state that the server and the sites have in common: the number of outcomes and
+// q.
 type position struct {
 	protocol *Protocol
 	q        *posterior
-	sequence int // number of outcomes that were issued or applied
+	sequence int // number of outcomes
 }
 
 // Outcomes returns the number of outcomes so far.
@@ -22,6 +22,6 @@ func (p *position) Lambda() []Wide { return p.q.lambda }
 // Posterior returns the natural parameters of q. The slice is not a copy.
 func (p *position) Posterior() []float64 { return p.q.natural() }
 
-// Remarks returns remarks about the posterior, computed from the opened sums. It returns nil if the
-// method has no remarks.
+// Remarks returns remarks about the posterior, or nil if the method has none. They are computed
+// from the opened sums.
 func (p *position) Remarks() *method.Remarks { return p.q.remarks() }

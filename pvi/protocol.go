@@ -19,8 +19,8 @@ import (
 // A ClientID names a client.
 type ClientID = phase.ClientID
 
-// A Protocol holds all settings that the server and the sites must share before the first round. It
-// is computed from a study and a roster of clients, and it is immutable.
+// A Protocol holds all settings that the server and the sites share. It is computed from a study
+// and a roster of clients, and it is immutable.
 type Protocol struct {
 	study  *study.Study
 	roster phase.Roster
@@ -30,9 +30,8 @@ type Protocol struct {
 	method   method.Method // method of the rounds
 	messages method.Messages
 
-	// before and after hold the phases before and after the rounds: a scale phase and a last round.
-	// Each list has one element, or none if the study has no such phase. The releases of these
-	// phases use part of the study's privacy budget.
+	// before and after hold the scale phase and the last round, if the study has them. Their
+	// releases use part of the study's privacy budget.
 	before []*scale.Scaling
 	after  []*lastround.Round
 
@@ -44,8 +43,7 @@ type Protocol struct {
 }
 
 // NewProtocol returns the protocol of a study. The roster must name each client once. If the study
-// standardises columns privately, st must contain the scale that the scale phase found
-// ([scale.Scaling]).
+// standardises columns privately, st must contain the scale from the scale phase ([scale.Scaling]).
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	p := &Protocol{study: st}
 	var err error
@@ -70,9 +68,9 @@ func (p *Protocol) deriveSetting() (err error) {
 	return nil
 }
 
-// deriveMethod sets p.method and p.after. If the study gives no noise multiplier, scale phase,
-// rounds and last round together meet the privacy target, by their claimed cost if the claim of the
-// method is wrong ([Protocol.Sound]).
+// deriveMethod sets p.method and p.after. Unless the study gives a noise multiplier, it chooses one
+// with which all phases together meet the privacy target. For an unsound method ([Protocol.Sound]),
+// this is the target for the claimed cost.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {
@@ -120,12 +118,10 @@ func (p *Protocol) deriveScaling() error {
 	return err
 }
 
-// Before returns the study's scale phase, which finds the scale of its columns before the
-// rounds. The list is empty if the study has no such phase.
+// Before returns the study's scale phase, or nothing if it has none.
 func (p *Protocol) Before() []*scale.Scaling { return p.before }
 
-// After returns the study's last round, which finds its one-step posterior. The list is empty if
-// the study has no such round.
+// After returns the study's last round, or nothing if it has none.
 func (p *Protocol) After() []*lastround.Round { return p.after }
 
 // Digest returns the digest that identifies the protocol.
@@ -152,16 +148,14 @@ func (p *Protocol) Prior() []float64 { return p.setting.Prior() }
 // MinClients returns U_min: a sum is opened only if at least this number of clients answered.
 func (p *Protocol) MinClients() int { return p.roster.Fewest }
 
-// Colluders returns t, the number of clients that may combine their knowledge to attack other
-// clients.
+// Colluders returns t, the number of clients that are assumed to collude.
 func (p *Protocol) Colluders() int { return p.roster.Colluders }
 
-// Plans returns the number of plans in all rounds: one for each round of a synchronous schedule,
-// and one for each client and round of the other schedules.
+// Plans returns the number of plans in all rounds. A synchronous schedule has one for each round,
+// other schedules one for each client and round.
 func (p *Protocol) Plans() int { return p.setting.Plans() }
 
-// MessageSize returns the number of elements of a client's release in the rounds, which is also
-// that of an outcome's sum.
+// MessageSize returns the number of elements of a release in the rounds.
 func (p *Protocol) MessageSize() int { return p.messages.Size }
 
 // damping returns α, the damping of plan number n, in units of 2^-[method.DampingBits].
@@ -170,8 +164,7 @@ func (p *Protocol) damping(n int) int64 {
 	return max(1, int64(math.Round(math.Ldexp(alpha, method.DampingBits))))
 }
 
-// Fewest returns the smallest number of answers with which a round is not void: one if every plan
-// has one client, and otherwise [Protocol.MinClients].
+// Fewest returns the smallest number of answers with which a round is not void.
 func (p *Protocol) Fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

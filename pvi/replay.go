@@ -6,12 +6,11 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A verifier has the opened sums of a transcript but no releases. The server's later messages can
-// be computed from the sums alone.
+// A verifier has the opened sums of a transcript but no releases. The sums determine all later
+// messages of the server.
 
-// Replay ends a round with the sum of o, which is an outcome from a transcript. It returns the
-// outcome that the server computes from that sum. If the result differs from o, the transcript
-// is wrong.
+// Replay ends a round with the sum of o, an outcome from a transcript, and returns the outcome that
+// the server computes. If that differs from o, the transcript is wrong.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	open, ok := s.open[o.Number]
 	if !ok {

@@ -6,12 +6,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// maxShared is the largest absolute value of an element that secure aggregation can open, modulo
-// 2^61 − 1.
+// maxShared is the largest absolute value that secure aggregation can open, modulo 2^61 − 1.
 const maxShared = 1<<60 - 1
 
-// Limit returns an upper bound on the absolute value of an element of any release of the study, in
-// lattice steps.
+// Limit returns an upper bound on the absolute values in any release of the study, in lattice
+// steps.
 func (p *Protocol) Limit() int64 {
 	limit := p.messages.Limit()
 	for _, s := range p.before {
@@ -47,6 +46,6 @@ func (p *Protocol) VectorSize() int {
 	return size
 }
 
-// Hidden returns h for secure aggregation: even if the coordinator and h clients collude, they
-// cannot read the answer of another client.
+// Hidden returns h: a coordinator who colludes with h clients cannot read the answer of another
+// client.
 func (p *Protocol) Hidden() int { return study.Hidden(len(p.roster.Clients), p.roster.Fewest) }

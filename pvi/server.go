@@ -9,12 +9,10 @@ import (
 )
 
 // A Server is the coordinator's state machine for the rounds of a study. It makes plans, adds up
-// the releases of clients, and moves λ if the new λ is a proper distribution. It keeps only sums
-// and the releases of open rounds, so its size does not grow with the number of rounds.
+// releases, and moves λ if the new λ is a proper distribution.
 //
-// The caller calls Next until it returns false, and delivers the plans to the clients. The caller
-// passes every release to Collect, and delivers every outcome to all clients. Close ends a round at
-// its deadline.
+// The caller calls Next until it returns false, and delivers the plans. It passes every release to
+// Collect, and delivers every outcome to all clients. Close ends a round at its deadline.
 type Server struct {
 	position
 	planned int            // number of plans issued
@@ -42,10 +40,9 @@ func NewServer(p *Protocol) *Server {
 	}
 }
 
-// Next opens the next plan and returns it. It returns false if the rounds are done or the next plan
-// must wait: for the outcome of the open plan or, in an asynchronous schedule, until some client
-// has no open plan. The slice Lambda of the plan belongs to the server. The plan is valid until the
-// next outcome.
+// Next opens the next plan and returns it. It returns false if the rounds are done, or if the next
+// plan must wait for an outcome. The slice Lambda of the plan belongs to the server and is valid
+// until the next outcome.
 func (s *Server) Next() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
@@ -69,8 +66,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// participants returns the clients of plan number n, or nil in an asynchronous schedule, in which
-// they depend on the order of answers.
+// participants returns the clients of plan number n, or nil in an asynchronous schedule, where they
+// depend on the order of answers.
 func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -82,8 +79,8 @@ func (p *Protocol) participants(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client for the next plan of an asynchronous schedule: the first with the
-// fewest plans among those that have no open plan and have not had all of theirs.
+// idleClient returns the client for the next plan of an asynchronous schedule. It is the one with
+// the fewest plans so far among those without an open plan.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -101,9 +98,9 @@ func (s *Server) idleClient() (int, bool) {
 	return best, best >= 0
 }
 
-// Collect adds a client's release to the sum for its plan. If all clients of the plan have now
-// answered, Collect ends the round and returns its outcome. Otherwise it returns nil. For an
-// invalid release it returns an error that is [Refused], and changes nothing.
+// Collect adds a release to the sum of its plan. If it completes the answers, Collect ends the
+// round and returns the outcome, and otherwise nil. For an invalid release it returns an error that
+// is [Refused], and changes nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
@@ -146,9 +143,9 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	return s.finish(r.Number, open), nil
 }
 
-// Close ends the round of plan number without waiting for missing answers, and returns its outcome.
-// In a synchronous schedule, a round is void if it has fewer than U_min answers, because no sum of
-// fewer answers is opened. In other schedules, a round without its client's answer is void.
+// Close ends the round of a plan without waiting for missing answers, and returns its outcome. The
+// round is void if it has fewer than U_min answers, or if its schedule asks only one client and
+// that has not answered.
 func (s *Server) Close(number int) (*Outcome, error) {
 	open, ok := s.open[number]
 	if !ok {
@@ -173,7 +170,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Participants = r.Participants
 	}
 	if len(r.Answered) >= s.protocol.Fewest() {
-		if r.Sum == nil { // Replay can end a round in which no release was collected.
+		if r.Sum == nil { // no release was collected before Replay
 			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
 		outcome.Sum, outcome.Releases = r.Sum, r.Releases
@@ -183,7 +180,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // tried still refers to the sum of the rejected round
+			s.q.tried = nil // still refers to the rejected sum
 		}
 	}
 	if s.Done() {
@@ -192,7 +189,8 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	return outcome
 }
 
-// Waiting returns the clients that have not answered an open plan, in the order of the roster.
+// Waiting returns the clients with an open plan that they have not answered, in the order of the
+// roster.
 func (s *Server) Waiting() []ClientID {
 	waiting := map[ClientID]bool{}
 	for _, r := range s.open {
@@ -203,8 +201,8 @@ func (s *Server) Waiting() []ClientID {
 	return slices.Sorted(maps.Keys(waiting))
 }
 
-// WaitingFor returns the clients that have not answered an open plan, in the order of the roster.
-// It returns nil if the plan is not open.
+// WaitingFor returns the clients that have not answered the plan, in the order of the roster, or
+// nil if the plan is not open.
 func (s *Server) WaitingFor(number int) []ClientID {
 	r, ok := s.open[number]
 	if !ok {

@@ -15,16 +15,15 @@ import (
 )
 
 // A Site is one client's state machine for the rounds of a study. It answers plans from the
-// client's records, which its [method.Client] holds, and applies outcomes. It computes λ from the
-// outcomes, and refuses a plan with a different λ.
+// client's records. It computes λ from the outcomes, and refuses a plan with a different λ.
 type Site struct {
 	position
 	id       ClientID
 	client   method.Client
 	answered int     // number of the last plan that the client answered
 	centre   []int64 // Centre of the open plan
-	open     int     // number of the plan that the site has answered and that has no outcome; 0 if there is none
-	sent     Digest  // hash of the release that answers the open plan, if the study publishes releases
+	open     int     // number of the plan that was answered and has no outcome, or 0
+	sent     Digest  // hash of the release for the open plan, if the study publishes releases
 }
 
 // NewSite returns the site of a client with the given records, before the first plan.
@@ -39,9 +38,8 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	return newSite(p, id, c)
 }
 
-// NewSolverSite returns the site of a client before the first plan, with the solver that computes
-// the client's factor. The solver must come from [Protocol.NewSolver] or wrap such a solver.
-// [Protocol.NewSite] makes both the solver and the site.
+// NewSolverSite returns the site of a client with the given solver, before the first plan. The
+// solver must come from [Protocol.NewSolver] or wrap such a solver.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	refining, ok := p.method.(method.Refining)
 	if !ok {
@@ -52,8 +50,8 @@ func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 
 var errNoSolver = errors.New("a client of this study has no solver of one factor: NewSite makes its site")
 
-// NewSolver returns the solver with which a client with the records s computes its factor. It
-// returns an error if the study's method does not compute one factor for each client.
+// NewSolver returns the solver for a client with the records s. It returns an error if the study's
+// method does not compute one factor for each client.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
@@ -75,12 +73,11 @@ func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
 // ID returns the name of the client.
 func (s *Site) ID() ClientID { return s.id }
 
-// Propose answers a plan. It writes the client's release to r, with noise from src. It draws the
-// noise, and counts the release as made, before it reads the records. If the client must not answer
-// the plan, Propose computes nothing and returns [Refused].
+// Propose answers a plan. It writes the client's release to r, with noise from src. If the client
+// must not answer the plan, Propose computes nothing and returns [Refused].
 //
-// After any other error r has no numbers. Releases that were made before the error still count,
-// because others may notice the error. If the noise was drawn, the plan counts as answered.
+// After any other error r has no numbers. Releases made before the error still count, because
+// others may notice the error. If the noise was drawn, the plan counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
 	if err := s.Check(plan); err != nil {
@@ -107,14 +104,13 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// weight returns by how much λ moves, in units of a client's change, if all clients of the plan
-// answer alike.
+// weight returns by how much λ moves if all clients of the plan send the same change, in units of
+// that change.
 func (p *Protocol) weight(plan *Plan) float64 {
 	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
 
-// Check returns the error that Propose would return for the plan, or nil. It does not answer the
-// plan.
+// Check returns the error with which Propose would refuse the plan, or nil.
 func (s *Site) Check(plan *Plan) error {
 	p := s.protocol
 	if plan.Protocol != p.digest {
@@ -147,10 +143,9 @@ func (s *Site) Check(plan *Plan) error {
 	return p.checkCentre(plan.Centre)
 }
 
-// Settle applies an outcome. It must be called for every outcome of the study, in the order of the
-// outcomes. If the outcome contradicts the site's state, Settle returns [Refused]. The client must
-// then stop, because the coordinator sent a wrong outcome or state was lost. If rounding decides
-// whether the new λ is proper, Settle accepts the server's verdict.
+// Settle applies an outcome. It must be called for every outcome of the study, in order. If the
+// outcome contradicts the site's state, Settle returns [Refused], and the client must stop. If
+// rounding decides whether the new λ is proper, the server's verdict counts.
 func (s *Site) Settle(o *Outcome) error {
 	p := s.protocol
 	if err := s.checkOutcome(o); err != nil {
@@ -221,8 +216,7 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
 }
 
-// checkSum refuses a sum of too few answers, of a wrong length, or with an element that is too
-// large for its answers.
+// checkSum refuses a sum of too few answers, of a wrong length, or with too large an element.
 func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.Fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.Fewest())
@@ -240,7 +234,7 @@ func (p *Protocol) checkSum(o *Outcome) error {
 }
 
 // follows reports whether the outcome with the number sequence can belong to plan n. The numbers
-// are equal, except in an asynchronous schedule, in which each client may have an open plan.
+// are equal unless the schedule is asynchronous, where each client may have an open plan.
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {
@@ -249,22 +243,22 @@ func (p *Protocol) follows(n, sequence int) bool {
 	return n >= 1 && n <= p.Plans() && n <= sequence+ahead && (ahead > 0 || n == sequence)
 }
 
-// Releases returns how many releases of the client must be charged so far. [Protocol.Costs] returns
-// their cost.
+// Releases returns the number of releases to be charged so far. [Protocol.Costs] returns their
+// cost.
 func (s *Site) Releases() int {
 	spent := s.client.Spent()
 	return spent.Changes + spent.Statistics
 }
 
-// Ahead returns how many releases must be charged for the answer to the next plan. If the answer
-// ends in an error, it may make fewer.
+// Ahead returns the number of releases to be charged for the next answer. An answer that fails may
+// make fewer.
 func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }
 
-// OnDevice makes the site take its private steps on a device. records must be the records that were
-// passed to NewSite. The cost of the study does not change. If the device does not support the
-// study, OnDevice returns an error and changes nothing.
+// OnDevice makes the site take its private steps on a device, with the records that were passed to
+// NewSite. The cost does not change. If the device does not support the study, OnDevice returns an
+// error and changes nothing.
 func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	c, ok := s.client.(method.DeviceClient)
 	if !ok {

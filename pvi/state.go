@@ -20,15 +20,15 @@ type siteState struct {
 	Proposed []int64
 	Centre   []int64
 	Open     int
-	Sent     *Digest `json:",omitempty"` // hash of the release that answers the open plan; nil if the study does not publish releases
+	Sent     *Digest `json:",omitempty"` // hash of the release for the open plan, if the study publishes releases
 	Spent    method.Spent
 	Solver   []byte
 	Parts    json.RawMessage `json:",omitempty"`
-	Descent  []byte          `json:",omitempty"` // state of the client's [method.Walk]; nil if the Walk has no state
+	Descent  []byte          `json:",omitempty"` // state of the client's [method.Walk], if it has one
 }
 
-// MarshalBinary encodes the site's state, so that the site can be restored after a restart. The
-// state must not leave the client, because it contains the client's own factor.
+// MarshalBinary encodes the site's state. The state must not leave the client, because it contains
+// the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	var m method.Memory
 	s.client.Save(&m)

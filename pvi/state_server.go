@@ -20,9 +20,8 @@ import (
 //   - for each open round, in the order of the plans' numbers, the centre in the plan and the sum of
 //     the answers so far, with eight bytes for each element.
 //
-// The centre in a plan is the point around which clients clip their changes. All numbers are
-// little-endian. The form is binary because the state is written after every round and consists
-// mostly of numbers.
+// All numbers are little-endian. The state is written after every round and consists mostly of
+// numbers, so a binary form saves time.
 //
 // Two older versions can still be read. In version 2 the JSON object contains the centres and sums.
 // In version 1 the state is only the JSON object, which contains λ in hexadecimal.
@@ -38,8 +37,8 @@ type serverState struct {
 	Asked    []int
 	Sequence int
 	Open     map[int]*round
-	// State of the server's [method.Walk]. It contains float64s that may be NaN or infinite, which
-	// JSON cannot encode.
+	// State of the server's [method.Walk]. It may contain NaN or infinity, which JSON cannot
+	// encode.
 	Descent []byte `json:",omitempty"`
 }
 
@@ -87,7 +86,7 @@ func (s *Server) Encode() (Encoding, error) {
 // writeSize is the number of bytes that writeNumbers buffers before it writes them.
 const writeSize = 1 << 16
 
-// writeNumbers writes λ, and the centres and sums of open rounds. w.Flush returns its error.
+// writeNumbers writes λ, and the centres and sums of open rounds. Errors show up in w.Flush.
 func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
 		writeNumber(w, int64(l.Lo))
