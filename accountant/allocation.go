@@ -10,8 +10,7 @@ import (
 
 // RandomAllocation is one epoch of Steps releases. Each release is a sum of vectors of L2 norm at
 // most 1 with independent N(0, Sigma²) noise on every element. Every record takes part in Picks of
-// the releases, drawn at random and independently of the other records. Sigma is the noise
-// multiplier.
+// the releases, drawn at random and independently of the other records.
 //
 // Let k = Steps and σ = Sigma. For one pick, the dominating pair is (1/k) Σ N(e_i, σ²I) against
 // N(0, σ²I) in k dimensions, in both orders, where e_i is the unit vector of dimension i (Feldman,
@@ -21,16 +20,15 @@ import (
 //	δ(ε) = E[(S/k − e^ε)₊]    for removal
 //	δ(ε) = E[(1 − e^ε·S/k)₊]  for addition
 //
-// The mass of each Y_i is moved to the points of a grid, so that its mean does not change. Both
-// functions are convex in S, so the move cannot lower δ. An epoch with several picks costs at most
-// as much as Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If such an epoch has one
-// step, or if the noise is too small for the grid, each pick is accounted as one release without
-// amplification. No lower bound on the cost is known.
+// The mass of each Y_i is moved to the points of a grid without changing its mean. Both functions
+// are convex in S, so this cannot lower δ. An epoch with several picks costs at most as much as
+// Picks epochs of ⌊Steps/Picks⌋ steps with one pick each. If such an epoch has one step, or if the
+// noise is too small for the grid, each pick is accounted as one release without amplification. No
+// lower bound on the cost is known.
 //
 // The mass outside of the grid counts as an infinite loss, so Rényi divergences cannot be computed
-// from the grid. [Renyi] returns an upper bound instead. The exponential of (α−1)·D_α is jointly
-// convex in both distributions. The divergence D_α of the pair is therefore at most α/2σ², the
-// value of D_α for N(e_i, Sigma²I) against N(0, Sigma²I).
+// from the grid. [Renyi] returns an upper bound instead: exp((α−1)·D_α) is jointly convex in both
+// distributions, so D_α of the pair is at most α/2σ², its value for N(e_i, σ²I) against N(0, σ²I).
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
@@ -59,9 +57,8 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// leastAllocated is the smallest noise multiplier for which the distribution of a lognormal
-// variable Y_i (see [RandomAllocation]) fits on the grid. With less noise, each pick is accounted
-// as one release without amplification.
+// leastAllocated is the smallest noise multiplier for which Y_i (see [RandomAllocation]) fits on
+// the grid.
 const leastAllocated = 0.6
 
 const (
@@ -89,11 +86,11 @@ type allocation struct {
 	lostRecord float64   // probability under the mixture (1/k) Σ N(e_i, σ²I) that S is outside the grid
 }
 
-// compose computes the distribution of S, the sum of the k variables Y_i (see [RandomAllocation]).
-// It raises the Fourier transform of the distribution of one Y_i to the power k.
+// compose computes the distribution of S (see [RandomAllocation]) by raising the Fourier transform
+// of Y_i to the power k.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // Y_i exceeds this number with probability at most allocationTail, whether the sample comes from N(0, σ²) or from N(1, σ²)
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // exceeded by Y_i with probability at most allocationTail, for samples of both N(0, σ²) and N(1, σ²)
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -103,9 +100,9 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// The mass m of the cell under N(0, σ²) is divided between the ends of the cell so that the
-		// mean of Y_i stays the same. first is the mass of the cell under N(1, σ²), which equals the
-		// integral of Y_i over the cell. up is the part of m that the upper end gets.
+		// Divide the mass m of the cell under N(0, σ²) between its ends so that the mean of Y_i
+		// stays the same. first is the integral of Y_i over the cell, which is also its mass under
+		// N(1, σ²).
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -140,9 +137,8 @@ func (a *allocation) compose() {
 	a.lostRecord += recordOut
 }
 
-// coarsen merges the cells of the grid of the sum S. The new cells are narrow near the mean of S,
-// and wider further away. The mass inside a new cell is split between the two ends of the cell so
-// that the mean stays the same.
+// coarsen merges cells of the grid of S. The new cells are narrow near the mean of S and wider
+// further away. The mass inside each is split between its ends so that the mean stays the same.
 func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
 	keep := func(index int, m float64) {
 		a.sums = append(a.sums, float64(index)*a.width)
@@ -165,9 +161,8 @@ func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread floa
 	}
 }
 
-// cell returns the probability that a lognormal variable Y_i (see [RandomAllocation]) is in [from,
-// to]. null is the probability if Y_i is computed from a sample of N(0, σ²), and record is the
-// probability if it is computed from a sample of N(1, σ²).
+// cell returns the probability that Y_i (see [RandomAllocation]) is in [from, to], if it is
+// computed from a sample of N(0, σ²) (null) or of N(1, σ²) (record).
 func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
@@ -183,9 +178,9 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the probability that S is outside of (low, high): null under
-// N(0, σ²I), and record under the mixture (1/k) Σ N(e_i, σ²I). The density of the mixture is S/k
-// times the density of N(0, σ²I).
+// outside returns Chernoff bounds on the probability that S is outside (low, high), under N(0, σ²I)
+// (null) and under the mixture (1/k) Σ N(e_i, σ²I) (record). The density of the mixture is S/k
+// times that of N(0, σ²I).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {
@@ -218,9 +213,9 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 	return null, record
 }
 
-// law returns the distribution of the privacy loss, where S is the sum defined in
-// [RandomAllocation]. For removal the loss is log(S/k), with S drawn under the mixture (1/k) Σ
-// N(e_i, σ²I). For addition the loss is −log(S/k), with S drawn under N(0, σ²I).
+// law returns the distribution of the privacy loss (see [RandomAllocation]). For removal the loss
+// is log(S/k), with S drawn under the mixture (1/k) Σ N(e_i, σ²I). For addition it is −log(S/k),
+// with S drawn under N(0, σ²I).
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

@@ -29,9 +29,9 @@ type Calibration struct {
 }
 
 // CalibrateNoise returns the smallest noise multiplier for which the event that mechanism returns
-// meets the target. It is accurate to a few parts in 10⁴, or to one part in 10⁹ if all releases are
-// Gaussian. The cost must fall as the noise grows. The result always meets the target, because it
-// is checked with [Account].
+// meets the target. The cost must fall as the noise grows. The result is accurate to a few parts in
+// 10⁴, or to one part in 10⁹ if all releases are Gaussian. It always meets the target: [Account]
+// has checked it.
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))
@@ -44,7 +44,7 @@ func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Even
 }
 
 // CalibrateRate returns the largest sampling rate in [10⁻⁹, 1] for which the event meets the
-// target. It is accurate to a few parts in 10⁴. The cost must grow with the rate.
+// target, to a few parts in 10⁴. The cost must grow with the rate.
 func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(-x))
@@ -56,9 +56,8 @@ func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (
 	return c, nil
 }
 
-// calibrate returns the least x in [low, high] for which the event meets the target. It first
-// searches with estimates of the cost. It then moves x upwards until the certified cost meets
-// the target.
+// calibrate returns the least x in [low, high] for which the event meets the target. It searches
+// with estimates of the cost, then moves x upwards until the certified cost meets the target.
 func calibrate(target Target, low, high float64, event func(x float64) (e Event, value float64, err error)) (Calibration, error) {
 	if err := target.Check(); err != nil {
 		return Calibration{}, err
@@ -79,8 +78,7 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// mechanism can return an error for an x that is far from the solution. The search treats the
-	// cost of this x as infinite.
+	// The mechanism may return an error for an x far from the solution. Treat its cost as infinite.
 	gaussian := true
 	var refusal error
 	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
@@ -105,9 +103,9 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	// Each step aims a little below the target. From the second point on, the slope is computed
 	// from the last two points.
 	//
-	// A mechanism may round σ to steps of its lattice. The cost is then constant over distances
-	// much longer than Newton's steps. Whenever the cost at x exceeds the target, the next step is
-	// therefore at least twice as long as the previous step of this kind.
+	// A mechanism may round σ to steps of its lattice, so that the cost is constant over much
+	// longer distances than Newton's steps. While the cost exceeds the target, each step is
+	// therefore at least twice as long as the one before.
 	var best, last Calibration
 	found := false
 	met, missed := high, low // smallest x that is known to meet the target, and largest x that is known to miss it
@@ -160,13 +158,12 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	return Calibration{}, fmt.Errorf("no value meets epsilon %g at delta %g: at %g the cost is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
 }
 
-// estimateRoot returns approximately the least x in [low, high] for which cost(x) is at most goal,
-// or high if there is no such x. cost must be decreasing. slope is the slope of −log cost at the
-// root.
+// estimateRoot returns approximately the least x in [low, high] for which the decreasing function
+// cost is at most goal, or high if there is no such x. slope is the slope of −log cost there.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
-	// The search begins at the point of the range that is closest to 0 and moves outwards, because
-	// the cost of extreme parameters takes long to compute.
+	// Begin at the point of the range closest to 0 and move outwards: the cost of extreme
+	// parameters takes long to compute.
 	from, to := low, high
 	x := min(max(0, low), high)
 	a, b := math.NaN(), math.NaN()
@@ -194,8 +191,7 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	if from >= to {
 		return to, 1
 	}
-	// The search uses false position (with the Illinois rule) on the logarithm of the cost, which
-	// is nearly linear.
+	// False position (with the Illinois rule) on the logarithm of the cost, which is nearly linear.
 	slope = 1
 	for to-from > 1e-10 {
 		middle := from + (to-from)/2
@@ -217,8 +213,7 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns a fast approximation of ε(δ). The approximation is never far below the exact
-// value.
+// estimate returns a fast approximation of ε(δ) that is never far below the exact value.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)
@@ -231,9 +226,8 @@ func (p Profile) estimate(delta float64) float64 {
 	return b.Upper
 }
 
-// CalibrateTimes returns the largest number n in [0, most] of steps, rounds or releases for
-// which the event meets the target. The relative error is at most 10⁻⁴. The cost must grow with
-// n.
+// CalibrateTimes returns the largest number n in [0, most] of steps, rounds or releases for which
+// the event meets the target, with a relative error of at most 10⁻⁴. The cost must grow with n.
 func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
 	c, err := calibrateCount(target, most, mechanism)
 	if err != nil {
@@ -262,8 +256,7 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		b, err := p.EpsilonBy(Planned, target.Delta)
 		return Calibration{float64(n), b, target.Epsilon - b.Lower}, b.Upper <= target.Epsilon, err
 	}
-	// The search doubles the range until the estimated cost exceeds the target. It then halves the
-	// range repeatedly.
+	// Double the range until the estimated cost exceeds the target, then halve it repeatedly.
 	low, high := 0, 1
 	for high <= most {
 		_, ok, err := try(high, false)
@@ -275,9 +268,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 		low, high = high, min(2*high, most+1)
 	}
-	// narrow halves the interval [low, high) until its length is at most width. It keeps the cost at
-	// low within the target. The certified cost decides this if certify is true, and otherwise the
-	// estimated cost does.
+	// narrow halves the interval [low, high) until its length is at most width. The cost at low
+	// stays within the target; certify selects the certified or the estimated cost.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2
@@ -296,9 +288,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(1, false); err != nil {
 		return Calibration{}, err
 	}
-	// The estimated cost can be too high if only Rényi divergences are available. The search
-	// therefore moves upwards first. It then moves downwards until the certified cost meets the
-	// target.
+	// The estimated cost can be too high if only Rényi divergences are available. So move upwards
+	// first, then downwards until the certified cost meets the target.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
 		_, ok, err := try(next, true)

@@ -10,13 +10,13 @@ const (
 )
 
 // tiltNats determines the order θ of the tilt, which multiplies the mass at each privacy loss L by
-// e^(θL). The order is lower than the order of the saddle point of δ(ε), so that rare events have
-// less weight. It is chosen so that the integrand of δ(ε) grows by a factor of at most e^tiltNats.
-// For so small a factor the bounds are as good as for a tilt at the saddle point.
+// e^(θL). The order is lower than that of the saddle point of δ(ε), to give rare events less
+// weight. The integrand of δ(ε) grows by a factor of at most e^tiltNats, so the bounds stay as
+// good.
 const tiltNats = 2
 
-// side selects the bounds to compute: both, or only the upper bound. The lower bound alone cannot
-// be selected, because its accuracy would be unknown.
+// side selects the bounds to compute: both, or only the upper one. A lower bound alone would have
+// an unknown accuracy.
 type side int
 
 const (
@@ -24,10 +24,9 @@ const (
 	fromAbove
 )
 
-// refine calls read with up to five grids, each finer than the last. It stops earlier when the
-// lower and the upper bound are close to each other, or when read returns an error because the grid
-// is too fine. If only the upper bound is wanted, refine instead stops when the bounds of two
-// successive grids are close to each other.
+// refine calls read with up to five grids, each finer than the last. It stops when the lower and
+// the upper bound are close, or when read fails because the grid is too fine. If only the upper
+// bound is wanted, refine stops when the bounds of two successive grids are close.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -51,16 +50,14 @@ func (s side) refine(width, tolerance, lower, upper float64, read func(width flo
 			width /= 2
 			continue
 		}
-		// The gap between the upper and the lower bound is proportional to the square of the grid
-		// width.
+		// The gap between the bounds is proportional to the square of the grid width.
 		width *= max(1./16, min(0.5, math.Sqrt(0.7*tolerance*upper/gap)))
 	}
 	return lower, upper
 }
 
-// certifiedEpsilon returns bounds on ε(δ) that include all errors of discretisation, truncation
-// and rounding. If the Fourier transform would be too large, Rényi divergences give the upper
-// bound.
+// certifiedEpsilon returns bounds on ε(δ) that include all errors of discretisation, truncation and
+// rounding. Rényi divergences give the upper bound if the Fourier transform would be too large.
 func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper float64) {
 	switch rest := delta - c.infinite(); {
 	case !(rest > 0):
@@ -79,10 +76,9 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
-// narrowed returns bounds on ε that are at least as close as the bounds in b. It computes them on
-// finer grids that are aligned with the losses. A grid that is not aligned gives no lower bound if
-// the sampling probability is smaller than the width of the grid. The two bounds may be for
-// slightly different δ: the upper bound is for δ = low, and the lower bound is for δ = high.
+// narrowed returns bounds on ε at least as close as b, computed on finer grids that are aligned
+// with the losses. Without alignment there is no lower bound if the sampling probability is smaller
+// than the grid width. The upper bound is for δ = low, the lower bound for δ = high.
 func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	if math.IsInf(b.Upper, 1) {
 		return b
@@ -107,8 +103,8 @@ func (p Profile) narrowed(b Bound, low, high float64) Bound {
 	return b
 }
 
-// irrelevant reports whether closer bounds on ε(δ) of the composition are unnecessary. This is the
-// case if ε(δ) is at most lower, if the bounds are already exact, or if no ε meets δ.
+// irrelevant reports whether closer bounds on ε(δ) of the composition are unnecessary: ε(δ) is at
+// most lower, the bounds are already exact, or no ε meets δ.
 func (c *composition) irrelevant(delta, lower float64) bool {
 	if !(delta > c.infinite()) || c.length() == 1 {
 		return true
@@ -117,9 +113,8 @@ func (c *composition) irrelevant(delta, lower float64) bool {
 	return renyi <= lower
 }
 
-// narrow improves one of the bounds on ε(δ): the upper bound if above is true, and otherwise the
-// lower bound. It returns both bounds. It stops when they are close to each other, or when a finer
-// grid hardly improves them.
+// narrow improves one of the bounds on ε(δ): the upper one if above is true, otherwise the lower
+// one. It stops when the two are close, or when a finer grid hardly helps.
 func (c *composition) narrow(delta, lower, upper float64, above bool) (float64, float64) {
 	const close = tolerance / 4
 	s, ok := c.saddleForDelta(delta - c.infinite())
@@ -160,8 +155,8 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns a bound on ε(δ): the upper bound if upper is true, and otherwise the lower bound. It
-// tilts the losses by the order of at, on a grid of the given width. guess is an estimate of ε(δ).
+// read returns the upper or the lower bound on ε(δ). It tilts the losses by the order of at, on a
+// grid of the given width. guess is an estimate of ε(δ).
 func (c *composition) read(at saddle, width, guess, delta float64, upper, aligned bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper, aligned)
 	if err != nil {
@@ -170,9 +165,8 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper, aligne
 	return t.read(5*at.spread, guess, 1e-6*delta, func(w *window) (float64, bool) { return w.epsilon(delta) })
 }
 
-// read calls bound with a window, and repeats this with larger windows until bound succeeds. It
-// returns the result of bound. The first window reaches at least the distance reach to each side of
-// the mean loss.
+// read calls bound with larger and larger windows until it succeeds. The first window extends at
+// least reach to each side of the mean loss.
 func (t *tilting) read(reach, guess, tail float64, bound func(w *window) (float64, bool)) (float64, error) {
 	for {
 		n, err := t.size(reach, guess, tail)
@@ -224,17 +218,15 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns a grid width for which the upper and the lower bound on ε each differ from the
-// exact ε by about a quarter of gap. In every step, cells of width h change the variance of the
-// tilted loss by about h²/6. This changes ε by (θ+½)/2 times the change of the variance, where θ is
-// the order of the tilt.
+// width returns a grid width for which each bound differs from the exact ε by about a quarter of
+// gap. In every step, cells of width h change the variance of the tilted loss by about h²/6, and ε
+// by (θ+½)/2 times this change, where θ is the order of the tilt.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns the smallest sufficient number of grid points. The window is the range of losses on
-// the grid. It must contain all losses whose distance to the mean is at most reach, and the mass
-// outside the window must change δ(ε) by at most blur.
+// size returns the smallest sufficient number of grid points. The grid must contain all losses
+// within reach of the mean, and the mass outside it must change δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width

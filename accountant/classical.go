@@ -2,14 +2,13 @@ package accountant
 
 import "math"
 
-// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism. Their
-// bounds are looser than the bounds of [Account]. Use these functions for mechanisms without an
-// event, and for comparison with older work. The functions do not check their arguments. They
-// expect ε ≥ 0 and k ≥ 1. The δ of a given guarantee must be in [0, 1), and any other δ in (0, 1).
-// Every result is raised by more than its rounding error.
+// The theorems in this file use only the (ε, δ) or the Rényi divergence of a mechanism, so their
+// bounds are looser than those of [Account]. They are for mechanisms without an event and for
+// comparison with older work. The functions expect ε ≥ 0, k ≥ 1, the δ of a given guarantee in [0,
+// 1) and any other δ in (0, 1), and do not check this. Every result is raised by more than its
+// rounding error.
 
-// raised is a factor that multiplies results. It covers the rounding errors of a closed form with a
-// few operations.
+// raised is a factor that covers the rounding errors of a closed form with a few operations.
 const raised = 1 + 0x1p-50
 
 // BasicComposition returns the guarantee (kε, kδ) of k releases that are each (ε,
@@ -61,8 +60,8 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 //
 // (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020, proposition
 // 12; Balle et al., "Hypothesis Testing Interpretations and Rényi Differential Privacy", 2020,
-// theorem 21). The total variation distance is at most √(1 − e^(−R)) by the inequality of
-// Bretagnolle and Huber. If this bound is below δ, RenyiEpsilon returns 0.
+// theorem 21), or 0 if the total variation distance, which is at most √(1 − e^(−R)) by the
+// inequality of Bretagnolle and Huber, is below δ.
 func RenyiEpsilon(order, renyi, delta float64) float64 {
 	if insideVariation(renyi, delta) {
 		return 0
@@ -79,9 +78,8 @@ func insideVariation(divergence, delta float64) bool {
 	return delta*delta > -math.Expm1(-divergence)*raised
 }
 
-// RenyiBudget returns the largest Rényi divergence at an order α > 1 for which [RenyiEpsilon] at
-// δ is at most ε. The result is always positive. It is very small if another order fits the
-// target much better.
+// RenyiBudget returns the largest Rényi divergence at an order α > 1 for which [RenyiEpsilon] at δ
+// is at most ε. It is always positive, but tiny if another order fits the target much better.
 func RenyiBudget(order, epsilon, delta float64) float64 {
 	return largest(func(renyi float64) bool { return !(RenyiEpsilon(order, renyi, delta) <= epsilon) })
 }

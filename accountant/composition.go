@@ -2,30 +2,26 @@ package accountant
 
 import "math"
 
-// A composition is a sequence of independent privacy losses, for one order of two adjacent inputs.
-// P is the distribution of the output for the first input, and Q is the distribution of the output
-// for the second input.
+// A composition is a sequence of independent privacy losses for one order of two adjacent inputs. P
+// and Q are the distributions of the output for the first and the second input.
 type composition struct {
 	steps []step
-	// cut is the probability (under P) of the largest losses, which are left out of each step when
-	// the program searches for a saddle or evaluates a contour. Without the cut, outputs that are
-	// too rare to affect δ would dominate the moments.
+	// cut is the probability (under P) of the largest losses, which saddle points and contours
+	// leave out. Otherwise outputs too rare to affect δ would dominate the moments.
 	cut float64
-	// rules are the quadrature rules that the last call to cumulant used. They are accurate for
-	// orders up to made.
+	// rules are the quadrature rules of the last call to cumulant, accurate for orders up to made.
 	rules []*moments
 	made  float64
 }
 
-// A step is the distribution of an event's privacy loss, and the number of times that the event
-// happens.
+// A step is the distribution of an event's privacy loss, and the number of times the event happens.
 type step struct {
 	law   law
 	times float64
 }
 
-// infinite returns the probability that the privacy loss of the whole composition is infinite. This
-// is the probability under P of the outputs that have probability zero under Q.
+// infinite returns the probability of an infinite privacy loss: the probability under P of the
+// outputs that are impossible under Q.
 func (c *composition) infinite() float64 {
 	var log float64
 	for _, s := range c.steps {
@@ -43,8 +39,8 @@ func (c *composition) length() float64 {
 	return n
 }
 
-// cumulant returns K(order) = log E e^(order·L) and its first two derivatives. Here L is the
-// composed privacy loss, without the outputs at which the loss is infinite.
+// cumulant returns K(order) = log E e^(order·L) and its first two derivatives, where L is the
+// composed privacy loss without its infinite part.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
 		c.made = order + min(order, 8) // later calls with slightly larger orders can use the same rules
@@ -73,8 +69,8 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 }
 
 // A saddle is a point c > 0 on the real line at which the integrand of δ(ε) is smallest (see
-// [composition.contour]). The fields epsilon and logDelta are approximations of ε and log δ: the
-// leading term of the integral at the saddle.
+// [composition.contour]). epsilon and logDelta approximate ε and log δ by the leading term of the
+// integral.
 type saddle struct {
 	order    float64 // the point c, an order of the moment generating function
 	epsilon  float64
@@ -82,11 +78,10 @@ type saddle struct {
 	spread   float64 // standard deviation of the loss L tilted by e^(cL)
 }
 
-// maxOrder limits the search for a saddle (see [saddle]): the search gives up at orders above it.
+// maxOrder is the order above which the search for a [saddle] gives up.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle whose order is the given one. The field epsilon of the result is the
-// ε for which the integrand of δ(ε) has its saddle at this order.
+// saddleAt returns the saddle of the given order, with the ε that puts it there.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -99,9 +94,8 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order for which beyond returns true. beyond must be
-// monotone in the order. The order is accurate to one part in a thousand. If there is no such
-// saddle, ok is false.
+// saddleWhere returns the saddle of least order for which beyond is true, to one part in a
+// thousand. beyond must be monotone in the order. ok is false if there is no such saddle.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -158,9 +152,8 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before moves the saddle s to a lower order, at which rare events of large loss have less weight.
-// The integrand there is at most e^nats times its value at the saddle, and the order is at least
-// half of the saddle's order.
+// before moves the saddle s to a lower order, at which rare large losses have less weight. The
+// integrand there is at most e^nats times its value at s, and the order at least half that of s.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

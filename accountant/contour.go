@@ -6,12 +6,12 @@ import (
 	"math/cmplx"
 )
 
-// errContour is returned if the integrand falls too slowly along the contour. This happens for
-// compositions of a few steps with small sampling rates.
+// errContour is returned if the integrand falls too slowly along the contour, as for a few steps
+// with small sampling rates.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
-// maxContour is the largest number of points on the contour. maxContourWork limits the number of
-// points on the contour times the number of points of the quadrature.
+// maxContour limits the points on the contour, and maxContourWork their product with the points of
+// the quadrature.
 const (
 	maxContour     = 1 << 14
 	maxContourWork = 1 << 23
@@ -23,8 +23,7 @@ const (
 //	δ(ε) = (1/2πi) ∫ M(s) e^(−sε) / (s(s+1)) ds
 //
 // for every ε (Alghamdi et al., "The Saddle-Point Method in Differential Privacy", 2023, theorem
-// 3.1). The trapezoid rule converges exponentially. The integral is accurate to a dozen digits, but
-// there is no proof of this accuracy.
+// 3.1). The trapezoid rule is accurate to a dozen digits here, but this is not proved.
 type contour struct {
 	order, step float64
 	logs        []complex128 // K(s) − K(c) − log s(s+1), with K = log M and s = c+it, for t = 0, step, 2·step, ...
@@ -33,11 +32,11 @@ type contour struct {
 }
 
 // contour evaluates the moment generating function along a line left of the saddle. Let c be the
-// real part of the line, and let 2π/d be the step. Instead of δ(ε), the trapezoid rule computes the
-// sum of δ(ε + kd)e^(kcd) over all integers k. The step is so small, and d so large, that the terms
-// with k ≠ 0 are below 10⁻¹⁵ of δ. For k < 0 this follows from δ(ε − d) ≤ 1, and for k > 0 from
-// Chernoff's bound at the saddle. nats is the logarithm of the ratio of the integrand on the line
-// to the integrand at the saddle. A larger nats makes the result less accurate.
+// real part of the line, and 2π/d the step. The trapezoid rule computes the sum of δ(ε + kd)e^(kcd)
+// over all integers k instead of δ(ε). The step is so small that the terms with k ≠ 0 are below
+// 10⁻¹⁵ of δ: for k < 0 because δ ≤ 1, for k > 0 by Chernoff's bound at the saddle. nats is the
+// logarithm of the integrand on the line over the integrand at the saddle. A larger nats makes the
+// result less accurate.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
@@ -56,9 +55,9 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk evaluates the integrand of δ(ε) at points along the line, from the frequency 0 up to the
-// given one. It stops early, and returns true, at the first point where the integrand is
-// negligible. It returns errContour if the evaluation would need too many points.
+// walk evaluates the integrand of δ(ε) along the line, from the frequency 0 up to the given one. It
+// returns true as soon as the integrand is negligible, and errContour if it would need too many
+// points.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -109,9 +108,8 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// Let L be the loss. e^(itL) is the sum of 1 + itL and a remainder. In effect only the remainder
-	// is summed over the nodes. The mean of L comes from cumulant, which computes it without
-	// cancellation.
+	// e^(itL) is 1 + itL and a remainder. In effect only the remainder is summed over the nodes:
+	// the mean of L comes from cumulant, which computes it without cancellation.
 	_, mean, _ := m.cumulant(c)
 	var dropped float64 // mean of the tilted loss over the nodes that are not skipped
 	for i, l := range loss {
@@ -149,9 +147,8 @@ func (l *contour) delta(epsilon float64) float64 {
 	return l.infinite + math.Exp(l.cumulant-l.order*epsilon)*sum*l.step/math.Pi
 }
 
-// contourEpsilon returns ε(δ) and an estimate of its error, which is the difference from the result
-// of a second contour. For a composition of one step, contourEpsilon integrates the density
-// directly.
+// contourEpsilon returns ε(δ) and an estimate of its error: the difference from a second contour.
+// For a single step it integrates the density directly.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)
@@ -176,13 +173,13 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	if err != nil {
 		return 0, 0, err
 	}
-	// δ falls with ε approximately like e^(−cε), where c is the order. The error of ε is therefore
-	// the relative error of δ divided by c.
+	// δ falls with ε approximately like e^(−cε), where c is the order, so the error of ε is the
+	// relative error of δ divided by c.
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
-// contourDelta returns δ(ε) and an estimate of its error. The estimate is the difference between
-// the integrals along two lines.
+// contourDelta returns δ(ε) and an estimate of its error: the difference between the integrals
+// along two lines.
 func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		delta = c.steps[0].law.single(epsilon)
@@ -204,9 +201,8 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling solves f(x) = goal to full precision for a decreasing positive function f. It
-// returns 0 if the solution is negative. The search begins at guess. The first step has the length
-// width, and each further step is twice as long as the one before.
+// solveFalling solves f(x) = goal to full precision for a decreasing positive f, or returns 0 if
+// the solution is negative. The search begins at guess with a step of length width, which doubles.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0
@@ -235,8 +231,7 @@ func solveFalling(f func(float64) float64, goal, guess, width float64) (float64,
 	if !(atLow >= goal && atHigh <= goal) {
 		return 0, errContour
 	}
-	// The method is false position (with the Illinois rule) on the logarithm of f, which is nearly
-	// linear.
+	// False position (with the Illinois rule) on the logarithm of f, which is nearly linear.
 	value := func(delta float64) float64 {
 		if delta <= 0 {
 			return -800

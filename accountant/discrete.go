@@ -9,9 +9,9 @@ import (
 // DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. The noise of
 // every element is the sum of Shares independent samples of the discrete Gaussian N_Z(0, Sigma²).
 //
-// The accountant replaces the noise with a continuous Gaussian of variance v = Shares·Sigma² −
-// 1/12 that is rounded to integers. It adds a bound on the max divergence between the two
-// distributions. The proof has three parts:
+// The accountant replaces the noise with a continuous Gaussian of variance v = Shares·Sigma² − 1/12
+// that is rounded to integers, and adds a bound on the max divergence between the two. The proof
+// has three parts:
 //
 //   - Rounding is post-processing, and a shift by integers commutes with it.
 //   - The probability of the rounded Gaussian at k is the density at k of the sum of the Gaussian
@@ -26,8 +26,8 @@ import (
 //     Discrete Gaussian Mechanism", 2021, corollary 12).
 //
 // The mechanisms of this project have Sigma ≥ 2²³, for which the divergence is below 2⁻⁷⁸ for each
-// element. For Sigma below 1024 the omitted terms matter. In this case the accountant uses the
-// exact distribution of the noise of a single integer, and refuses vectors.
+// element. For Sigma below 1024 the omitted terms matter. The accountant then uses the exact
+// distribution of the noise of a single integer, and refuses vectors.
 type DiscreteGaussian struct {
 	Sensitivity float64
 	Sigma       float64
@@ -36,16 +36,16 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma is the smallest standard deviation σ of the noise for a release of a vector. The
-// log ratio in [DiscreteGaussian] is a series in 1/s², where s² is the variance of the noise. The
-// cost contains the first term. The second term at the integer k is (k/s)²/s² times the first one,
-// and this factor is below 2⁻⁸ for |k| ≤ 64s and s > 1024.
+// minDiscreteSigma is the smallest σ for a release of a vector. The log ratio in [DiscreteGaussian]
+// is a series in 1/s², where s² is the variance of the noise, and the cost contains only its first
+// term. At the integer k the second term is (k/s)²/s² times the first, which is below 2⁻⁸ for |k| ≤
+// 64s and s > 1024.
 const minDiscreteSigma = 1024
 
-// smoothing is the variance of a Gaussian that is added to the discrete Gaussian for the lower
-// bound. Adding noise is post-processing. Let s² be the variance of the discrete Gaussian. The sum
-// then has the distribution N(0, s² + smoothing), up to a max divergence of 4e^(−2π²·smoothing)
-// (Poisson summation). smoothingDivergence bounds this divergence.
+// smoothing is the variance of a Gaussian that the lower bound adds to the discrete Gaussian, as
+// post-processing. With s² the variance of the discrete Gaussian, the sum is N(0, s² + smoothing)
+// up to a max divergence of 4e^(−2π²·smoothing) (Poisson summation), which smoothingDivergence
+// bounds.
 const (
 	smoothing           = 4
 	smoothingDivergence = 0x1p-110
@@ -78,9 +78,8 @@ func (e DiscreteGaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// laws returns distributions of the privacy loss for the release of a single integer. An attacker
-// must distinguish Y from Y + Sensitivity, where Y is the sum of the noise shares. In upper, losses
-// and masses are rounded up, and in lower they are rounded down.
+// laws returns distributions of the privacy loss for a single integer: an attacker must distinguish
+// the noise Y from Y + Sensitivity. Losses and masses are rounded up in upper, and down in lower.
 func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	sum, err := newDiscreteSum(e.Sigma*e.Sigma, e.Shares)
 	if err != nil {
@@ -89,7 +88,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // sum.atoms has rounded the losses and the masses up by at most a third of slack, so the lower bound reduces both by slack
+	for i, mass := range masses { // sum.atoms rounded losses and masses up by at most a third of slack, so the lower bound takes off slack
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})
@@ -98,6 +97,6 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 }
 
 // roundingDivergence returns the leading term of the largest log ratio between the rounded Gaussian
-// of variance s² − 1/12 and the discrete Gaussian with parameter s, over all integers k with |k| ≤
-// z·s. It requires z ≥ 2.5.
+// of variance s² − 1/12 and the discrete Gaussian with parameter s, over integers |k| ≤ z·s. It
+// requires z ≥ 2.5.
 func roundingDivergence(s, z float64) float64 { return math.Pow(z/s, 4) / 2880 }

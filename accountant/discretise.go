@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// masses is a discrete distribution of the privacy loss. A loss is a multiple of the width of a
-// grid, or infinite. Several entries can have the same index.
+// masses is a distribution of the privacy loss on a grid. A loss is a multiple of the grid's width,
+// or infinite. Several entries can have the same index.
 type masses struct {
 	index    []int
 	mass     []float64
@@ -18,8 +18,7 @@ type masses struct {
 // maxCells is the maximum number of cells in the discretised loss of one event.
 const maxCells = 1 << 19
 
-// full reports whether the distribution has more than maxCells cells. If it has, full also sets
-// cut.
+// full reports whether the distribution has more than maxCells cells, and sets cut if so.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -32,11 +31,10 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid divides the losses into cells. Each boundary of a cell is offset plus a multiple of
-// width. The boundaries are one width apart where the tilted loss has most of its mass, and
-// further apart in the tails. The error of ε due to discretisation grows with the mass of a cell
-// and with the square of its width. The cells therefore double in width whenever the mass beyond
-// them has fallen by a factor of 2^2.5.
+// A grid divides the losses into cells. Each boundary is offset plus a multiple of width. The error
+// of ε grows with the mass of a cell and the square of its width, so the cells are one width wide
+// where most of the tilted mass is, and double in width whenever the mass beyond them has fallen by
+// a factor of 2^2.5.
 type grid struct {
 	width       float64
 	offset      float64   // loss of the grid point 0
@@ -50,9 +48,9 @@ func (g grid) at(index int) float64 { return g.offset + float64(index)*g.width }
 func (g grid) below(loss float64) int { return int(math.Floor((loss - g.offset) / g.width)) }
 
 // newGrid makes a grid for the distribution l of a loss L, tilted by e^(order·L). If aligned is
-// true, newGrid finds the interval of length width with the largest tilted mass, and places a grid
-// point at the mean loss in this interval. This helps if the sampling probability is less than
-// width, because almost all mass would otherwise lie between two grid points.
+// true, it finds the interval of length width with the largest tilted mass and places a grid point
+// at the mean loss in it. Otherwise almost all mass would lie between two grid points if the
+// sampling probability is below width.
 func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
@@ -93,9 +91,9 @@ func newGrid(l law, order, width, cut float64, aligned bool) grid {
 	return g
 }
 
-// heaviest searches for the interval of length width with the largest mass, and returns the mean
-// loss in this interval. If a single atom has more than half of this mass, heaviest returns the
-// loss of this atom. ascending lists the indices of loss, in ascending order of the losses.
+// heaviest returns the mean loss in the interval of length width with the largest mass, or a single
+// atom's loss if the atom has more than half of this mass. ascending lists the indices of loss in
+// ascending order of the losses.
 func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, width float64) float64 {
 	var most, inside, moment, mean float64
 	first := 0
@@ -118,8 +116,7 @@ func heaviest(l law, loss []float64, mass func(i int) float64, ascending []int, 
 	return mean
 }
 
-// after returns the next boundary of the grid: the grid point at the upper end of the cell that
-// begins at the grid point index.
+// after returns the upper end of the cell that begins at the grid point index.
 func (g grid) after(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -132,9 +129,8 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// before returns the previous boundary of the grid: the grid point at the lower end of the cell
-// that ends at the grid point index. It is used where cells are built from the largest loss
-// downwards.
+// before returns the lower end of the cell that ends at the grid point index. It is used where
+// cells are built from the largest loss downwards.
 func (g grid) before(index int) int {
 	from := g.at(index)
 	for level := max(len(g.left), len(g.right)); level > 0; level-- {
@@ -147,15 +143,15 @@ func (g grid) before(index int) int {
 	return index - 1
 }
 
-// split returns a distribution on the grid that dominates l: its δ(ε) is at least the δ(ε) of l for
-// every ε. The mass of a cell [a, b] of losses is divided between its ends so that the total masses
-// under P and Q do not change. With the densities p and q of P and Q, the end b gets
+// split returns a distribution on the grid that dominates l: its δ(ε) is at least that of l for
+// every ε. It divides the mass of each cell [a, b] between its ends without changing the total
+// masses under P and Q. With the densities p and q of P and Q, the end b gets
 //
 //	∫ (p − e^a q) / (1 − e^(a−b))
 //
-// ("connect the dots": Doroshenko et al., "Connect the Dots: Tighter Discrete Approximations of
-// Privacy Loss Distributions", 2022). Each cell is computed separately, so that small masses keep
-// their accuracy. A mass under P of at most cut is moved to an infinite loss.
+// (Doroshenko et al., "Connect the Dots: Tighter Discrete Approximations of Privacy Loss
+// Distributions", 2022). Each cell is computed separately, so that small masses keep their
+// accuracy. A mass under P of at most cut is moved to an infinite loss.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -193,8 +189,8 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the probability, under P, of the outputs below the interval that the method
-// reach of a [pair] returns. The interval begins span standard deviations below the mean.
+// belowReach bounds the probability under P of the outputs below the interval of [pair.reach],
+// which begins span standard deviations below the mean.
 const belowReach = 1e-22
 
 // integrate returns ∫ p and ∫ (p − factor·q) over the interval from lo to hi, where p and q are the
@@ -202,8 +198,8 @@ const belowReach = 1e-22
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
-	// The densities change noticeably over a distance of about smooth, and in the tails over a
-	// shorter distance. t is the width of the interval in units of this distance.
+	// t is the width of the interval in units of the distance over which the densities change
+	// noticeably, which is about smooth and less in the tails.
 	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
 	r, panels := rule3, 1
 	switch {
@@ -226,12 +222,11 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	return mass * width, excess * width
 }
 
-// merge returns a distribution on the grid that l dominates. It replaces each cell of outputs with
-// one output. This is post-processing. The loss of the merged output is the logarithm of the ratio
-// of its masses under P and Q. The cells are chosen so that this loss is on the grid: a cell
-// begins at a loss below its grid point and is extended until the merged output has the loss of
-// the grid point. The losses of atoms, and of the last cell, are rounded down to the grid. A mass
-// under P of at most cut is left out.
+// merge returns a distribution on the grid that l dominates. It merges each cell of outputs into
+// one, which is post-processing; the loss is then the logarithm of the ratio of the cell's masses
+// under P and Q. A cell begins at a loss below its grid point and extends until this loss is the
+// grid point. Atoms and the last cell are rounded down to the grid. A mass under P of at most cut
+// is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -243,9 +238,8 @@ func (l law) merge(g grid, cut float64) masses {
 		switch {
 		case lo >= hi:
 		case g.offset != 0 && p.loss(hi)-g.offset < g.width:
-			// The interval from lo to hi is so narrow that the last cell would contain most of the
-			// mass. Rounding the loss of this cell would make the bound much looser. The cells are
-			// therefore built from the largest loss downwards.
+			// The last cell would contain most of the mass, and rounding its loss would make the
+			// bound much looser. Build the cells from the largest loss downwards instead.
 			p.mergeDown(&m, g, lo, hi)
 		default:
 			p.mergeInto(&m, g, lo, hi)
@@ -256,7 +250,7 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(lo)) + 1
-	var shift float64 // predicts the end of the next cell: (part of the last cell above its grid point)/(part below it) − 1
+	var shift float64 // predicts the end of the next cell: (last cell's part above its grid point)/(part below) − 1
 	for begin := lo; !m.full(); {
 		at := g.at(index)
 		reach := at - p.loss(begin)
@@ -275,8 +269,8 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeDown merges the outputs from lo to hi into cells, like mergeInto, but begins with the cell
-// of the largest loss and continues downwards.
+// mergeDown is like mergeInto, but begins with the cell of the largest loss and continues
+// downwards.
 func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	index := g.below(p.loss(hi))
 	if g.at(index) == p.loss(hi) {
@@ -296,8 +290,8 @@ func (p part) mergeDown(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeRest merges the outputs from lo to hi into a single cell, and rounds the loss of this cell
-// down to a grid point.
+// mergeRest merges the outputs from lo to hi into a single cell, with its loss rounded down to a
+// grid point.
 func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	rest, excess := p.integrate(lo, hi, 1)
 	if rest > 0 && rest > excess {
@@ -305,28 +299,24 @@ func (p part) mergeRest(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell computes the cell that begins at the output begin, and returns its end and its mass
-// under P. The end is chosen so that the loss of the merged output is target. It is equal to target
-// up to an error of about tolerance. If the cell would end beyond hi, ok is false. guess is an
-// estimate of the loss at the end of the cell, with which the search begins.
+// mergeCell returns the end and the mass under P of the cell that begins at the output begin and
+// whose merged loss is target, to about tolerance. ok is false if the cell would end beyond hi. The
+// search begins at guess, an estimate of the loss at the end.
 func (p part) mergeCell(begin, hi, target, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(target)
-	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
-	// e^l·q) from begin to a variable upper limit. The integral falls while the loss at the upper
-	// limit is below l. Afterwards the integral rises.
+	// With the densities p and q of the part and l = target, the integral ∫ (p − e^l·q) from begin
+	// falls while the loss at its upper limit is below l, and rises afterwards.
 	return p.balance(max(begin, p.at(target)), hi, p.at(guess), factor, tolerance, 1, func(end float64) (mass, excess float64) {
 		return p.integrate(begin, end, factor)
 	})
 }
 
-// mergeCellDown computes the cell that ends at the output end, and returns its beginning and its
-// mass under P. The beginning is chosen so that the loss of the merged output is target. If the
-// cell would begin before lo, ok is false.
+// mergeCellDown returns the beginning and the mass under P of the cell that ends at the output end
+// and whose merged loss is target. ok is false if the cell would begin before lo.
 func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass float64, ok bool) {
 	factor := math.Exp(target)
-	// Let p and q be the densities of the part, and let l = target. Consider the integral ∫ (p −
-	// e^l·q) from a variable lower limit to end. As the lower limit decreases, the integral rises
-	// until the loss at the lower limit is l. Afterwards the integral falls.
+	// With the densities p and q of the part and l = target, the integral ∫ (p − e^l·q) up to end
+	// rises as its lower limit decreases, until the loss there is l, and falls afterwards.
 	high := min(end, p.at(target))
 	return p.balance(lo, high, high, factor, tolerance, -1, func(begin float64) (mass, excess float64) {
 		return p.integrate(begin, end, factor)
@@ -334,9 +324,8 @@ func (p part) mergeCellDown(lo, end, target, tolerance float64) (begin, mass flo
 }
 
 // balance searches between low and high for the limit x at which the integral excess of p −
-// factor·q is zero, up to tolerance times the integral mass of p. The search begins at guess. side
-// is 1 if x is the upper limit of the integrals, and −1 if it is the lower limit. If there is no
-// such x, ok is false.
+// factor·q is zero, up to tolerance times the integral mass of p. side is 1 if x is the upper limit
+// of the integrals, and −1 if it is the lower one. ok is false if there is no such x.
 func (p part) balance(low, high, guess, factor, tolerance, side float64, integrals func(x float64) (mass, excess float64)) (x, mass float64, ok bool) {
 	if low >= high {
 		return 0, 0, false
@@ -363,6 +352,5 @@ func (p part) balance(low, high, guess, factor, tolerance, side float64, integra
 	return 0, 0, false
 }
 
-// mergeError bounds the difference between the loss of a merged cell and the loss of its grid
-// point, in units of the grid width.
+// mergeError bounds the distance of a merged cell's loss from its grid point, in grid widths.
 const mergeError = 1e-9

@@ -10,11 +10,10 @@ import (
 )
 
 // The encoding of an event for ledgers and messages is one byte for the version, followed by the
-// event. An event is one byte for its kind, followed by its fields in the order of the struct. A
-// float64 is encoded as its bits, a count in eight bytes and an adjacency in one byte, all
-// little-endian. Repeated is encoded as its count, then the event. Composed is encoded as the
-// number of its events in four bytes, then the events. Every event that can be accounted has
-// exactly one encoding. UnmarshalEvent refuses all other bytes.
+// event: one byte for its kind, then its fields in the order of the struct. A float64 is its bits,
+// a count eight bytes and an adjacency one byte, all little-endian. Repeated is its count, then the
+// event. Composed is the number of its events in four bytes, then the events. Every event that can
+// be accounted has exactly one encoding. UnmarshalEvent refuses all other bytes.
 
 // EventVersion is the version of the encoding of events.
 const EventVersion = 1
@@ -26,9 +25,9 @@ const (
 	maxEventDepth = 16
 )
 
-// kinds lists the events that have an encoding. In the encoding, an event is marked by its index in
-// this list. An index never gets another meaning. The fields of an event are float64, int and
-// Adjacency, except in Repeated and Composed.
+// kinds lists the events that have an encoding. Their indices are part of the encoding and never
+// change their meaning. The fields of an event are float64, int and Adjacency, except in Repeated
+// and Composed.
 var kinds = [...]Event{
 	1:  Gaussian{},
 	2:  DiscreteGaussian{},
@@ -45,8 +44,8 @@ var kinds = [...]Event{
 // ErrEventForm is returned for bytes that are not the encoding of an event.
 var ErrEventForm = errors.New("not the encoding of an event: the bytes were changed, cut short, or written by another program")
 
-// MarshalEvent returns the encoding of e. It returns an error if the accountant does not support e,
-// or if e is too large or nested too deeply.
+// MarshalEvent returns the encoding of e, or an error if the accountant does not support e, or if e
+// is too large or nested too deeply.
 func MarshalEvent(e Event) ([]byte, error) {
 	if _, err := tallyOf(e); err != nil {
 		return nil, fmt.Errorf("write event: %w", err)
@@ -143,8 +142,8 @@ func (r *eventReader) take(n int) []byte {
 	return taken
 }
 
-// float reads a number. It refuses −0, because MarshalEvent writes −0 as 0. UnmarshalEvent
-// checks the range of the number later, with the whole event.
+// float reads a number. It refuses −0, which MarshalEvent writes as 0. The range is checked later,
+// with the whole event.
 func (r *eventReader) float() float64 {
 	x := math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
 	if x == 0 && math.Signbit(x) {
@@ -204,8 +203,8 @@ func (r *eventReader) event(depth int) Event {
 	return event.Interface().(Event)
 }
 
-// composed reads a Composed event. The memory that it allocates is proportional to the number of
-// remaining bytes, because every event takes at least one byte.
+// composed reads a Composed event. Every event takes at least one byte, so it allocates no more
+// than in proportion to the remaining bytes.
 func (r *eventReader) composed(depth int) Event {
 	n := int64(binary.LittleEndian.Uint32(r.take(4)))
 	if n > int64(len(r.b)) {

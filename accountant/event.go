@@ -24,34 +24,31 @@ type tally struct {
 	samples    []counted // all events that are not Gaussian, in order of first appearance
 }
 
-// counted is an event that is not Gaussian, and the number of times that it occurs.
+// counted is an event that is not Gaussian, and the number of times it occurs.
 type counted struct {
 	event lossy
 	times float64
 }
 
-// lossy is an event that is not a Gaussian release. Two lossy events can be compared with ==.
+// lossy is an event other than a Gaussian release. Lossy events can be compared with ==.
 type lossy interface {
 	Event
-	// laws returns distributions of the privacy loss. They bound the cost from above and, if a
-	// lower bound is known, from below.
+	// laws returns distributions of the privacy loss that bound the cost from above and, if a lower
+	// bound is known, from below.
 	laws() (upper, lower directions, err error)
 }
 
 // directions contains the distributions of the privacy loss for the two orders of two adjacent
-// inputs. In remove, P is the distribution of the output for the input with the record, and Q is
-// the distribution for the input without it. In add, P and Q are exchanged. If equal is true,
-// remove and add are the same. The zero value is for a release that reveals nothing.
+// inputs. In remove, P is the distribution of the output with the record and Q without it; in add,
+// they are exchanged. The zero value is for a release that reveals nothing.
 type directions struct {
 	remove, add law
 	equal       bool
-	// removeFirst is true if every Rényi divergence of remove is at least the divergence of add at
-	// the same order.
+	// removeFirst is true if no Rényi divergence of add exceeds that of remove at the same order.
 	removeFirst bool
 }
 
-// same returns the [directions] of an event whose privacy loss has the distribution l for both orders
-// of the inputs.
+// same returns the [directions] of an event whose privacy loss has the distribution l in both.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
 func tallyOf(e Event) (tally, error) {
@@ -68,8 +65,8 @@ func tallyOf(e Event) (tally, error) {
 	return t, nil
 }
 
-// under sets the adjacency of the tally. It returns an error if earlier events have a different
-// adjacency.
+// under sets the adjacency of the tally, or returns an error if earlier events have a different
+// one.
 func (t *tally) under(a Adjacency) error {
 	if err := a.Check(); err != nil {
 		return err
@@ -81,8 +78,7 @@ func (t *tally) under(a Adjacency) error {
 	return nil
 }
 
-// gaussian adds the given number of Gaussian releases to the tally. The parameter μ = sensitivity/σ
-// of each release is between low and high.
+// gaussian adds Gaussian releases, each with a parameter μ = sensitivity/σ between low and high.
 func (t *tally) gaussian(low, high, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(high*high)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*low*low) * (1 - 0x1p-50)
@@ -123,8 +119,8 @@ func (e Gaussian) addTo(t *tally, times float64) error {
 }
 
 // Laplace is a release of a real vector of L1 sensitivity Sensitivity with independent Laplace
-// noise of scale Scale on every element. It is accounted as the release of one element with the
-// whole sensitivity, because this is the worst case.
+// noise of scale Scale on every element. It is accounted as the worst case: one element with the
+// whole sensitivity.
 type Laplace struct {
 	Sensitivity float64
 	Scale       float64
@@ -150,8 +146,8 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 	return same(l), same(l), nil
 }
 
-// Approximate is an (Epsilon, Delta)-private step. The accountant uses no other property of the
-// step. Delta can be 0. There is no lower bound on the cost, because the step may reveal nothing.
+// Approximate is an (Epsilon, Delta)-private step, of which the accountant knows nothing else.
+// Delta can be 0. There is no lower bound on the cost, because the step may reveal nothing.
 type Approximate struct {
 	Epsilon   float64
 	Delta     float64
@@ -177,7 +173,7 @@ func (e Approximate) laws() (upper, lower directions, err error) {
 	return same(l), directions{equal: true}, nil
 }
 
-// Repeated is an event that occurs Times times. Each repetition may depend on the earlier releases.
+// Repeated is an event that occurs Times times. Each repetition may depend on earlier releases.
 type Repeated struct {
 	Event Event
 	Times int
@@ -208,8 +204,8 @@ func (c Composed) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// up returns the next float64 above x. If x is the rounded result of an operation, up(x) is at
-// least the exact result. up(0) is 0, because every caller's zero is exact.
+// up returns the next float64 above x, so that the result covers the rounding of one operation.
+// up(0) is 0, because every caller's zero is exact.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

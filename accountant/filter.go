@@ -8,13 +8,11 @@ import (
 )
 
 // A Filter is the lifetime privacy budget of one client. It admits releases as long as all of them
-// together meet a target (ε, δ) that was fixed at the start. It refuses a release that would exceed
-// the target.
+// together meet a target (ε, δ) that was fixed at the start.
 //
 // The target holds under full adaptivity: the existence of the next release, its kind and its noise
-// may depend on all earlier releases. A filter therefore adds up costs in a unit that is fixed when
-// the budget is made, and compares only their sum with the budget. It never compares the ε of an
-// intermediate state with the target.
+// may depend on all earlier releases. A filter therefore adds up costs in a fixed unit and compares
+// only their sum with the budget. It never compares the ε of an intermediate state with the target.
 //
 // A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not be copied.
 type Filter struct {
@@ -38,27 +36,25 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is the cost of a release, or a budget. In a Gaussian filter, main is the μ² of
-// Gaussian releases. In a Rényi filter, main is the Rényi divergence of the filter's order.
-// divergence is the max divergence from an exact Gaussian release, and only Gaussian filters use
-// it.
+// filterCost is the cost of a release, or a budget. main is μ² in a Gaussian filter, and the Rényi
+// divergence of the filter's order in a Rényi filter. divergence is the max divergence from an
+// exact Gaussian release, used only by Gaussian filters.
 type filterCost struct{ main, divergence float64 }
 
 // filterDivergence is the max divergence that a Gaussian filter reserves for noise that is not
-// exactly Gaussian. Integer noise of σ ≥ 2²³ costs less than 2⁻⁷⁸ for each element, so the
-// reserve is enough for 2³⁸ elements. The reserve lowers the remaining ε by about 2⁻³⁹.
+// exactly Gaussian. Integer noise of σ ≥ 2²³ costs less than 2⁻⁷⁸ for each element, so this is
+// enough for 2³⁸ elements. It lowers the remaining ε by about 2⁻³⁹.
 const filterDivergence = 0x1p-40
 
 // costMargin is a factor that raises costs by more than their rounding errors.
 const costMargin = 1 + 0x1p-50
 
-// NewGaussianFilter returns a filter that admits only Gaussian releases: Gaussian and
-// DiscreteGaussian events and compositions of them. It admits releases while the sum of their μ² is
-// at most μ_B² (Koskela, Tobaben, Honkela, "Individual Privacy Accounting with Gaussian
-// Differential Privacy", 2023; Smith, Thakurta, "Fully Adaptive Composition for Gaussian
-// Differential Privacy", 2022). μ_B is the largest μ that meets the target together with the
-// reserve filterDivergence. Adaptivity costs nothing: the filter admits as much as if all releases
-// were fixed in advance.
+// NewGaussianFilter returns a filter that admits only Gaussian and DiscreteGaussian events and
+// compositions of them, while the sum of their μ² is at most μ_B² (Koskela, Tobaben, Honkela,
+// "Individual Privacy Accounting with Gaussian Differential Privacy", 2023; Smith, Thakurta, "Fully
+// Adaptive Composition for Gaussian Differential Privacy", 2022). μ_B is the largest μ that meets
+// the target together with the reserve filterDivergence. Adaptivity costs nothing: the filter
+// admits as much as if all releases were fixed in advance.
 func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	if err := errors.Join(target.Check(), adjacency.Check()); err != nil {
 		return nil, fmt.Errorf("gaussian filter: %w", err)
@@ -80,11 +76,11 @@ func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 }
 
 // NewRenyiFilter returns a filter for all releases for which [Renyi] returns a finite divergence at
-// the given order α > 1, including subsampled releases. It admits releases while the sum of
+// the given order α > 1, including subsampled ones. It admits releases while the sum of their
 // divergences is at most [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting via a Rényi
 // Filter", 2021; Lécuyer, "Practical Privacy Filters and Odometers with Rényi Differential
 // Privacy", 2021). The order cannot be changed later. A good order minimises [RenyiEpsilon] for the
-// expected releases. For Gaussian releases it is near 1 + 2 log(1/δ)/ε.
+// expected releases; for Gaussian releases it is near 1 + 2 log(1/δ)/ε.
 func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter, error) {
 	var err error
 	if !(order > 1) || math.IsInf(order, 0) {
@@ -103,21 +99,21 @@ func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter,
 }
 
 // stable rounds x ≥ 0 down to 32 significant bits. A budget is computed again when a ledger is
-// read. Without this rounding, a machine with different floating-point rounding could compute a
-// slightly lower budget, perhaps one that is below the spending.
+// read. Without rounding, a machine with different floating-point arithmetic could find it slightly
+// lower, perhaps below the spending.
 func stable(x float64) float64 {
 	const dropped = 52 - 31
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) for a release with the cost c. The release is within max divergence r =
-// c.divergence of a Gaussian release with μ² = c.main. If P and Q are (ε, δ)-close, and P′ and Q′
-// are within max divergence r of them, then P′ and Q′ are (ε + 2r, e^r δ)-close. The bound is
+// filterDelta bounds δ(ε) for a release within max divergence r = c.divergence of a Gaussian
+// release with μ² = c.main. If P and Q are (ε, δ)-close, and P′ and Q′ are within r of them, then
+// P′ and Q′ are (ε + 2r, e^r δ)-close. The bound is
 //
 //	δ(ε) ≤ e^r δ_G(ε − 2r)
 //
-// where δ_G is the profile of the Gaussian release. For ε < 2r the bound uses δ_G(0) and adds
-// e^{2r} − 1, which is at least the difference. The result is raised to cover rounding errors.
+// where δ_G is the profile of the Gaussian release. For ε < 2r it uses δ_G(0) and adds e^{2r} − 1,
+// which is at least the difference. The result is raised to cover rounding errors.
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
 	delta := GaussianDelta(mu, max(0, epsilon-2*r)) * math.Exp(r)
@@ -128,10 +124,9 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 }
 
 // Charge admits the event e and adds its cost to the spending, or returns an error and adds
-// nothing. Before the caller releases any result of e, it must call Charge and store the new state
-// durably. Charge returns a [*BudgetError] if the cost of e exceeds the remaining budget. It
-// returns another error if e is malformed, if e and the filter have different adjacencies, or if e
-// has no finite cost.
+// nothing. The caller must store the new state durably before it releases any result of e. The
+// error is a [*BudgetError] if the cost exceeds the remaining budget. Charge also fails if e is
+// malformed, has another adjacency than the filter, or has no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
@@ -209,7 +204,7 @@ func (f *Filter) Spent() float64 {
 }
 
 // SpentDivergence returns the spent part of the reserve for noise that is not exactly Gaussian, as
-// a max divergence, rounded up. The result is 0 for a Rényi filter.
+// a max divergence, rounded up. It is 0 for a Rényi filter.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -225,10 +220,9 @@ func (f *Filter) Left() float64 {
 
 func left(spent, budget float64) float64 { return max(0, -addUp(spent, -budget)) }
 
-// Epsilon returns the ε of the releases so far, at the target's δ, as if the sequence of releases
-// had been fixed in advance. The result is for information only. If releases depend on earlier
-// releases, the guarantee is the whole [Filter.Target], even if only a small part of the budget has
-// been spent.
+// Epsilon returns the ε of the releases so far, at the target's δ, as if the releases had been
+// fixed in advance. It is for information only: if releases depend on earlier ones, the guarantee
+// is the whole [Filter.Target], however little has been spent.
 func (f *Filter) Epsilon() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

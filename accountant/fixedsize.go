@@ -12,11 +12,11 @@ import "math"
 //	  + Σ_{j≥3} γ^j·C(α,j)·min{4·√(B(2⌊j/2⌋)·B(2⌈j/2⌉)), 2e^((j−1)ε(j))},
 //
 // where ε(j) = j/2σ², B(l) = E[(e^u − 1)^l], C is the binomial coefficient, and u is the privacy
-// loss under N(0, σ²). The bound is used only for comparison, because the law of the loss of
-// WithoutReplacement gives smaller bounds.
+// loss under N(0, σ²). It is used only for comparison: the law of WithoutReplacement gives smaller
+// bounds.
 type fixedSize struct {
 	rate, sigma float64
-	moments     []float64 // log B(0), log B(2), log B(4), ...; the comment on the type defines the moments B
+	moments     []float64 // log B(0), log B(2), log B(4), ... (B as in the comment on the type)
 }
 
 func newFixedSize(rate, sigma float64, most int) fixedSize {
@@ -36,7 +36,7 @@ func (f fixedSize) renyi(order int) float64 {
 		total.add(term + float64(j)*math.Log(f.rate) + logBinomial(order, j))
 	}
 	// The bound is log(1 + e^x)/(α−1). For x > 30, log(1 + e^x) is x + e^(−x) up to rounding, and
-	// e^x could overflow. Otherwise Log1p is accurate even if e^x is tiny.
+	// avoids the overflow of e^x.
 	if x := total.value(); x > 30 {
 		return (x + math.Exp(-x)) / float64(order-1)
 	}
@@ -69,7 +69,7 @@ func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
 }
 
 // evenMoments returns log E[(e^u − 1)^(2k)] for 2k ≤ most, where u is the privacy loss. It uses
-// quadrature, because the closed form is an alternating sum, which loses digits by cancellation.
+// quadrature, because the closed form is an alternating sum that loses digits.
 func evenMoments(sigma float64, most int) []float64 {
 	m := mixture{1, sigma}
 	step := min(sigma/8, sigma*sigma/6)

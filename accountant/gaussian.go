@@ -26,14 +26,13 @@ func GaussianDelta(mu, epsilon float64) float64 {
 }
 
 // GaussianEpsilon returns the smallest ε for which a Gaussian release with parameter μ is (ε,
-// δ)-private. It rounds up, so that [GaussianDelta] of the result does not exceed δ. The result is
-// 0 if δ(0) ≤ δ, and +Inf if δ is 0.
+// δ)-private, rounded up. It is 0 if δ(0) ≤ δ, and +Inf if δ is 0.
 func GaussianEpsilon(mu, delta float64) float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return GaussianDelta(mu, epsilon) }, delta)
 }
 
-// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ, rounded up. deltaOf must be
-// decreasing. The result is +Inf if there is no such ε.
+// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ, rounded up, or +Inf if there is
+// none. deltaOf must be decreasing.
 func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	if deltaOf(0) <= delta {
 		return 0
@@ -52,14 +51,14 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	return high
 }
 
-// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, for ε ≥ 0 and 0
-// < δ < 1. It rounds down, so that [GaussianDelta] of the result does not exceed δ.
+// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private, rounded down,
+// for ε ≥ 0 and 0 < δ < 1.
 func GaussianMu(epsilon, delta float64) float64 {
 	return largest(func(mu float64) bool { return !(GaussianDelta(mu, epsilon) <= delta) })
 }
 
-// bisect narrows [low, high] to two neighbouring float64 numbers, such that holds is false at the
-// lower one and true at the upper one. low and high must be non-negative.
+// bisect narrows [low, high] to two neighbouring float64 numbers: holds is false at the lower and
+// true at the upper one. low and high must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	// Non-negative floats have the same order as the integers with the same bits.
 	l, h := math.Float64bits(low), math.Float64bits(high)
@@ -75,16 +74,15 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 }
 
 // GaussianGuess returns the largest probability with which an observer of a μ-Gaussian-DP release
-// can guess which of two adjacent inputs was used, if both are equally likely a priori:
+// guesses the input, if two adjacent inputs are equally likely a priori:
 //
 //	(1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns log F for a factor F with the following property: a μ-Gaussian-DP release
-// multiplies an observer's odds between two adjacent inputs by more than F with at most the given
-// probability. The privacy loss has the distribution N(μ²/2, μ²). The result is larger than the ε
-// for which δ(ε) is the given probability, because δ also depends on the amount by which the loss
-// exceeds ε.
+// GaussianOdds returns log F, where a μ-Gaussian-DP release multiplies an observer's odds between
+// two adjacent inputs by more than F with at most the given probability. The privacy loss has the
+// distribution N(μ²/2, μ²). The result is larger than the ε for which δ(ε) is the given probability,
+// because δ also depends on the amount by which the loss exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

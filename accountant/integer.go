@@ -8,9 +8,8 @@ import (
 )
 
 // A discreteSum is the distribution of the sum of n independent samples of the discrete Gaussian
-// N_Z(0, σ²), on the integers from −reach to reach. The noise in the sums that secure aggregation
-// releases has this distribution. The masses in half are approximate: err bounds the relative error
-// of each mass, and rest bounds the total mass that is missing.
+// N_Z(0, σ²), on the integers from −reach to reach. The noise of secure sums has this distribution.
+// err bounds the relative error of each mass, and rest bounds the total mass that is missing.
 type discreteSum struct {
 	half []float64 // masses at 0, 1, ..., reach; the distribution is symmetric
 	rest float64
@@ -28,15 +27,14 @@ const (
 	// Differential Privacy", 2020).
 	tailExponent = 686
 
-	// leastMass is the smallest mass that a discreteSum stores. With this bound, no stored mass is
-	// a subnormal number.
+	// leastMass is the smallest mass that a discreteSum stores, so that none is a subnormal number.
 	leastMass = 0x1p-1000
 
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance is the largest variance nσ² of a sum for which the distribution is computed.
-	// The computation takes seconds and a megabyte of memory.
+	// maxSumVariance is the largest variance nσ² of a sum, for which the computation takes seconds
+	// and a megabyte.
 	maxSumVariance = 1e7
 )
 
@@ -52,8 +50,7 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if v := variance * float64(n); v > maxSumVariance {
 		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g have variance %g, and at most %g is supported", n, variance, v, float64(maxSumVariance))
 	}
-	// If σ² ≥ 4.5, the distribution of the sum is within a negligible distance of a single discrete
-	// Gaussian.
+	// For σ² ≥ 4.5, the sum is within a negligible distance of a single discrete Gaussian.
 	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
 		law := discreteGaussianLaw(variance, n)
 		law.err += 2 * distance
@@ -87,7 +84,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // number of terms that are added up one by one; the last of these terms bounds every later term
+	const listed = 10_000 // terms added up one by one; the last one bounds every later term
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -95,22 +92,20 @@ func sharesDistance(sigma float64, n int) float64 {
 	if n > listed {
 		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
 	}
-	// The rounding error of an exponent grows with the exponent. The last factor covers this error
-	// for every term that is a normal float64. Smaller terms do not matter.
+	// The rounding error of an exponent grows with the exponent. The last factor covers it for
+	// every term that is a normal float64. Smaller terms do not matter.
 	return 10 * sum * (1 + 0x1p-41)
 }
 
-// sumReach returns the largest integer whose probability a [discreteSum] stores, for a sum of n
-// samples of the discrete Gaussian of the given variance.
+// sumReach returns the largest integer whose probability a [discreteSum] stores.
 func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish builds a discreteSum from half, where half[k] is the probability of the integer k and of
-// −k. missing bounds the probability that half does not contain, and relative bounds the relative
-// error of its elements. finish cuts off masses below leastMass at the end of half and adds a bound
-// on their sum to missing. If half ends at the largest integer that is stored (see sumReach),
-// finish also adds a bound on the mass beyond this integer.
+// finish builds a discreteSum from half, where half[k] is the probability of k and of −k. missing
+// bounds the probability that half lacks, and relative the relative error of its elements. finish
+// cuts off masses below leastMass at the end and counts them as missing. If half reaches sumReach,
+// it also counts a bound on the mass beyond.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -142,8 +137,8 @@ func discreteGaussianLaw(variance float64, n int) discreteSum {
 	return finish(half, 0, 16*unitRoundoff, variance, n)
 }
 
-// expSquare returns exp(−k²/(2nσ²)). It corrects the rounding of the exponent, which for large
-// exponents would cause an error of hundreds of units in the last place.
+// expSquare returns exp(−k²/(2nσ²)). It corrects the rounding of the exponent, which could
+// otherwise cause an error of hundreds of units in the last place.
 func expSquare(k int, variance float64, n int) float64 {
 	square, twice := float64(k)*float64(k), 2*float64(n)
 	divisor := twice * variance
@@ -153,14 +148,13 @@ func expSquare(k int, variance float64, n int) float64 {
 	return math.Exp(-x) * (1 - xError)
 }
 
-// doubled returns the distribution of the sum of two independent variables that each have the
-// distribution s. n is the number of samples in the result.
+// doubled returns the distribution of the sum of two independent variables with the distribution s.
+// n is the number of samples in the result.
 //
 // Let P be the mass function of s. The mass at z is the sum of P(x)P(z−x) over all x. P is
-// log-concave, because convolutions of log-concave distributions are log-concave. Therefore
-// P(x)P(z−x) falls on both sides of x = z/2, and the terms are added from x = z/2 outwards. If the
-// last of m terms is at most 2⁻⁷⁰ times their sum, all later terms together are less than m/48
-// times this last term.
+// log-concave, like all convolutions of log-concave distributions. So P(x)P(z−x) falls on both
+// sides of x = z/2, and the terms are added from there outwards. If the last of m terms is at most
+// 2⁻⁷⁰ times their sum, all later terms together are less than m/48 times this last term.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -187,8 +181,8 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the distribution of the sum of two independent variables, one with the distribution
-// s and one with the distribution other. The range of other must not be larger than the range of s.
+// plus returns the distribution of the sum of two independent variables with the distributions s
+// and other. The range of other must not exceed that of s.
 func (s discreteSum) plus(other discreteSum, variance float64, n int) discreteSum {
 	reach := len(other.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -209,12 +203,11 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// atoms returns the distribution of the privacy loss log P(k)/P(k−shift), for k drawn from P. Here
-// P(k) is the probability of the noise k, and P(k−shift) is the probability of k under the noise
-// shifted by shift. Losses and masses are raised by more than their error. The result leaves out
-// losses that are infinite or not known accurately, and rest bounds their total mass.
+// atoms returns the distribution of the privacy loss log P(k)/P(k−shift) for noise k drawn from P.
+// Losses and masses are raised by more than their error. Losses that are infinite or not known
+// accurately are left out, and rest bounds their total mass.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
-	least := max(s.rest*0x1p60, 0x1p-900) // s.rest, which bounds the mass that is missing from s, is at most 2⁻⁶⁰ of least
+	least := max(s.rest*0x1p60, 0x1p-900) // s.rest, the bound on the mass missing from s, is at most 2⁻⁶⁰ of least
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
 	var unlisted compensated
 	for k := 1 - len(s.half); k < len(s.half); k++ {

@@ -7,14 +7,14 @@ import (
 )
 
 // A law is the distribution of the privacy loss L = log P/Q of one event, for an output drawn from
-// P. It consists of parts with a density, atoms (losses with positive probability), and a mass at
-// infinity. The mass at infinity is the mass under P of the outputs at which Q is zero.
+// P. It consists of parts with a density, atoms (losses with positive probability), and the mass
+// under P of the outputs at which Q is zero and the loss infinite.
 type law struct {
-	mu       float64 // μ of a Gaussian release, for which the moments have a closed form; 0 for other events
+	mu       float64 // μ of a Gaussian release, whose moments have a closed form; 0 for other events
 	parts    []part
 	atoms    []atom
 	infinite float64
-	most     float64 // μ of a Gaussian release whose Rényi divergences are at least as large as the divergences of this law; 0 if no such μ is known
+	most     float64 // μ of a Gaussian release with at least the Rényi divergences of this law; 0 if none is known
 }
 
 // A part holds the densities of two distributions P and Q on an interval of the line.
@@ -55,10 +55,10 @@ func approximateLaw(epsilon, delta float64) law {
 }
 
 // replacedLaw returns a distribution of the loss that dominates one step of sampling without
-// replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 the
-// distribution has the profile of (1−γ)N(0)+γN(2) against N(0), where N(m) = N(m, σ²). For ε < 0
-// the distribution has the profile of the reverse pair (Zhu, Dong, Wang, "Optimal Accounting of
-// Differential Privacy via Characteristic Function", 2022, proposition 30).
+// replacement at rate γ under replace-one. The unit of the noise σ is the clip norm. For ε ≥ 0 it
+// has the profile of (1−γ)N(0)+γN(2) against N(0), where N(m) = N(m, σ²), and for ε < 0 the profile
+// of the reverse pair (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
+// Characteristic Function", 2022, proposition 30).
 //
 // Let the unit of the output be the distance 2 between the two means, and let r be the density
 // ratio of the pair, so that r(½) = 1. The distribution has three parts:
@@ -74,9 +74,8 @@ func replacedLaw(rate, sigma float64) law {
 	}
 }
 
-// single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, where p and q are the densities of the
-// output under P and Q. The relative error is below singleError. The integrand is non-negative, so
-// there is no cancellation.
+// single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, where p and q are the densities of the output
+// under P and Q, with a relative error below singleError.
 func (l law) single(epsilon float64) float64 {
 	sum := l.infinite
 	for _, a := range l.atoms {
@@ -113,8 +112,8 @@ func (l law) single(epsilon float64) float64 {
 	return sum
 }
 
-// singleError bounds the relative error of [law.single]. The error is this large because p and
-// e^ε·q nearly cancel where the loss is near ε.
+// singleError bounds the relative error of [law.single]: p and e^ε·q nearly cancel where the loss
+// is near ε.
 const singleError = 1e-9
 
 // A rule is a Gauss-Legendre rule on [0, 1].
@@ -128,7 +127,7 @@ func newRule(n int) rule {
 
 var rule3, rule5, rule10, rule16 = newRule(3), newRule(5), newRule(10), newRule(16)
 
-// each applies the rule to the interval [lo, lo+width]: it calls f with each node and its weight.
+// each calls f with each node of the rule on the interval [lo, lo+width] and its weight.
 func (r rule) each(lo, width float64, f func(x, weight float64)) {
 	for i, node := range r.nodes {
 		f(lo+width*node, width*r.weights[i])

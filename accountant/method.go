@@ -9,13 +9,12 @@ import (
 type Method string
 
 const (
-	// Tightest selects Exact if all releases are Gaussian. Otherwise it selects LossDistribution,
-	// and then narrows the bounds on ε.
+	// Tightest selects Exact if all releases are Gaussian, and otherwise LossDistribution with
+	// narrowed bounds on ε.
 	Tightest Method = "tightest"
-	// Planned selects the same methods as Tightest, but does not narrow the bounds of
-	// LossDistribution further. It is used for calibrations, and for the costs that a study
-	// states. The noise of studies is computed from these bounds, so they must not change in any
-	// bit.
+	// Planned is Tightest without narrowed bounds. It serves for calibrations and for the costs
+	// that a study states. The noise of studies is computed from these bounds, so they must not
+	// change in any bit.
 	Planned Method = "planned"
 	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
 	// Dong, Roth, Su 2022).
@@ -40,16 +39,15 @@ const (
 	Basic Method = "basic composition"
 )
 
-// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest and Planned. The
-// methods with the tightest bounds are first.
+// Methods returns the methods that [Profile.EpsilonBy] accepts except Tightest and Planned, roughly
+// from the tightest bounds to the loosest.
 func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers contains the two functions with which a method computes bounds. One bounds ε for a given
-// δ, and the other bounds δ for a given ε. A function gets its given number as two parameters: it
-// computes the upper bound for low, and the lower bound for high. low and high differ only for
-// discrete noise, whose distribution differs slightly from a Gaussian.
+// answers contains the two functions with which a method computes bounds: on ε for a given δ, and
+// on δ for a given ε. The given number is passed twice: the upper bound is for low, the lower bound
+// for high. They differ only for discrete noise, which is not exactly Gaussian.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -126,8 +124,7 @@ func gaussianDeltaBelow(mu, epsilon float64) float64 {
 	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
 }
 
-// overDirections returns the larger of the bounds for the two directions. A direction is one order
-// of two adjacent inputs.
+// overDirections returns the larger of the bounds for the two orders of two adjacent inputs.
 func overDirections(all []*composition, bound func(c *composition) (Bound, error)) (b Bound, err error) {
 	for _, c := range all {
 		one, err := bound(c)
@@ -147,16 +144,15 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound holds for
-// the given number low, and the lower bound for high.
+// certified returns bounds on ε for a given δ, or on δ for a given ε. The upper bound is for low,
+// and the lower bound for high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// covered reports whether b already covers one direction (one order of two adjacent inputs), so
-	// that the bounds for this direction need not be computed. This is the case if the Rényi bound of
-	// the direction, which is cheap to compute, is at most the lower bound found so far. Addition
-	// usually costs less than removal, so addition is often covered.
+	// covered reports whether the bounds for this direction need not be computed: its Rényi bound,
+	// which is cheap, is at most the lower bound found so far. This is often so for addition, which
+	// usually costs less than removal.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -224,8 +220,8 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 }
 
 // sampledAlike returns the parameters of a composition of equal steps: μ of one step without
-// sampling, the sampling rate, and the number of steps. It returns an error if there are different
-// kinds of steps, or if the classical theorems do not apply to the steps.
+// sampling, the sampling rate, and the number of steps. It fails if the steps are of different
+// kinds, or if the classical theorems do not apply to them.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing
@@ -250,8 +246,8 @@ func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	return 0, 0, 0, errNothing
 }
 
-// amplified returns the arguments of the classical theorems: the ε of one sampled step, and the
-// number of steps. delta is the sum of the δ of all steps.
+// amplified returns the ε of one sampled step and the number of steps, for the classical theorems.
+// delta is the sum of the δ of all steps.
 func (p Profile) amplified(delta float64) (epsilon, times float64, err error) {
 	mu, rate, times, err := p.sampledAlike()
 	if err != nil {
@@ -265,8 +261,8 @@ func (p Profile) amplified(delta float64) (epsilon, times float64, err error) {
 	return epsilon, times, nil
 }
 
-// advancedEpsilon returns ε(δ) computed by advanced composition (see [AdvancedComposition]). Half
-// of δ goes to the δ of the steps, and half to the δ′ of the composition.
+// advancedEpsilon returns ε(δ) by [AdvancedComposition]. Half of δ goes to the δ of the steps, and
+// half to the δ′ of the composition.
 func (p Profile) advancedEpsilon(delta float64) (float64, error) {
 	epsilon, times, err := p.amplified(delta / 2)
 	if err != nil {

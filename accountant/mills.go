@@ -37,8 +37,8 @@ func millsTail(x float64) float64 {
 // converged at x.
 func millsTerms(x float64) int { return 10 + int(900/(x*x)) }
 
-// millsSwitch is the x above which mills uses the continued fraction. Below it, mills uses the
-// complementary error function.
+// millsSwitch is the x above which mills uses the continued fraction instead of the complementary
+// error function.
 const millsSwitch = 2.5
 
 // mills returns Mills' ratio (1 − Φ(x))/φ(x). It overflows for x below −38.
@@ -58,9 +58,8 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
-// millsSlopes replaces each element of x with the millsSlope of the element. It computes four
-// continued fractions at a time, because each one is a chain of divisions, and a processor can
-// compute several chains at once.
+// millsSlopes replaces each element of x with its millsSlope. A continued fraction is a chain of
+// divisions, and a processor can compute four chains at once.
 func millsSlopes(x *[4]float64) {
 	if slices.Min(x[:]) < millsSwitch {
 		for i := range x {
@@ -88,8 +87,7 @@ func millsSlopes(x *[4]float64) {
 	}
 }
 
-// millsDrop returns mills(x) − mills(x+h) for h > 0. It avoids cancellation for an h that is small
-// compared with the scale on which Mills' ratio changes.
+// millsDrop returns mills(x) − mills(x+h) for h > 0, without cancellation for small h.
 func millsDrop(x, h float64) float64 {
 	if h > max(1, x) {
 		return mills(x) - mills(x+h)

@@ -16,16 +16,15 @@ type moments struct {
 	lost      float64   // mass under P of the outputs with an infinite loss
 }
 
-// maxNodes is the largest number of points of a quadrature rule. An order that would need more
-// points is too large to give a better bound.
+// maxNodes is the largest number of points of a quadrature rule. An order that needs more is too
+// large to give a better bound.
 const maxNodes = 1 << 18
 
-// moments returns the quadrature rule for the loss l, or nil if the rule would need more than
-// maxNodes points. The rule leaves out the outputs with the largest losses, whose mass under P is
-// at most cut. On the whole line it is the trapezoid rule, which converges exponentially for
-// analytic functions. The step h is chosen so that the error e^(−2πa/h), where a is the distance to
-// the nearest singularity, stays below 10⁻¹⁵ even for oscillating integrands. On any other interval
-// the rule is composite Gauss-Legendre.
+// moments returns the quadrature rule for the loss l, or nil if it would need more than maxNodes
+// points. It leaves out the outputs with the largest losses, of mass at most cut under P. On the
+// whole line it is the trapezoid rule, which converges exponentially for analytic functions: the
+// step h keeps the error e^(−2πa/h), where a is the distance to the nearest singularity, below
+// 10⁻¹⁵ even for oscillating integrands. On any other interval it is composite Gauss-Legendre.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -101,12 +100,12 @@ func (m *moments) add(loss, logWeight float64) {
 }
 
 // cumulant returns K(c) = log E e^(cL), for the finite part of the loss L, and its first two
-// derivatives. The derivatives are the mean and the variance of the loss tilted by e^(cL). If m is
-// nil, all three are NaN.
+// derivatives: the mean and the variance of the loss tilted by e^(cL). If m is nil, all three are
+// NaN.
 //
 // E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. The terms of
-// this expectation are non-negative. The result therefore has a small relative error even if the
-// sampling rate is low and the result is tiny. The error stays small over millions of steps.
+// this expectation are non-negative, so the relative error is small even if the sampling rate is
+// low and the result is tiny. It stays small over millions of steps.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	if m == nil {
 		return math.NaN(), math.NaN(), math.NaN()

@@ -6,10 +6,9 @@ import (
 	"math"
 )
 
-// Outcomes is one release of a mechanism that has finitely many outcomes and that this package does
-// not know. It contains the probabilities of the outcomes for a pair of neighbouring data sets that
-// dominates all other pairs: no other pair has a larger δ(ε) for any ε. The author of the mechanism
-// must prove this, because the accountant uses only the probabilities.
+// Outcomes is one release of a mechanism with finitely many outcomes that this package does not
+// know. It contains their probabilities for a pair of neighbouring data sets that dominates all
+// others: no other pair has a larger δ(ε) for any ε. The author of the mechanism must prove this.
 //
 // An Outcomes has no encoding, so ledgers and messages cannot contain it (see [MarshalEvent]).
 type Outcomes struct {
@@ -17,9 +16,9 @@ type Outcomes struct {
 	adjacency Adjacency
 }
 
-// NewOutcomes returns the event of a mechanism whose outcome i has the probability p[i] if the
-// record is present, and q[i] if it is not. The elements of p must add up to 1, and so must the
-// elements of q. The cost is the larger of the costs for the two orders of the data sets.
+// NewOutcomes returns the event of a mechanism whose outcome i has the probability p[i] with the
+// record, and q[i] without it. p and q must each add up to 1. The cost is the larger one for the
+// two orders of the data sets.
 func NewOutcomes(p, q []float64, adjacency Adjacency) (*Outcomes, error) {
 	if len(p) != len(q) || len(p) < 2 {
 		return nil, fmt.Errorf("%d and %d probabilities: give each outcome one in both lists, and at least two outcomes", len(p), len(q))
@@ -58,8 +57,7 @@ func (e *Outcomes) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// lawOf returns the distribution of the privacy loss log(p[i]/q[i]), where the outcome i is drawn
-// with the probabilities p.
+// lawOf returns the distribution of the privacy loss log(p[i]/q[i]), with i drawn from p.
 func lawOf(p, q []float64) (l law) {
 	for i := range p {
 		switch {

@@ -12,11 +12,11 @@ type pair interface {
 	tail(x float64) float64                          // mass of p (probability under p) to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
 	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
-	scale(order float64) (smooth, analytic float64)  // smooth is the distance over which the densities change noticeably; analytic bounds from below the distance of the real line from the nearest singularity of the loss
+	scale(order float64) (smooth, analytic float64)  // smooth is the distance over which the densities change noticeably; analytic is at most the distance of the line from the nearest singularity of the loss
 }
 
-// span is the number of standard deviations that an interval extends to each side. A normal
-// distribution has a mass of about 10⁻²³ outside of this interval.
+// span is the number of standard deviations that an interval extends to each side. It leaves out a
+// mass of about 10⁻²³ of a normal distribution.
 const span = 10
 
 // mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that contains the
@@ -74,18 +74,17 @@ func (m mixture) tail(x float64) float64 {
 
 func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mass) }
 
-// normalTail returns a z ≥ 1 that a standard normal variable exceeds with probability at most mass.
-// This follows from Φ(−z) ≤ e^(−z²/2)/2.
+// normalTail returns a z ≥ 1 that a standard normal variable exceeds with probability at most mass,
+// from Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
 // share returns the posterior probability that an output x of the mixture (1−q)N(0,σ²) + qN(1,σ²)
-// comes from its second part, N(1,σ²). u is the log ratio of the density of N(1,σ²) to the density
-// of N(0,σ²) at x.
+// comes from N(1,σ²). u is the log ratio of the densities of N(1,σ²) and N(0,σ²) at x.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are
-// the densities of the pair and c is order. The mode of p·(p/q)^c solves x = (1+c)·share(x). The
-// iteration begins above the largest mode, and converges to it without going below it.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
+// The mode of p·(p/q)^c solves x = (1+c)·share(x). The iteration begins above the largest mode and
+// converges to it from above.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {
@@ -96,8 +95,8 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 	})
 }
 
-// falls returns a point between start and end at which f has fallen by span²/2 from f(start). f is
-// the logarithm of a density and must decrease.
+// falls returns a point between start and end at which the decreasing log density f has fallen by
+// span²/2 from f(start).
 func falls(start, end float64, f func(float64) float64) float64 {
 	goal := f(start) - span*span/2
 	for range 30 {
@@ -189,8 +188,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 
 func (o opposed) scale(float64) (smooth, analytic float64) { return o.sigma, o.sigma * o.sigma }
 
-// reversed is the mixture with p and q exchanged and the line reflected. It describes adding the
-// record instead of removing it.
+// reversed is the mixture with p and q exchanged and the line reflected: a record is added instead
+// of removed.
 type reversed struct{ mixture }
 
 func (r reversed) densities(x float64) (p, q float64) {
@@ -206,10 +205,9 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where p and q are
-// the densities of the pair and c is order. The logarithm of p·(p/q)^c is concave, and its maximum
-// is at the x that solves x = c·share(−x). Away from this maximum, p·(p/q)^c falls at least as fast
-// as p.
+// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
+// The logarithm of p·(p/q)^c is concave, with its maximum at the x that solves x = c·share(−x).
+// From there p·(p/q)^c falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {

@@ -8,15 +8,13 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A tilting is a composition on a grid of losses, in which every step is tilted: the mass at each
-// loss L is multiplied by e^(θL), and the masses are normalised. The tail of the composed loss that
-// determines δ(ε) becomes the bulk of the tilted distribution. The rounding errors are then
-// relative to δ instead of 1.
+// A tilting is a composition on a grid of losses with every step tilted: the mass at each loss L is
+// multiplied by e^(θL), and the masses are normalised. The tail that determines δ(ε) becomes the
+// bulk of the tilted distribution, so rounding errors are relative to δ instead of 1.
 type tilting struct {
 	upper bool    // true for upper bounds, false for lower bounds
 	width float64 // distance between neighbouring grid points
-	// offset is the loss of the grid point 0. The offset of a composition is the sum of the offsets
-	// of the steps.
+	// offset is the loss of grid point 0. A composition's offset is the sum of those of its steps.
 	offset float64
 	order  float64 // θ, the order of the tilt
 	laws   []tilted
@@ -40,10 +38,10 @@ const unit = 0x1p-53
 // quadratureError bounds the relative error of the mass of each cell.
 const quadratureError = 5e-14
 
-// tilting puts the losses of every step on a grid of the given width and tilts them. It moves a
-// mass under P of at most cut to an infinite loss (for an upper bound) or leaves it out (for a
-// lower bound). If aligned is true, the grid of each step has a point where the tilted loss has
-// most of its mass (see newGrid). tilting returns an error if a grid would have too many cells.
+// tilting puts the losses of every step on a grid of the given width and tilts them. A mass under P
+// of at most cut is moved to an infinite loss (for an upper bound) or left out (for a lower bound).
+// If aligned is true, each grid has a point where the tilted loss has most of its mass (see
+// newGrid). tilting fails if a grid would have too many cells.
 func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
@@ -87,9 +85,8 @@ func (c *composition) tilting(order, width, cut float64, upper, aligned bool) (*
 // at returns the composed loss at the grid point index.
 func (t *tilting) at(index int) float64 { return t.offset + float64(index)*t.width }
 
-// outside returns Chernoff bounds on the tilted mass in the two tails of the composed loss: above
-// bounds the mass of the losses greater than the mean plus reach, and below bounds the mass of the
-// losses less than the mean minus reach.
+// outside returns Chernoff bounds on the tilted mass of the composed losses more than reach above
+// the mean, and more than reach below it.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -128,10 +125,10 @@ func (t *tilting) margin() float64 {
 	return 1e-9 + t.steps*margin
 }
 
-// A window is the distribution of the composed loss near its tilted mean. A window gives a bound on
-// δ(ε) for every ε between its ends. The bound includes all errors: the mass that is removed from
-// each step, the mass that wraps around the ends of the window, the rounding of the Fourier
-// transform, and the errors of quadrature and rounding that [tilting.margin] bounds.
+// A window is the distribution of the composed loss near its tilted mean. It gives a bound on δ(ε)
+// for every ε between its ends. The bound includes all errors: mass removed from each step, mass
+// that wraps around the ends, rounding in the Fourier transform, and the errors that
+// [tilting.margin] bounds.
 type window struct {
 	*tilting
 	*workspace
@@ -141,8 +138,8 @@ type window struct {
 	scale  float64 // logM − order·centre; e^scale converts the sums of [window.sum] to δ
 	start  int     // position of the window's entry 0 in row
 	noise  float64 // bound on the error of each mass in row
-	// wrapped bounds the tilted mass outside the window. e^scale·lost bounds the amount by which the
-	// losses above the window can raise δ.
+	// wrapped bounds the tilted mass outside the window. The losses above it raise δ by at most
+	// e^scale·lost.
 	wrapped, lost float64
 }
 
@@ -159,8 +156,8 @@ const (
 
 var errWindow = errors.New("privacy loss distribution: the composed loss exceeds the largest transform")
 
-// A workspace contains the memory for a composition on n grid points. Workspaces are reused because
-// they are large, and allocating a workspace takes as long as the computation in it.
+// A workspace contains the memory for a composition on n grid points. It is reused, because
+// allocating it takes as long as the computation.
 type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
@@ -191,7 +188,7 @@ func newWorkspace(n int) *workspace {
 	return ws
 }
 
-// release returns the memory of the window to the pool. The window must not be used afterwards.
+// release returns the window's memory to the pool. The window must not be used afterwards.
 func (w *window) release() { workspaces.Put(w.workspace) }
 
 // window returns the distribution of the composed loss on n grid points.
@@ -223,13 +220,12 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the distance between the entries for which a window stores the two sums of [window.sum].
-// For the other entries, tail computes the sums from the stored ones.
+// block is the distance between the entries for which a window stores the sums of [window.sum].
+// tail computes the others from these.
 const block = 64
 
-// sum returns two sums over all entries of the window from number first on. The argument sums holds
-// the two sums over the entries from number next on, and sum adds the entries between. The two sums
-// are
+// sum returns two sums over the entries of the window from number first on, given the sums over the
+// entries from next on:
 //
 //	Σ mass·e^(−θ(l−centre))
 //	Σ mass·e^(−θ(l−centre))·e^(l₀−l)
@@ -274,8 +270,8 @@ func (w *window) tail(i int) [2]float64 {
 }
 
 // compose computes the distribution of the composed loss by a Fourier transform and writes it to
-// ws.row. The mass at a grid point is at the grid index minus t.shift, modulo the length of the
-// row. noise bounds the error of each mass.
+// ws.row. The mass at a grid point is at its index minus t.shift, modulo the length of the row.
+// noise bounds the error of each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
 	// rounding bounds the relative error of a Fourier transform followed by its inverse.
@@ -303,8 +299,7 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
 			grown := complex(0, 0) // stays 0 if the power underflows
-			// amplified is a factor: an absolute error in the spectrum, times amplified, is the relative
-			// error of the power.
+			// the relative error of the power is amplified times the absolute error of the spectrum
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -333,8 +328,7 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 }
 
 // standsFor bounds the number of coefficients of the full Fourier transform that coefficient j of
-// the real transform represents. Each coefficient except the first can represent a mirror image,
-// too.
+// the real transform stands for: all except the first can have a mirror image.
 func standsFor(j int) float64 {
 	if j == 0 {
 		return 1
@@ -357,8 +351,8 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the upper or lower bound on δ(ε) that the window gives. i is the number of the first
-// entry whose loss is above ε.
+// read returns the upper or lower bound on δ(ε). i is the number of the first entry whose loss is
+// above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.tail(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-w.at(w.first+i))*sums[1])
@@ -368,10 +362,9 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds the effect on δ(ε) of the mass outside the window. In an upper bound, δ(ε) lacks the
-// mass above the window, and blur bounds this amount. In a lower bound, mass that wraps around the
-// ends of the window appears at wrong losses. It adds at most as much to δ(ε) as if all of it were
-// at the loss ε.
+// blur bounds the effect on δ(ε) of the mass outside the window. An upper bound lacks the mass
+// above the window. In a lower bound, mass that wraps around appears at wrong losses, and adds at
+// most as much to δ(ε) as if all of it were at the loss ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost
@@ -379,7 +372,7 @@ func (w *window) blur(epsilon float64) float64 {
 	return math.Exp(w.scale-w.order*(epsilon-w.centre)) * w.wrapped
 }
 
-// delta returns the bound on δ(ε). If ε is outside of the window, ok is false.
+// delta returns the bound on δ(ε). ok is false if ε is outside the window.
 func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	i := int(math.Floor((epsilon-w.offset)/w.width)) + 1 - w.first
 	if i < w.lowest || i >= len(w.row) {
@@ -388,8 +381,8 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	return w.read(i, epsilon), true
 }
 
-// epsilon returns the bound on ε(δ), which is at least 0. If ε(δ) is outside of the window, ok is
-// false.
+// epsilon returns the bound on ε(δ), which is at least 0. ok is false if ε(δ) is outside the
+// window.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	at := func(i int) float64 { return w.read(i+1, w.at(w.first+i)) }
 	zero := int(math.Floor(-w.offset/w.width)) - w.first // highest entry whose loss is at most 0

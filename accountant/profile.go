@@ -10,16 +10,15 @@ import (
 // A Profile is the privacy profile δ(ε) of a composition. [Account] returns it.
 type Profile struct {
 	tally
-	mu float64 // μ of the one Gaussian release that is equivalent to all Gaussian releases of the composition
+	mu float64 // μ of the Gaussian release that is equivalent to all Gaussian releases of the composition
 
-	above, below [][]step // compositions that bound the profile from above and from below, one for removal and one for addition
+	above, below [][]step // compositions that bound the profile from above and below, for removal and for addition
 	different    bool     // whether above and below contain different compositions
 	removeFirst  bool     // whether removal, the first composition, has the larger Rényi divergences
 }
 
-// Account returns the privacy profile of e. It returns an error if an event is malformed, if there
-// is no proof for the sampling of an event under its adjacency, or if two events have different
-// adjacencies.
+// Account returns the privacy profile of e. It fails if an event is malformed, if the sampling of
+// an event has no proof under its adjacency, or if two events have different adjacencies.
 func Account(e Event) (Profile, error) {
 	t, err := tallyOf(e)
 	if err != nil {
@@ -64,10 +63,9 @@ func Account(e Event) (Profile, error) {
 	return p, nil
 }
 
-// Check returns an error if an event is malformed, if there is no proof for the sampling of an
-// event under its adjacency, or if two events have different adjacencies. Check is much faster than
-// [Account], because it does not compute the privacy loss. Account returns one more error: the
-// variance of discrete noise on a single integer can be too large for the computation.
+// Check returns the errors of [Account] without computing the privacy loss, which is much faster.
+// It misses one of them: the variance of discrete noise on a single integer can be too large for
+// the computation.
 func Check(e Event) error {
 	if _, err := tallyOf(e); err != nil {
 		return fmt.Errorf("account: %w", err)
@@ -75,8 +73,8 @@ func Check(e Event) error {
 	return nil
 }
 
-// upper returns the compositions that bound the profile from above, one for each direction. lower
-// returns the compositions that bound it from below.
+// upper returns the compositions that bound the profile from above, one for each direction, and
+// lower those that bound it from below.
 func (p Profile) upper() []*composition { return compositions(p.above) }
 
 func (p Profile) lower() []*composition { return compositions(p.below) }
@@ -91,9 +89,8 @@ func compositions(sides [][]step) []*composition {
 	return all
 }
 
-// worst returns the compositions of [Profile.upper] that can have the largest Rényi divergences.
-// If the divergences for removal are known to be larger than the divergences for addition, worst
-// returns only the composition for removal.
+// worst returns the compositions of [Profile.upper] that can have the largest Rényi divergences:
+// only the one for removal, if it is known to have the larger ones.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -103,40 +100,40 @@ func (p Profile) worst() []*composition {
 }
 
 // oneLaw reports whether the upper and the lower bounds are computed from the same distribution of
-// the privacy loss. This distribution is then the exact one for the worst pair of inputs.
+// the privacy loss, which is then exact for the worst pair of inputs.
 func (p Profile) oneLaw() bool { return !p.different }
 
 // Mu returns the parameter μ of the single Gaussian release that is equivalent to all Gaussian
-// releases of the composition. For discrete noise the equivalence holds up to a max divergence,
-// which all bounds of the profile include.
+// releases of the composition. For discrete noise this holds up to a max divergence that all bounds
+// of the profile include.
 func (p Profile) Mu() float64 { return p.mu }
 
 // Gaussian reports whether all releases are Gaussian. In that case μ determines the profile.
 func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 
-// A Bound is an interval for the true value of ε, δ or a rate. The interval certainly contains the
-// value only if Certified is true.
+// A Bound is an interval for the true value of ε, δ or a rate. The value is certain to be inside
+// only if Certified is true.
 type Bound struct {
 	Lower, Upper float64
 	Method       Method
 	// Certified is true if the bounds include all errors of discretisation, truncation and
-	// rounding. Otherwise the interval is an estimate, and its width estimates the error. Do not
-	// base a privacy guarantee on an interval that is not certified.
+	// rounding. Otherwise the width of the interval only estimates the error: do not base a privacy
+	// guarantee on it.
 	Certified bool
 	// Vacuous is true if Upper gives no information, because it is +Inf for ε or 1 for δ.
 	Vacuous bool
 }
 
 // Epsilon returns bounds on the smallest ε for which the composition is (ε, δ)-private, for 0 < δ <
-// 1. It uses the method [Tightest].
+// 1, by the method [Tightest].
 func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tightest, delta) }
 
-// Delta returns bounds on the smallest δ for which the composition is (ε, δ)-private, for ε ≥ 0. It
-// uses the method [Tightest].
+// Delta returns bounds on the smallest δ for which the composition is (ε, δ)-private, for ε ≥ 0, by
+// the method [Tightest].
 func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
 
-// EpsilonBy returns the same bounds as Epsilon, computed by the given method. It returns an
-// error if the method does not apply to the composition.
+// EpsilonBy is like Epsilon with the given method. It returns an error if the method does not apply
+// to the composition.
 func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if !(delta > 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("profile: delta must lie in (0, 1), got %g", delta)
@@ -151,7 +148,7 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 		b = p.narrowed(b, low, high)
 	}
 	// If P and Q are (ε, δ)-close, then all P′ and Q′ within max divergence r of them are (ε + 2r,
-	// e^r δ)-close. The lower bound follows in the same way, with P′ and Q′ in the place of P and Q.
+	// e^r δ)-close. The lower bound follows with the pairs exchanged.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
 	return b, errors.Join(err, b.check())
@@ -181,8 +178,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-// by calls compute with the two functions that compute bounds by the method m. It sets the name of
-// the method in the result. It returns an error if m is unknown or compute fails.
+// by calls compute with the functions of the method m and sets the method's name in the result.
 func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest || m == Planned {
 		m = p.tightest()

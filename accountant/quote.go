@@ -3,8 +3,8 @@ package accountant
 import "fmt"
 
 // Quote returns the amount that [Filter.Charge] would add to [Filter.Spent] for the event e, and
-// the error that Charge would return. If the error is a [*BudgetError], cost is the cost of e,
-// which exceeds the remaining budget. Quote does not change the filter.
+// the error that Charge would return. It does not change the filter. With a [*BudgetError], cost is
+// still the cost of e.
 func (f *Filter) Quote(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -12,8 +12,8 @@ func (f *Filter) Quote(e Event) (cost float64, err error) {
 	return c.main, err
 }
 
-// after returns the cost of e, and the total spending after e is admitted. It returns an error if e
-// has no cost in this filter, or a [*BudgetError] if the spending would exceed the budget.
+// after returns the cost of e, and the total spending if e is admitted. It returns a [*BudgetError]
+// if the spending would exceed the budget, or another error if e has no cost in this filter.
 func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 	if cost, err = s.cost(e); err != nil {
 		return filterCost{}, filterCost{}, fmt.Errorf("charge: %w", err)

@@ -5,17 +5,15 @@ import (
 	"math"
 )
 
-// Renyi returns the Rényi divergence of e at an order above 1. Let P and Q be the distributions of
-// the output for two adjacent inputs. The divergence of e is the larger one of two: from P to Q,
-// and from Q to P. The result is an upper bound, up to the rounding of a quadrature that is exact
-// to 12 digits. Renyi returns +Inf for orders too large to be useful. It also returns +Inf if the
-// privacy loss of e can be infinite, unless a Gaussian release is known to cost more than e (see
+// Renyi returns an upper bound on the Rényi divergence of e at an order above 1: the larger one of
+// the two orders of the adjacent inputs. It is exact up to a quadrature accurate to 12 digits.
+// Renyi returns +Inf for orders too large to be useful. It also returns +Inf if the privacy loss of
+// e can be infinite, unless a Gaussian release is known to cost more than e (see
 // [RandomAllocation]).
 //
 // For sampled Gaussians Renyi computes the moments accountant (Abadi et al., "Deep Learning with
 // Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the Sampled
-// Gaussian Mechanism", 2019). It uses quadrature instead of a series, and therefore accepts every
-// real order.
+// Gaussian Mechanism", 2019) by quadrature instead of a series, and therefore at every real order.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
@@ -27,8 +25,8 @@ func Renyi(e Event, order float64) (float64, error) {
 	return p.Renyi(order), nil
 }
 
-// Renyi returns the Rényi divergence of the composition at an order above 1, as accurately as
-// the function [Renyi].
+// Renyi returns the Rényi divergence of the composition at an order above 1, like the function
+// [Renyi].
 func (p Profile) Renyi(order float64) float64 { return p.RenyiCurve([]float64{order})[0] }
 
 // RenyiCurve returns the Rényi divergence at each order.
@@ -59,9 +57,8 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// bounded returns a composition whose Rényi divergences are at least as large as the divergences
-// of c. It replaces each step that has a mass at infinity with a Gaussian release of larger
-// divergences, if such a release is known.
+// bounded returns a composition whose Rényi divergences are at least those of c. It replaces each
+// step that has a mass at infinity with a Gaussian release of larger divergences, if one is known.
 func (c *composition) bounded() *composition {
 	b := &composition{}
 	for _, s := range c.steps {
@@ -109,7 +106,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // the sum is e^one = 1 + x, and x is so small that rounding has removed most of its digits
+		if !(one > 1e-3) { // e^one is 1 + x, with an x so small that rounding has removed most of its digits
 			return 0, false
 		}
 		k += s.times * one
@@ -117,8 +114,8 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	return k, true
 }
 
-// isMixture reports whether l consists of one mixture with a sampling rate below 1, and
-// returns that mixture.
+// isMixture returns the one mixture, of sampling rate below 1, of which l consists; otherwise it
+// returns false.
 func (l law) isMixture() (m mixture, ok bool) {
 	if len(l.parts) != 1 || len(l.atoms) > 0 {
 		return m, false
@@ -147,8 +144,8 @@ func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	return min(1, math.Exp(exponent)*(1+1e-9)+c.infinite()), order
 }
 
-// leastOverOrders minimises a function of a real order above 1. It scans log(α − 1) on a coarse
-// grid and refines the best point by golden section.
+// leastOverOrders minimises a function of a real order above 1: on a coarse grid of log(α − 1),
+// then by golden section.
 func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	at := func(x float64) float64 {
 		y := f(1 + math.Exp(x))

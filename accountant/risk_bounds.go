@@ -2,9 +2,9 @@ package accountant
 
 import "math"
 
-// The bounds in this file follow from a single guarantee (ε, δ). They are looser than the bounds of
-// a [Profile]. The functions do not check their arguments. They expect ε ≥ 0, 0 ≤ δ ≤ 1, rates in
-// [0, 1], and a size of at least 1. Every result is raised by more than its rounding error.
+// The bounds in this file follow from a single guarantee (ε, δ), so they are looser than those of a
+// [Profile]. The functions expect ε ≥ 0, 0 ≤ δ ≤ 1, rates in [0, 1] and a size of at least 1, and
+// do not check this. Every result is raised by more than its rounding error.
 
 // AdvantageBound returns the largest advantage of an attack on an (ε, δ)-private release,
 //

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Poisson is one release of a sum over a random sample of the records. The sample contains every
-// record independently with probability Rate. The summed vectors have L2 norm at most 1, and every
-// element of the sum has independent N(0, Sigma²) noise. Sigma is the noise multiplier.
+// Poisson is one release of a sum over a random sample of the records, which contains every record
+// independently with probability Rate. The summed vectors have L2 norm at most 1, and every element
+// of the sum has independent N(0, Sigma²) noise.
 //
 // The dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
 //
@@ -50,12 +50,11 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
 
-// minRate is the smallest positive sampling rate for which the quadrature over the privacy loss
-// (see [moments]) is accurate.
+// minRate is the smallest positive sampling rate for which the quadrature in [moments] is accurate.
 const minRate = 1e-12
 
-// minSigma is the smallest noise multiplier for which a sampled release can be accounted. With less
-// noise, a single release has a privacy loss of several hundred.
+// minSigma is the smallest noise multiplier of a sampled release. With less noise, a single release
+// has a privacy loss of several hundred.
 const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {
@@ -67,9 +66,8 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// sampledPair returns the distributions of the loss for one sampled Gaussian release, when a record
-// is removed and when it is added. Removing a record has larger Rényi divergences than adding one
-// (Mironov, Talwar, Zhang 2019, theorem 5).
+// sampledPair returns the distributions of the loss for one sampled Gaussian release. Removing a
+// record has larger Rényi divergences than adding one (Mironov, Talwar, Zhang 2019, theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
@@ -101,7 +99,7 @@ func (e WithoutReplacement) addTo(t *tally, times float64) error {
 	switch {
 	case e.Rate == 0:
 	case e.Rate == 1:
-		factor := 2.0 // one record leaves the sample of fixed size and another record enters it, so two terms of the sum change
+		factor := 2.0 // one record leaves the sample and another enters, so two terms of the sum change
 		if e.Adjacency == ZeroOut {
 			factor = 1
 		}
@@ -125,12 +123,11 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 	return same(l), lower, nil
 }
 
-// Permutation is one epoch that divides the records into batches and has one release for each
-// batch. Every record is in exactly one batch. Apart from that, each release is like [Poisson].
-// The epoch costs as much as one release over all records, whether or not the records are
-// shuffled. For noise multipliers below about 0.6 shuffling gives no amplification (Chua et al.,
-// "How Private are DP-SGD Implementations?", 2024). Add-remove is refused, because an additional
-// record moves other records to other batches.
+// Permutation is one epoch of releases like [Poisson], one for each batch. Every record is in
+// exactly one batch. The epoch costs as much as one release over all records, shuffled or not:
+// below noise multipliers of about 0.6, shuffling gives no amplification (Chua et al., "How Private
+// are DP-SGD Implementations?", 2024). Add-remove is refused, because an additional record moves
+// others to other batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency

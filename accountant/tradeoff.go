@@ -2,15 +2,14 @@ package accountant
 
 import "math"
 
-// A test distinguishes two adjacent inputs in one direction, that is, for one order of the two
-// inputs. H_a is the hockey-stick divergence for this direction at a = e^t. For t ≥ 0, H_a is δ(t),
-// where δ is the privacy profile of the direction. For t < 0, H_a is 1 − e^t + e^t·δ'(−t), where δ'
-// is the profile of the reverse direction. For every a, B(a) = H_a + a·fpr is an upper bound on the
-// true-positive rate of an attack with false-positive rate fpr. The minimum of B is the largest
-// true-positive rate.
+// A test distinguishes two adjacent inputs in one direction: for one order of the two. H_a is the
+// hockey-stick divergence in this direction at a = e^t. For t ≥ 0 it is δ(t), where δ is the
+// privacy profile of the direction. For t < 0 it is 1 − e^t + e^t·δ'(−t), where δ' is the profile
+// of the reverse direction. Every B(a) = H_a + a·fpr is an upper bound on the true-positive rate of
+// an attack with false-positive rate fpr, and the minimum of B is the largest rate.
 type test struct{ forth, back *estimator }
 
-// tests returns one test for each direction, that is, for each order of two adjacent inputs.
+// tests returns one test for each direction.
 func tests(all []*composition) []test {
 	switch len(all) {
 	case 0:
@@ -44,8 +43,8 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 }
 
 // best returns approximately the t at which B(e^t) is smallest (see [test]). B has only one
-// minimum. B(a) is at least a·fpr and at least 1 − a(1 − fpr). The search leaves out every t at
-// which one of these two bounds exceeds B(1).
+// minimum. B(a) is at least a·fpr and at least 1 − a(1 − fpr), so the search leaves out every t at
+// which one of these exceeds B(1).
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -79,16 +78,15 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is the fraction by which B (see [test]) exceeds its minimum at the two outer points that
-// atLeast uses. It is a little more than the relative distance between certified bounds, so that
-// the certified lower bounds at the outer points exceed the upper bound at the minimum.
+// rise is the fraction by which B (see [test]) exceeds its minimum at the outer points of atLeast.
+// It is a little more than the distance between certified bounds, so that the lower bounds at the
+// outer points exceed the upper bound at the minimum.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. t is
-// approximately the logarithm of the a at which B has its minimum. B is convex. If B is larger at
-// two points a₋ < a₊ than at a point a₀ between them, the minimum is between a₋ and a₊. Between a₋
-// and a₀, B is above the line through its values at a₀ and a₊. Between a₀ and a₊, B is above the
-// line through its values at a₋ and a₀.
+// atLeast returns a lower bound on the minimum of B (see [test]), or 0 if it finds none. The
+// minimum is near a = e^t. B is convex. If B is larger at two points a₋ < a₊ than at a point a₀
+// between them, the minimum is between a₋ and a₊. Between a₋ and a₀, B is above the line through
+// its values at a₀ and a₊. Between a₀ and a₊, B is above the line through its values at a₋ and a₀.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -105,10 +103,9 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen searches for an outer point for atLeast, on one side of the minimum of B (see [test]). B
-// has its minimum at e^t, and risen returns approximately the t′ at which B(e^t′) exceeds B(e^t) by
-// the fraction rise. t′ is above t if side is 1, and below t if side is −1. If there is no such t′,
-// risen returns an infinity.
+// risen returns approximately the t′ at which B(e^t′) exceeds B(e^t), the minimum of B (see
+// [test]), by the fraction rise. t′ is above t if side is 1, and below it if side is −1. The result
+// is infinite if there is no such t′.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -127,8 +124,8 @@ func (d test) risen(t, fpr, side float64) float64 {
 	return t + side*high
 }
 
-// attacks contains the tests of a profile: above gives the upper bounds on true-positive rates, and
-// below gives the lower bounds.
+// attacks contains the tests that give the upper bounds (above) and the lower bounds (below) on
+// true-positive rates.
 type attacks struct {
 	above, below []test
 	shared       bool // whether the tests for the upper and the lower bounds are the same
@@ -146,9 +143,8 @@ func (p Profile) attacks() attacks {
 	return a
 }
 
-// rates returns bounds on the largest true-positive rate over both orders of the two inputs. The
-// two bounds may be for slightly different false-positive rates: the lower bound is for lowRate,
-// and the upper bound is for highRate.
+// rates returns bounds on the largest true-positive rate over both orders of the inputs. The lower
+// bound is for the false-positive rate lowRate, the upper bound for highRate.
 func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -168,8 +164,8 @@ func (a attacks) rates(lowRate, highRate float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, lowRate), upper
 }
 
-// onePair reports whether the lower bounds for both orders of two adjacent inputs refer to the same
-// two inputs. Only then is a lower bound on a true-positive rate valid.
+// onePair reports whether the lower bounds for both orders refer to the same two inputs. Only then
+// is a lower bound on a true-positive rate valid.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -181,16 +177,15 @@ func (p Profile) onePair() bool {
 	return true
 }
 
-// An estimator quickly approximates δ(ε) of a composition at many ε. It integrates along a few
-// contours. If these integrals fail, it uses the leading order of the saddle-point
-// approximation.
+// An estimator quickly approximates δ(ε) of a composition at many ε: along a few contours or, where
+// these fail, by the leading order of the saddle-point approximation.
 type estimator struct {
 	*composition
 	lines []anchored
 	known map[float64][2]float64 // certified bounds on δ for each ε
 }
 
-// anchored is a contour, and the ε for which it was computed. The contour is accurate near this ε.
+// anchored is a contour and the ε near which it is accurate.
 type anchored struct {
 	*contour
 	epsilon float64
@@ -242,9 +237,9 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// maxTurns limits the cost of a contour: the product of its largest frequency and the range of
-// losses. The limit is exceeded if a density falls almost abruptly to 0. The moment generating
-// function then hardly falls along the contour, so the contour would be too long.
+// maxTurns limits the product of a contour's largest frequency and the range of losses. A density
+// that falls almost abruptly to 0 exceeds it: the moment generating function then hardly falls
+// along the contour, which would be too long.
 const maxTurns = 1e5
 
 // reach returns the largest range of losses of a single step.
@@ -276,9 +271,9 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining returns an upper bound on δ(ε)/δ(n) for an ε above n, where n is the result of
-// nearMost. If the loss can be infinite, the bound is for the part of δ that comes from finite
-// losses. It holds because δ is convex in e^ε.
+// remaining returns an upper bound on δ(ε)/δ(n) for an ε above n, the result of nearMost. It holds
+// because δ is convex in e^ε. If the loss can be infinite, the bound is for the part of δ from
+// finite losses.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {
@@ -287,9 +282,8 @@ func (e *estimator) remaining(epsilon float64) float64 {
 	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
 }
 
-// nearMost returns an ε a little below the largest loss. If the losses are not bounded, nearMost
-// returns +Inf. For ε between this value and the largest loss, δ is so small that the order of the
-// saddle point would be too large to compute.
+// nearMost returns an ε a little below the largest loss, or +Inf if the losses are not bounded.
+// Between the two, δ is so small that the order of the saddle point would be too large to compute.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)
@@ -319,14 +313,14 @@ func (e *estimator) most() float64 {
 	return most * (1 + 0x1p-40)
 }
 
-// gaussianRate returns a lower bound on Φ(Φ⁻¹(fpr) + μ). This is the true-positive rate of the
-// attack on a Gaussian release that answers yes if the output is above a threshold.
+// gaussianRate returns a lower bound on Φ(Φ⁻¹(fpr) + μ), the true-positive rate of a threshold on a
+// Gaussian release.
 func gaussianRate(mu, fpr float64) float64 {
 	return normalCDF(quantileBelow(fpr)+mu) * (1 - 0x1p-40)
 }
 
-// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ). It evaluates the dual of the test of
-// Neyman and Pearson at the threshold of the best attack.
+// gaussianRateAbove returns an upper bound on Φ(Φ⁻¹(fpr) + μ): the dual of the test of Neyman and
+// Pearson at the threshold of the best attack.
 func gaussianRateAbove(mu, fpr float64) float64 {
 	if mu == 0 {
 		return fpr
