@@ -17,13 +17,12 @@ const (
 	Categorical ColumnType = "categorical" // values are declared levels
 	Ordered     ColumnType = "ordered"     // values are declared levels, lowest first, with scores 0, 1, 2, ...
 
-	// A study file gives the type date to a column of dates. Parse turns it into a Numeric column
+	// date is the type of a column of dates in a study file. Parse turns it into a Numeric column
 	// of years ([Column.Dated]), so no [Column] has this type.
 	date ColumnType = "date"
 )
 
-// A Policy states how to treat a value that is missing or that does not fit the declaration of its
-// column.
+// A Policy states how to treat a missing value, or a value that does not fit its column.
 type Policy string
 
 const (
@@ -41,20 +40,18 @@ type Column struct {
 	Low     float64  // public lower bound of a numeric column; 0 for an ordered column
 	High    float64  // public upper bound of a numeric column; number of levels − 1 for an ordered column
 	Levels  []string // levels of a categorical or ordered column
-	Outside Policy   // policy for a value out of bounds or an undeclared level: Refuse (default), Drop, or, in a numeric column, Clamp
-	Missing Policy   // policy for a missing value: Refuse (default), Drop or Impute
-	Imputed string   // value that replaces a missing value if Missing is Impute, written as in a file
+	Outside Policy   // for a value out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if the column is numeric
+	Missing Policy   // for a missing value: Refuse (default), Drop or Impute
+	Imputed string   // value used for a missing value if Missing is Impute, written as in a file
 
-	Found *Bounds // narrower bounds that a [Standardisation] found; nil if none has found bounds for this column
+	Found *Bounds // narrower bounds from a [Standardisation], or nil
 
-	// Transform is applied to a numeric column before scaling; the default is no transform. Scaling
-	// subtracts the middle of the transformed bounds and divides by half of their width. If Spread
-	// is not 0, scaling subtracts Centre and divides by Spread instead.
+	// Transform is applied to a numeric column before scaling. Scaling maps the transformed bounds
+	// to −1 and 1. If Spread is not 0, it subtracts Centre and divides by Spread instead.
 	Transform      Transform
 	Centre, Spread float64
 
-	// Dated is true if the values of a numeric column are dates. The bounds and the values are then
-	// numbers of years since the day Since.
+	// Dated is true if the values are dates. Bounds and values are then years since the day Since.
 	Dated bool
 	Since calendar.Day
 }
@@ -108,7 +105,7 @@ func (c *Column) Middle() float64 {
 	return low + (high-low)/2
 }
 
-// Half returns the unit of scaling: scaling maps the transformed value Middle + Half to 1.
+// Half returns the unit of scaling. The transformed value Middle + Half is mapped to 1.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread

@@ -6,26 +6,25 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Combination is the rule that computes from the releases of all clients in a round by how much λ
-// moves.
+// A Combination is the rule that computes a change of λ from the releases of all clients.
 type Combination string
 
-// The median and the trimmed mean are robust: a few clients with unusual releases change them
-// little. They are computed from releases that are published anyway, so they cost no privacy. They
-// are useful if all clients have about the same number of records.
+// The median and the trimmed mean are robust: a few unusual releases change them little. They cost
+// no privacy, because the releases are public anyway. They suit clients with about the same number
+// of records.
 const (
 	BySum     Combination = "sum"     // sum of the releases; the default
 	ByMedian  Combination = "median"  // number of releases times the median of each element
-	ByTrimmed Combination = "trimmed" // number of releases times the mean of each element without the smallest and the largest quarter
+	ByTrimmed Combination = "trimmed" // number of releases times the mean of the middle half of its values
 )
 
-// Robust reports whether c bounds the influence of a minority of clients on the result.
+// Robust reports whether c bounds the influence of a minority of clients.
 func (c Combination) Robust() bool { return c == ByMedian || c == ByTrimmed }
 
 // Loss returns the price of robustness: the variance of the combination c divided by the variance
-// of the sum. The noise and the differences between clients are assumed to be Gaussian. Loss
-// returns the limit of this ratio for many clients, which is also its largest value: π/2 for the
-// median, and 1.2 for the trimmed mean (Huber and Ronchetti, Robust Statistics, 2009, section 1).
+// of the sum. It assumes Gaussian noise and differences between clients. The result is the limit
+// for many clients, which is also the maximum (Huber and Ronchetti, Robust Statistics, 2009,
+// section 1).
 func (c Combination) Loss() float64 {
 	switch c {
 	case ByMedian:
@@ -36,9 +35,8 @@ func (c Combination) Loss() float64 {
 	return 1
 }
 
-// readCombine reads the key federation.combine. It refuses a robust combination unless each
-// client's release is published, and is the difference between a factor that does not depend on the
-// round and a public share of λ.
+// readCombine reads the key federation.combine. A robust combination needs published releases, and
+// factors that are public shares of λ.
 func readCombine(s *Study, federation *document.Table) {
 	f := &s.Federation
 	f.Combine = BySum

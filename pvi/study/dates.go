@@ -9,23 +9,21 @@ import (
 	"fedpvi/internal/document"
 )
 
-// daysPerYear is the length of a year in a column of dates: the mean length over four years, one of
-// which is a leap year.
+// daysPerYear is the mean length of a year, with a leap year every four years.
 const daysPerYear = 365.25
 
-// Years returns the value of a column of dates on the given day: the number of years from Since to
-// the day. The result is negative for a day before Since.
+// Years converts a day to a value of a column of dates: the years since the day Since.
 func (c *Column) Years(day calendar.Day) float64 {
 	return float64(day-c.Since) / daysPerYear
 }
 
-// Day returns the day that is nearest to a value of a column of dates.
+// Day returns the day nearest to a value of a column of dates.
 func (c *Column) Day(years float64) calendar.Day {
 	return c.Since + calendar.Day(math.Round(years*daysPerYear))
 }
 
-// Text returns a value of a numeric column as a file of records would contain it: a day such as
-// 2020-12-31 for a column of dates, and otherwise the shortest decimal number that is read as x.
+// Text formats a value of a numeric column as in a file of records: as a day such as 2020-12-31 for
+// a column of dates, and otherwise as the shortest decimal number that is read as x.
 func (c *Column) Text(x float64) string {
 	if c.Dated {
 		return c.Day(x).String()
@@ -33,19 +31,18 @@ func (c *Column) Text(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
-// whole reports whether a numeric column can serve as a column of whole numbers. Its bounds must be
-// whole, and it must have neither a transform nor dates.
+// whole reports whether a numeric column may hold whole numbers: its bounds are whole, and it has
+// neither a transform nor dates.
 func (c *Column) whole() bool {
 	return c.Transform == "" && !c.Dated && c.Low == math.Trunc(c.Low) && c.High == math.Trunc(c.High)
 }
 
-// asDay converts a TOML value such as 2020-12-31, with or without quotes, to a day. It returns
-// false if the value is not a day.
+// asDay converts a TOML value such as 2020-12-31, with or without quotes, to a day.
 func asDay(value any) (calendar.Day, bool) {
 	return calendar.Parse(fmt.Sprint(value))
 }
 
-// readDates reads the keys of a column of dates. The column becomes a numeric column of years.
+// readDates reads the keys of a column of dates and makes it a numeric column of years.
 func readDates(t *document.Table, c *Column) {
 	c.Type, c.Dated = Numeric, true
 	refuseAll(t, []string{"unit", "transform", "centre", "spread"}, "belongs to a numeric column: the value of a date is the number of years from the day in since")

@@ -5,45 +5,41 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent has the options of the solver DPSVI. The solver DPSEP uses those about steps and batches.
-// The value 0 means that the option is derived from public numbers, where the field says so.
+// Descent has the options of the solver DPSVI. DPSEP uses those about steps and batches. Where a
+// field says so, 0 means that the option is derived from public numbers.
 type Descent struct {
 	Steps     int     // number of steps in each round; 0 to derive the number
 	StepSize  float64 // step size of the optimiser at the beginning of the study; 0 to derive the step size
 	Draws     int     // number of draws of θ in each step, released together; default 1
-	Rate      float64 // probability that a record is in a batch, 1 for batches of all records; 0 to derive the probability
+	Rate      float64 // probability that a record is in a batch; 1 for all records; 0 to derive the probability
 	Sampling  Sampling
 	Gradients Gradients
 	Optimiser Optimiser
-	Decay     float64 // last step size as a share of StepSize; step sizes fall linearly; default 0.05
-	Average   float64 // fraction of a round's steps, counted from its end, over which q is averaged; default 0.5
-	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive the bound
+	Decay     float64 // last step size as a share of StepSize, with a linear decrease; default 0.05
+	Average   float64 // fraction of a round's last steps over which q is averaged; default 0.5
+	InitialSD float64 // upper bound on the sds of q in the first step; 0 to derive it
 
-	// StartShare is the share of the budget, in μ², that a client spends on one release of noisy
-	// sums of its records' sufficient statistics, before its first steps. These steps then start at
-	// the q that is computed from the sums. If StartShare is 0, no statistics are released and the
-	// first round starts at the q of the plan.
+	// StartShare is the share of the budget, in μ², that a client spends on noisy sums of
+	// sufficient statistics before its first steps. The steps then start at the q computed from
+	// these sums. If it is 0, they start at the q of the plan.
 	StartShare float64
 }
 
-// Gradients states which gradients of its log likelihood a record contributes to a step: only that
-// with respect to the mean of q, or also that with respect to the sds of q.
+// Gradients states whether a record contributes only the gradient for the mean of q, or also the
+// gradient for the sds of q.
 type Gradients string
 
 const (
-	// Aligned releases the gradient with respect to the mean of q. The gradient with respect to the
-	// sds of q is computed from the released sum.
+	// Aligned releases the gradient for the mean of q. The gradient for the sds is computed from
+	// the released sum.
 	Aligned Gradients = "aligned"
-	// Joint releases the gradients with respect to the mean and the sds of q, clipped as one
-	// vector.
+	// Joint releases the gradients for the mean and the sds of q, clipped as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned is like Joint, except that the gradient with respect to the sds is multiplied
-	// by a public factor before clip and noise, and divided by the same factor afterwards. With the
-	// factor, this gradient has the scale of the gradient with respect to the mean.
+	// Preconditioned is like Joint, but multiplies the gradient for the sds by a public factor
+	// before clip and noise, and divides it afterwards. This gives both gradients the same scale.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients is like Joint, except that before the clip each record adds to its
-	// gradient the gradient of the divergence from the cavity, divided by the number of records.
-	// Jälkö, Dikmen and Honkela (2017) do the same.
+	// PublishedGradients is like Joint, but each record also adds its share of the gradient of the
+	// divergence from the cavity before the clip, as in Jälkö, Dikmen and Honkela (2017).
 	PublishedGradients Gradients = "published"
 )
 
@@ -56,14 +52,13 @@ type Sampling string
 const (
 	// PoissonSampling takes each record with probability Rate, independently.
 	PoissonSampling Sampling = "poisson"
-	// WithoutReplacement draws a batch of a fixed size, Rate times the number of records, and is
-	// charged the cost of sampling without replacement.
+	// WithoutReplacement draws a batch of a fixed size, Rate times the number of records. It is
+	// charged as sampling without replacement.
 	WithoutReplacement Sampling = "without-replacement"
 	// AllocatedSampling puts each record into one random step of an epoch. It is only for DPSEP.
 	AllocatedSampling Sampling = "random-allocation"
-	// PublishedSampling draws a batch of a fixed size, but is charged the cost of independent
-	// sampling of records, as in the library d3p. The published privacy claim does not hold, and
-	// the option exists to show that.
+	// PublishedSampling draws a batch of a fixed size, but is charged as independent sampling, as
+	// in the library d3p. This privacy claim does not hold, and the option exists to show that.
 	PublishedSampling Sampling = "published"
 )
 
@@ -100,7 +95,7 @@ func readDescent(s *Study, t *document.Table) {
 }
 
 // checkDescent refuses options of [Descent] that do not fit federation.nominal_records or the
-// adjacency. It must be called after these two keys have been read.
+// adjacency, which must have been read.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return
@@ -126,8 +121,8 @@ func checkDescent(s *Study, t *document.Table) {
 	}
 }
 
-// maxReleasedDraws is the largest number of draws of θ in a step. A record adds its gradient at
-// each draw, and the gradients at all draws of a step are released together.
+// maxReleasedDraws is the largest number of draws of θ in a step. The gradients at all draws of a
+// step are released together.
 const maxReleasedDraws = 64
 
 // defaultStartShare is the default of Descent.StartShare. It leaves √(1 − 1/4) of the study's μ,
@@ -148,8 +143,8 @@ func readStart(s *Study, t *document.Table) {
 	readShare(t, "start_share", &d.StartShare, "(0, 1)")
 }
 
-// checkSummed is called for studies in which each step uses the sum of the gradients of all
-// clients. It refuses keys that apply only to clients that take steps by themselves.
+// checkSummed refuses keys for steps that a client takes by itself. In such a study, each step uses
+// the sum of the gradients of all clients.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string

@@ -7,11 +7,10 @@ import (
 )
 
 // A Describe has the options of the noisy tables that describe the records: counts by level,
-// histograms, and the sums from which means and sds are computed. Package describe computes the
-// tables.
+// histograms, and sums for means and sds.
 type Describe struct {
 	Columns []int   // indices of the described columns, in the order of the study
-	By      int     // index of the column for each of whose levels there are separate tables; −1 if there is no such column
+	By      int     // index of the column whose levels have separate tables, or −1
 	Bins    int     // number of bins of a histogram; default 10
 	Share   float64 // share of the privacy budget; default 0.1, or 1 without a model
 }
@@ -64,7 +63,7 @@ func readDescribe(s *Study, root *document.Table) {
 }
 
 // readDescribed reads the names of the columns that the tables describe. The default is all columns
-// except the column d.By, whose levels have separate tables.
+// except d.By.
 func readDescribed(s *Study, d *Describe, t *document.Table) {
 	names, ok := t.Strings("columns")
 	if !ok {
@@ -106,8 +105,8 @@ func (d *Describe) cells(s *Study) (n int) {
 	return n
 }
 
-// Edges returns the edges of n bins of equal width between the bounds of a numeric column, after
-// the column's transform. The edges are in the column's unit, in increasing order.
+// Edges returns the edges of n bins between the bounds of a numeric column, in increasing order and
+// in the column's unit. The bins have equal width after the column's transform.
 func (c *Column) Edges(n int) []float64 {
 	edges := make([]float64, n+1)
 	low, high := c.Transform.Of(c.Low), c.Transform.Of(c.High)

@@ -13,8 +13,7 @@ const (
 	maxComponents = 64
 )
 
-// readModel reads the table [model] into s. It returns true if the table has standardise =
-// "private", so that a private release must find the scale of the columns.
+// readModel reads the table [model]. It reports whether the table has standardise = "private".
 func readModel(s *Study, root *document.Table) (private bool) {
 	t := root.Table("model")
 	if root.Has("describe") && !root.Has("model") {
@@ -51,8 +50,8 @@ func readModel(s *Study, root *document.Table) (private bool) {
 	return private
 }
 
-// readFamilyKeys reads those keys of [model] that have a meaning only for some families, such as
-// noise_sd, and refuses them for other families.
+// readFamilyKeys reads the keys of [model] that only some families use, such as noise_sd. It
+// refuses them for other families.
 func readFamilyKeys(s *Study, t *document.Table) {
 	m := &s.Model
 	keys := m.Family.find().keys
@@ -105,7 +104,7 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 	readEvent(s, t, c)
 	if m.Family == "" {
-		return // the missing family was reported before
+		return // reported before
 	}
 	switch m.Kind() {
 	case Measured:
@@ -123,8 +122,8 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 }
 
-// readEvent reads the key positive, the condition on the outcome's column c under which the outcome
-// counts as 1. It does nothing if the outcome is not binary.
+// readEvent reads the key positive: the condition on column c under which a binary outcome counts
+// as 1.
 func readEvent(s *Study, t *document.Table, c *Column) {
 	m := &s.Model
 	if m.Kind() != Binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
@@ -147,8 +146,7 @@ func readEvent(s *Study, t *document.Table, c *Column) {
 	m.Positive = event
 }
 
-// parseEvent returns the event that text describes, or a description of the problem if text is
-// invalid.
+// parseEvent parses an event. If text is invalid, it describes the problem.
 func parseEvent(text string, c *Column) (event *Event, problem string) {
 	if c.Type != Numeric {
 		level := slices.Index(c.Levels, text)
@@ -178,8 +176,8 @@ func parseEvent(text string, c *Column) (event *Event, problem string) {
 	return nil, strconv.Quote(text) + ` is not a comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
 }
 
-// comparable parses the right-hand side of a comparison with column c: a number or, if c has dates,
-// a day. It returns the number as a value of the column. ok is false if text is neither.
+// comparable parses the right-hand side of a comparison with column c: a number, or a day if the
+// column has dates.
 func (c *Column) comparable(text string) (value float64, ok bool) {
 	if c.Dated {
 		day, ok := asDay(text)
@@ -295,8 +293,8 @@ func readTerms(s *Study, t *document.Table) {
 	s.Model.Terms = terms
 }
 
-// countCoefficients returns the number of coefficients that the terms have together, or
-// maxParameters+1 if there are more than maxParameters.
+// countCoefficients returns the number of coefficients of the terms. It stops counting at
+// maxParameters+1.
 func countCoefficients(s *Study, terms []Term) int {
 	total := 0
 	for _, term := range terms {

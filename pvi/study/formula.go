@@ -8,19 +8,19 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Formula is a model that the study gives as a regression formula, such as "y ~ age + (1 |
-// clinic)". [Parse] translates it into a [Program].
+// A Formula is a regression formula, such as "y ~ age + (1 | clinic)". [Parse] translates it into a
+// [Program].
 type Formula struct {
 	Text   string // formula, as the study has it
-	Family string // family and its link, in the spelling of the study
+	Family string // family and link, as the study spells them
 	Priors []formula.Prior
 
 	// Varying is true if the formula has effects that vary between groups, curves such as s(age),
 	// or monotonic effects such as mo(grade).
 	Varying bool
 
-	// Effects is a second program, which computes the correlated effects of groups from the
-	// parameters, for reports. It is nil if the formula has no correlated effects.
+	// Effects is a program that computes the correlated effects of groups for reports. It is nil if
+	// the formula has none.
 	Effects *syntax.Program
 }
 
@@ -68,7 +68,7 @@ func readFormula(s *Study, t, prior *document.Table) {
 	s.findIntegers()
 }
 
-// columnOfFormula converts the declaration of a column to the type that package formula expects.
+// columnOfFormula converts a column for package formula.
 func columnOfFormula(c *Column) formula.Column {
 	if c.Type != Numeric {
 		return formula.Column{Name: c.Name, Levels: c.Levels}
@@ -78,8 +78,7 @@ func columnOfFormula(c *Column) formula.Column {
 	}
 }
 
-// reportFormula reports the error err, from the translation of a formula, at the key that caused
-// it: the family, a prior, or the formula.
+// reportFormula reports err, from the translation of a formula, at the key that caused it.
 func reportFormula(err error, t, prior *document.Table) {
 	var family *formula.FamilyError
 	var of *formula.PriorError
@@ -93,8 +92,7 @@ func reportFormula(err error, t, prior *document.Table) {
 	}
 }
 
-// addVariable declares to the formula's program which column, or which indicator of a level,
-// provides the values of the data variable v.
+// addVariable binds the data variable v to a column, or to the indicator of a level.
 func (s *Study) addVariable(v formula.Variable, t *document.Table) {
 	part := ProgramPart{Column: s.ColumnIndex(v.Column)}
 	if v.Is != "" {

@@ -9,9 +9,8 @@ import (
 // Intervals is the kind of intervals that a study reports.
 type Intervals string
 
-// NoIntervals makes a study report point estimates, without sds, intervals or draws. Since version
-// 2 of the study language, a study must have this value if the intervals of its method leave out a
-// known source of uncertainty ([Study.Honest]).
+// NoIntervals makes a study report point estimates only. Since version 2, a study must choose it if
+// its intervals would leave out a known source of uncertainty ([Study.Honest]).
 const NoIntervals Intervals = "none"
 
 // PointsNote is the note beside estimates of a study with [NoIntervals].
@@ -30,7 +29,7 @@ func readIntervals(s *Study, t *document.Table) {
 	}
 	fitting := s.fitting()
 	if s.Honest() || !slices.Contains(fitting, in.Solver) || s.Privacy.Unit == "" {
-		return // an error about the solver or the unit was reported
+		return // reported before
 	}
 	instead := ""
 	switch {
@@ -44,11 +43,10 @@ func readIntervals(s *Study, t *document.Table) {
 	t.Errorf("intervals", "is missing: %s. Write intervals = %q to report point estimates alone%s", s.whyDishonest(), NoIntervals, instead)
 }
 
-// Honest reports whether the study's intervals can be relied on. The sds that its method computes
-// must include every known source of uncertainty: the privacy noise, and correlations of
-// coefficients. Honest returns true for studies with the solver Scoring or without a model, for
-// studies with private steps and a last round ([OneStep]), and for studies without privacy whose q
-// has a full covariance and whose posterior has one mode.
+// Honest reports whether the study's intervals include every known source of uncertainty: the
+// privacy noise, and correlations of coefficients. This holds for the solver Scoring, for studies
+// without a model, and for private steps with a last round ([OneStep]). Without privacy, it holds
+// if q has a full covariance and the posterior has one mode.
 func (s *Study) Honest() bool {
 	in := &s.Inference
 	switch {
@@ -60,9 +58,8 @@ func (s *Study) Honest() bool {
 	return in.Sampled() && in.NoiseAware == OneStep
 }
 
-// single reports whether the posterior is taken to have a single mode, so that one Gaussian q can
-// describe it. This is so for regressions and for programs. A program may have several modes, but
-// its author can know this.
+// single reports whether the posterior is taken to have a single mode. The author of a program must
+// know whether that is true.
 func (m *Model) single() bool { return !m.general() || m.Family == ByProgram }
 
 func (s *Study) whyDishonest() string {
@@ -82,9 +79,8 @@ func (s *Study) whyDishonest() string {
 // Points reports whether the study reports only point estimates.
 func (s *Study) Points() bool { return s.Inference.Intervals == NoIntervals }
 
-// Doubt returns a warning that must be shown beside the study's intervals if they leave out a known
-// source of uncertainty ([Study.Honest]). Otherwise it returns "". Only studies of version 1 can
-// have such intervals.
+// Doubt returns a warning to show beside intervals that leave out a known source of uncertainty
+// ([Study.Honest]), or "". Only studies of version 1 can have such intervals.
 func (s *Study) Doubt() string {
 	if s.Version > 1 || s.Honest() {
 		return ""

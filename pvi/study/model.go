@@ -14,18 +14,18 @@ type Model struct {
 	Outcome  string   // name of the outcome's column; empty for a mixture
 	Positive *Event   // condition under which a binary outcome is 1; nil for other outcomes
 	Terms    []Term   // terms in the order of the document, the intercept first
-	OneHot   bool     // whether every level of a categorical column has a coefficient; otherwise the first level has none
+	OneHot   bool     // whether every level of a categorical column has a coefficient, the first included
 	Groups   []Group
 
-	Standardise bool    // whether numeric columns are mapped to [-1, 1] by their bounds; default true
-	MaxNorm     float64 // largest norm of a record's regressors on the model's scale; longer vectors are scaled down; 0 for no limit
+	Standardise bool    // whether numeric columns are mapped from their bounds to [-1, 1]; default true
+	MaxNorm     float64 // largest norm of a record's regressors on the model's scale; longer vectors are shortened; 0 for no limit
 	NoiseSD     float64 // known sd of the noise of a linear model; 0 if the sd is learned
 
 	DegreesOfFreedom float64  // degrees of freedom of robust regression
 	Hidden           int      // number of units of a neural network's hidden layer
 	Components       int      // number of components of a mixture
 	Variables        []string // columns of a mixture
-	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 if the sds are learned. With a known sd all clusters have the same weight, and otherwise the weights are learned.
+	ClusterSD        float64  // sd of the clusters of a mixture, on the model's scale; 0 to learn the sds. Weights are learned only with learned sds.
 }
 
 // A Family is a kind of likelihood.
@@ -58,17 +58,17 @@ const (
 type family struct {
 	name Family
 	kind OutcomeKind
-	keys []string // keys of [model] that this family has and some others do not
+	keys []string // keys of [model] that only some families use
 
 	says        string // sentence in which [Model.Sentence] replaces the names in braces
 	unit, ratio string // see [Family.PredictorUnit]
 
-	curved bool // whether the curvature of a record's log likelihood has a bound that depends only on public numbers
+	curved bool // whether a record's log likelihood has a public bound on its curvature
 	scale  Scale
 }
 
-// A Scale describes the parameter that a model learns for the spread of its outcome, such as the sd
-// of the noise. The zero Scale means that the model has no such parameter.
+// A Scale describes the learned parameter for the spread of the outcome, such as the sd of the
+// noise. The zero Scale means that the model has none.
 type Scale struct {
 	Prior string // key of the parameter's prior in the table [prior]
 	Name  string // name of the parameter; empty if the model is not a regression
@@ -103,7 +103,7 @@ var families = []family{
 		Scale{"scale", "noise_scale", "scale of the Student-t distribution of the outcome around its centre"},
 	},
 	{name: Mixture, kind: NoOutcome, keys: []string{"components", "columns", "cluster_sd"}, scale: Scale{Prior: "scale"}},
-	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // the kind is Binary if the study has the key positive
+	{name: NeuralNetwork, kind: Measured, keys: []string{"hidden", "positive"}, scale: Scale{Prior: "scale"}}, // Binary if the study has the key positive
 }
 
 // Families returns the names of all families, in the order in which messages list them.
@@ -135,8 +135,8 @@ func (m *Model) Kind() OutcomeKind {
 	return m.Family.find().kind
 }
 
-// Sentence returns a sentence that tells the reviewers of a study how a record's outcome is
-// distributed. predictor is the text that stands for the linear predictor η.
+// Sentence explains how a record's outcome is distributed. predictor is the text for the linear
+// predictor η.
 func (m *Model) Sentence(predictor string) string {
 	of, positive := m.Family, ""
 	if of == NeuralNetwork {
@@ -152,16 +152,16 @@ func (m *Model) Sentence(predictor string) string {
 	return words.Replace(of.find().says)
 }
 
-// PredictorUnit returns the unit of the predictor η, or "" if the predictor has the outcome's unit.
-// If the exponential of a difference between predictors is a ratio, such as an odds ratio, ratio is
-// its name, and otherwise "".
+// PredictorUnit returns the unit of the predictor η, or "" for the outcome's unit. ratio names the
+// exponential of a difference between predictors, such as an odds ratio; it is "" if there is no
+// such name.
 func (f Family) PredictorUnit() (unit, ratio string) {
 	of := f.find()
 	return of.unit, of.ratio
 }
 
-// LearnedScale returns the scale parameter of the outcome that a regression learns, and its prior.
-// ok is false if the regression learns no scale.
+// LearnedScale returns the scale parameter that a regression learns, and its prior. ok is false if
+// it learns none.
 func (s *Study) LearnedScale() (scale Scale, prior LogNormal, ok bool) {
 	scale, prior = s.Model.Family.find().scale, s.Prior.Scale
 	if scale.Prior == "dispersion" {
@@ -187,8 +187,7 @@ type Event struct {
 	Value float64 // right-hand side of a comparison
 }
 
-// Of reports whether a value of the outcome's column, as decoded from a file, satisfies the
-// condition.
+// Of reports whether a decoded value of the outcome's column satisfies the condition.
 func (e *Event) Of(value float64) bool {
 	if e.Level >= 0 {
 		return int(value) == e.Level
@@ -205,9 +204,8 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group is a group term of a model, such as "1 + age | clinic". It gives every level of the
-// categorical column By its own intercept or slopes, which have a common normal distribution with a
-// learned sd.
+// A Group is a group term such as "1 + age | clinic". Every level of the categorical column By gets
+// its own intercept or slopes, drawn from a normal distribution with a learned sd.
 type Group struct {
 	By        string
 	Intercept bool
@@ -223,8 +221,8 @@ func (g Group) Effects() []string {
 	return append(effects, g.Slopes...)
 }
 
-// Reads returns the indices, in increasing order, of the columns that the model uses or that the
-// tables of [Describe] describe.
+// Reads returns the indices of the columns that the model or the tables of [Describe] use, in
+// increasing order.
 func (s *Study) Reads() []int {
 	used := s.Modelled()
 	if d := s.Describe; d != nil {

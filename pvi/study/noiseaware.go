@@ -7,30 +7,29 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware is the way in which a study with private steps computes a second posterior for the
-// report. This posterior is wider than q, because it includes the privacy noise.
+// NoiseAware is the way to compute a second posterior that includes the privacy noise. It is
+// reported beside q.
 type NoiseAware string
 
 const (
 	// OneStep makes every client release the gradient and the curvature of its records once after
-	// the rounds. The mean of the second posterior is a Newton step from q. The covariance of this
-	// posterior includes the noise in the gradient and in the curvature.
+	// the rounds. The second posterior is a Newton step from q. Its covariance includes the noise
+	// of both releases.
 	OneStep NoiseAware = "one-step"
-	// ClosedForm widens the posterior of every coefficient by a formula, from the known sd of the
+	// ClosedForm widens the posterior of every coefficient by a formula from the known sd of the
 	// noise. This costs no privacy.
 	ClosedForm NoiseAware = "closed-form"
-	// Iterates computes how much the mean of q still varies from round to round over the last
-	// rounds, and adds this variance to the variance of every coefficient. Jälkö, Prediger, Honkela
-	// and Kaski ("DPVIm: Differentially Private Variational Inference Improved", 2023) proposed the
-	// method for the last of many steps of constant size. The value exists for comparisons, because
-	// the added variance depends on the step size and on the number of means.
+	// Iterates adds to the variance of every coefficient the variance of the mean of q over the
+	// last rounds. Jälkö, Prediger, Honkela and Kaski ("DPVIm: Differentially Private Variational
+	// Inference Improved", 2023) proposed this for the last of many steps of constant size. It
+	// exists for comparisons, because the result depends on the step size.
 	Iterates NoiseAware = "iterates"
-	// NoNoiseAware means that the report has no second posterior.
+	// NoNoiseAware reports no second posterior.
 	NoNoiseAware NoiseAware = "none"
 )
 
-// leastIterates is the smallest number of rounds for Iterates. With fewer, the variance of the
-// means of q over the last half of the rounds would be a poor estimate.
+// leastIterates is the smallest number of rounds for Iterates. Fewer would estimate the variance
+// poorly.
 const leastIterates = 20
 
 func readNoiseAware(s *Study, t *document.Table) {

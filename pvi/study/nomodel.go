@@ -2,19 +2,18 @@ package study
 
 import "fedpvi/internal/document"
 
-// NoModel is the value of Model.Family in a study without a model. Such a study only releases the
-// tables of [Describe], in one round. A study document cannot name this family.
+// NoModel is the family of a study without a model, which only releases the tables of [Describe]. A
+// study document cannot name this family.
 const NoModel Family = "none"
 
-// Tabulate is the value of Inference.Solver in a study without a model. A study document cannot
-// name this solver.
+// Tabulate is the solver of a study without a model. A study document cannot name this solver.
 const Tabulate Solver = "tables"
 
 // Absent reports whether the study has no model.
 func (m *Model) Absent() bool { return m.Family == NoModel }
 
-// readNoModel reads a study that has no model. It sets the fields of [Inference] and refuses tables
-// and keys that only a study with a model can have.
+// readNoModel reads a study without a model. It sets the fields of [Inference] and refuses keys
+// that need a model.
 func readNoModel(s *Study, root, inference, privacy *document.Table) {
 	for name, t := range map[string]*document.Table{"inference": inference, "prior": root.Table("prior"), "standardise": root.Table("standardise")} {
 		if root.Has(name) {

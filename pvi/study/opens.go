@@ -2,8 +2,8 @@ package study
 
 import "fedpvi/internal/document"
 
-// readOpens reads whether anyone may read a client's message, or only sums over clients. If only
-// sums are opened, readOpens refuses keys that do not fit such a study.
+// readOpens reads whether every message may be read, or only sums over clients. In the second case
+// it refuses keys that do not fit.
 func readOpens(s *Study, federation, inference *document.Table) {
 	f := &s.Federation
 	f.Opens = OpenMessages
@@ -30,8 +30,7 @@ func readOpens(s *Study, federation, inference *document.Table) {
 	}
 }
 
-// readSummed sets the options that can have only one value in a study in which each round opens one
-// sum of gradients over clients.
+// readSummed sets the options that are fixed if each round opens one sum of gradients over clients.
 func readSummed(s *Study, federation, t *document.Table) {
 	in := &s.Inference
 	if in.Solver == Scoring || in.Solver == Tabulate {
@@ -52,10 +51,8 @@ func readSummed(s *Study, federation, t *document.Table) {
 	in.Damping = Damping{Alpha: 1}
 }
 
-// readAggregation reads the key federation.aggregation, which states by whom the clients' messages
-// are added up. With secure aggregation the number of colluders must be at least two below the
-// smallest number of clients. Other rules about these numbers depend on the roster and are checked
-// later.
+// readAggregation reads the key federation.aggregation, which states who adds up the clients'
+// messages. Rules that depend on the roster are checked later.
 func readAggregation(f *Federation, t *document.Table) {
 	if f.Opens != OpenSums {
 		refuse(t, "aggregation", `has no meaning where every message may be opened: write opens = %q as well, or remove aggregation`, OpenSums)

@@ -8,9 +8,8 @@ import "fedpvi/internal/document"
 // then the record or the person.
 type Partitions struct {
 	Count int // K, the number of parts; 0 if records are not divided
-	// Averaged states how the parts share the client's factor. If it is false, each part has a
-	// factor of its own, as if it were a client. If it is true, each part proposes a new value for
-	// the client's single factor, and the client averages the proposed changes.
+	// Averaged is false if each part has a factor of its own, as if it were a client. If it is
+	// true, the parts share the client's factor, and the client averages their changes.
 	Averaged bool
 }
 
@@ -19,7 +18,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if readCount(t, "partitions", &p.Count, maxPartitions) {
-		p.Count = max(1, p.Count) // readCount has reported a count below 1; a count of 0 would mean that records are not divided
+		p.Count = max(1, p.Count) // readCount reported a count below 1; 0 would mean that records are not divided
 		if !s.Privacy.Unit.OfRecords() && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `have no meaning with privacy.unit = %q, because they hide one record of a client: remove the key`, s.Privacy.Unit)
 		}
@@ -32,8 +31,8 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitionedSums refuses keys with which the change of a single client could be read. Only
-// sums over clients have enough noise to hide such a change.
+// checkPartitionedSums refuses keys that would open the change of a single client. Only sums over
+// clients have enough noise to hide it.
 func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Schedule != Synchronous {
@@ -44,9 +43,8 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 	}
 }
 
-// hidesChanges reports whether the study adds its noise to changes of natural parameters, rather
-// than to gradients or sums over records. A change is that of a whole client or of a part of its
-// records.
+// hidesChanges reports whether noise is added to changes of natural parameters, of a whole client
+// or of a part of its records.
 func (s *Study) hidesChanges() bool {
 	return s.Privacy.Unit == Client && s.Inference.Solver != Scoring || s.partitioned()
 }

@@ -6,13 +6,12 @@ import (
 	"fedpvi/internal/document"
 )
 
-// maxPerPerson is the largest number of rows of a person at one client. It is also the largest number
-// of clients that have rows of the same person.
+// maxPerPerson is the largest number of rows of a person at one client, and of clients with rows of
+// one person.
 const maxPerPerson = 1000
 
-// readPerson reads the keys of the privacy unit [Person]: the column that names the person of each
-// row, the number of rows of a person, and the number of clients that have them. It checks that
-// these keys and the unit fit together.
+// readPerson reads and checks the keys of the privacy unit [Person]: the column that identifies the
+// person of a row, the rows of a person at a client, and the clients with rows of one person.
 func readPerson(s *Study, table, privacy *document.Table) {
 	p, column := &s.Privacy, s.Table.Person
 	if p.Unit != Person {
@@ -33,8 +32,7 @@ func readPerson(s *Study, table, privacy *document.Table) {
 	readCount(privacy, "people_across", &p.PeopleAcross, maxPerPerson)
 }
 
-// refusePerson refuses keys that are used only with the unit [Person] if the study has another
-// unit.
+// refusePerson refuses keys that need the unit [Person].
 func refusePerson(s *Study, table, privacy *document.Table) {
 	refuseAll(privacy, []string{"rows_per_person", "people_across"}, `is used only with unit = %q and person = "patient" in [table], the column that identifies the person of a row`, Person)
 	if !table.Has("person") {
@@ -50,9 +48,8 @@ func refusePerson(s *Study, table, privacy *document.Table) {
 	}
 }
 
-// checkPerson refuses options that are not possible with the privacy unit [Person]: those whose
-// privacy proof does not cover persons with several rows, and those that are defined only for
-// single records. It must be called after the options of the solver have been read.
+// checkPerson refuses options that are defined or proved private only for single records. The
+// options of the solver must have been read.
 func checkPerson(s *Study, inference *document.Table) {
 	if s.Privacy.Unit != Person {
 		return
@@ -72,15 +69,14 @@ func checkPerson(s *Study, inference *document.Table) {
 	}
 }
 
-// Rows returns the largest number of one person's records that a client uses, if the privacy unit
-// is the person. Otherwise it returns 1.
+// Rows returns the largest number of records of one person that a client uses. It is 1 unless the
+// privacy unit is the person.
 func (p *Privacy) Rows() int { return max(1, p.RowsPerPerson) }
 
 // Holders returns the largest number of clients that have records of the same person and whose
-// releases are opened in one sum. clients is the number of clients of the study. The result is 1
-// unless the study protects persons at several clients and opens only sums. If anyone may read
-// every message, each message has enough noise by itself, and the costs of the messages of a person
-// compose ([Study.MessagesOfPerson]).
+// releases are opened in one sum. It is 1 unless the study protects persons at several clients and
+// opens only sums. Otherwise each message has enough noise by itself, and costs compose
+// ([Study.MessagesOfPerson]).
 func (s *Study) Holders(clients int) int {
 	if s.Federation.Opens != OpenSums {
 		return 1
@@ -89,8 +85,8 @@ func (s *Study) Holders(clients int) int {
 }
 
 // MessagesOfPerson returns the largest number of clients that have records of the same person and
-// whose messages anyone may read. clients is the number of clients of the study. The result is 1 if
-// only sums are opened, and unless the study protects persons at several clients.
+// whose messages anyone may read. It is 1 unless the study protects persons at several clients and
+// opens messages.
 func (s *Study) MessagesOfPerson(clients int) int {
 	if s.Federation.Opens == OpenSums {
 		return 1

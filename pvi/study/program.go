@@ -13,8 +13,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// ByProgram is the family of a model that the study gives as a program in the Stan language, or as
-// a formula, which is translated to such a program.
+// ByProgram is the family of a model given as a program in the Stan language, or as a formula.
 const ByProgram Family = "program"
 
 // A Program is a model in the Stan language.
@@ -28,12 +27,12 @@ type Program struct {
 	Complete  map[string]string // priors that the program lacks, by parameter
 }
 
-// A ProgramVariable is a variable of the data block that has one or several numbers for each record.
+// A ProgramVariable is a variable of the data block that has one or more numbers for each record.
 type ProgramVariable struct {
 	Name  string
 	Whole bool // whether the values of the variable are whole numbers
 	Parts []ProgramPart
-	Low   float64 // public lower bound of the values of the variable; the field High is the upper bound
+	Low   float64 // Low and High are public bounds of the values of the variable
 	High  float64
 }
 
@@ -41,7 +40,7 @@ type ProgramVariable struct {
 // on a column.
 type ProgramPart struct {
 	Column int    // index of the column
-	Is     *Event // condition under which the number is 1, and otherwise 0; nil for the value of the column
+	Is     *Event // condition under which the number is 1 and otherwise 0; nil for the value of the column
 }
 
 // A Constant is a public constant. Dims lists its sizes, and is empty for a number. Values holds
@@ -51,10 +50,8 @@ type Constant struct {
 	Values []float64
 }
 
-// Number returns the number that part p of a program's variable has for one record. row holds the
-// values of the record's columns. If p is an indicator, the number is 1 or 0. Otherwise it is the
-// number of the level, counted from 1, or the numeric value after the column's transform and
-// without scaling.
+// Number returns the value of part p for a record with the column values row. An indicator is 1 or
+// 0, a level is its number from 1, and a number is transformed but not scaled.
 func (s *Study) Number(p ProgramPart, row []float64) float64 {
 	value := row[p.Column]
 	switch {
@@ -73,7 +70,7 @@ func (c *Column) number(value float64) float64 {
 	return c.Transform.Of(value)
 }
 
-// keysOfFamilies are the keys of [model] that only models with a family of likelihoods have.
+// keysOfFamilies are the keys of [model] that programs and formulas cannot have.
 var keysOfFamilies = []string{
 	"outcome", "terms", "groups", "intercept", "coding", "max_norm", "noise_sd", "degrees_of_freedom", "hidden", "components", "columns", "cluster_sd",
 }
@@ -107,8 +104,8 @@ func readProgram(s *Study, t *document.Table) {
 	s.findIntegers()
 }
 
-// refuseOfPrograms is called for a model that is given as a program or a formula, as key states. It
-// reports an error if the study scales its columns, or has version 1.
+// refuseOfPrograms checks a model given as a program or a formula, as key states. Such a study must
+// not scale its columns or have version 1.
 func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok && how != "none" {
 		t.Errorf("standardise", `a %s reads values in their own units: write standardise = "none", or leave it out`, key)
@@ -118,8 +115,8 @@ func refuseOfPrograms(s *Study, t *document.Table, key string) {
 	}
 }
 
-// parseProgram parses the text of the key program. If the text is the name of a file or cannot be
-// parsed, it reports an error and returns nil.
+// parseProgram parses the text of the key program. It reports an error and returns nil if the text
+// is invalid or the name of a file.
 func parseProgram(t *document.Table) *syntax.Program {
 	text, _ := t.String("program")
 	if isFile(text) {
@@ -134,8 +131,7 @@ func parseProgram(t *document.Table) *syntax.Program {
 	return tree
 }
 
-// readStatistic reads a constant that gives the value of a statistic of columns and is named after
-// it, such as "mean(age)".
+// readStatistic reads a constant named after a statistic of columns, such as "mean(age)".
 func (s *Study) readStatistic(name string, data *document.Table) {
 	p := s.Model.Program
 	if _, ok := p.Constants[name]; ok || slices.ContainsFunc(p.Variables, func(v ProgramVariable) bool { return v.Name == name }) {
@@ -150,9 +146,9 @@ func (s *Study) readStatistic(name string, data *document.Table) {
 	p.Constants[name] = c
 }
 
-// readDatum reads from the table data where the values of a variable of the data block come from.
-// These are columns if the variable has an element for each record, by default the column with the
-// variable's name. Otherwise the value is a public constant.
+// readDatum reads the source of a variable of the data block. A variable with an element for each
+// record comes from columns, by default the one with its name. Any other variable is a public
+// constant.
 func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p := s.Model.Program
 	sizes := append(slices.Clone(d.Type.Array), d.Type.Sizes...)
@@ -163,7 +159,7 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 			v.Parts = []ProgramPart{{Column: i}}
 			p.Variables = append(p.Variables, v)
 		}
-		return // the compiler reports a missing value, with its place in the program
+		return // the compiler reports a missing value with its place in the program
 	}
 	value, _ := data.Value(d.Name)
 	if !each {
@@ -187,8 +183,7 @@ func (s *Study) readDatum(d *syntax.Statement, data *document.Table) {
 	p.Variables = append(p.Variables, v)
 }
 
-// partOf returns the [ProgramPart] that a value in the study document describes, such as the name
-// of a column.
+// partOf converts a value in the study document, such as the name of a column, to a [ProgramPart].
 func (s *Study) partOf(value any) (part ProgramPart, problem string) {
 	name, ok := value.(string)
 	is := ""
@@ -228,8 +223,8 @@ func (s *Study) publicConstant(name string, value any, data *document.Table) (Co
 	return c, ok
 }
 
-// constantOf converts a number, or nested lists of numbers, to a Constant. ok is false for other
-// values, for empty lists, and if lists at the same depth differ in length.
+// constantOf converts a number, or nested lists of numbers, to a Constant. It refuses empty lists,
+// and lists that differ in length at the same depth.
 func constantOf(value any) (c Constant, ok bool) {
 	list, isList := value.([]any)
 	if !isList {
@@ -262,9 +257,9 @@ func number(value any) (float64, bool) {
 	return 0, false
 }
 
-// findIntegers sets the fields Low, High and Whole of the program's variables. On entry, Whole
-// states whether the program declares the variable int. It becomes false if the variable reads a
-// numeric column that cannot serve as a column of whole numbers ([Column.whole]).
+// findIntegers sets Low and High of the program's variables. It clears Whole, which states that the
+// program declares the variable int, if a numeric column cannot hold whole numbers
+// ([Column.whole]).
 func (s *Study) findIntegers() {
 	for i := range s.Model.Program.Variables {
 		v := &s.Model.Program.Variables[i]
@@ -280,8 +275,8 @@ func (s *Study) findIntegers() {
 	}
 }
 
-// Counts reports whether the values of the column with the given index must be whole numbers. This
-// is true for the outcome of a count model, and for a column whose values a program reads as int.
+// Counts reports whether the column's values must be whole numbers: the outcome of a count model,
+// or a column that a program reads as int.
 func (s *Study) Counts(column int) bool {
 	m := &s.Model
 	if m.Family != ByProgram {
@@ -292,10 +287,9 @@ func (s *Study) Counts(column int) bool {
 	})
 }
 
-// Attach makes a study document complete: if the document names the file of its program, Attach
-// replaces the name by the text of the file. The digest of the study then covers the program. The
-// function read must return the content of a file in the study's folder. Attach returns other
-// documents unchanged.
+// Attach completes a study document that names the file of its program: it replaces the name by the
+// text of the file. The digest of the study then covers the program. read must return the content
+// of a file in the study's folder. Other documents are returned unchanged.
 func Attach(file string, source []byte, read func(name string) ([]byte, error)) ([]byte, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {
@@ -325,9 +319,8 @@ func isFile(program string) bool {
 	return strings.HasSuffix(program, ".stan") && !strings.ContainsAny(program, "\n{")
 }
 
-// quoted returns text as a quoted TOML string. A JSON string is one, except that it can contain the
-// character 0x7f as it is.
+// quoted returns text as a quoted TOML string. It is a JSON string with the character 0x7f escaped.
 func quoted(text string) string {
-	out, _ := json.Marshal(text) // a string has no errors
+	out, _ := json.Marshal(text) // never fails for a string
 	return strings.ReplaceAll(string(out), "\x7f", `\u007f`)
 }

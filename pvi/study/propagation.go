@@ -5,25 +5,23 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Propagation has the options of the solver DPSEP, except for steps and batches, which are in
-// [Descent].
+// Propagation has the options of the solver DPSEP. Those for steps and batches are in [Descent].
 type Propagation struct {
-	// one pass over the records moves the factor by at most this fraction of the way to the sum of
-	// the records' sites; default 1
+	// largest fraction of the way to the sum of the records' sites that a pass over the records
+	// moves the factor; default 1
 	StepSize float64
-	Recency  float64 // exponent r: the weight of pass p in the factor is proportional to p^r; default 1
+	Recency  float64 // exponent r: pass p has a weight proportional to p^r in the factor; default 1
 	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
-	// PrecisionWeight balances the two kinds of natural parameters under the clip. The precisions
-	// of a record's site are multiplied by it before clip and noise, and divided by it afterwards.
-	// The default is 0.5. For a mixture the default is 1, or 0.1 if the sds of the clusters are
-	// learned.
+	// PrecisionWeight balances the two kinds of natural parameters under the clip. It multiplies
+	// the precisions of a record's site before clip and noise, and divides them afterwards. The
+	// default is 0.5, or 1 for a mixture, or 0.1 for a mixture that learns the sds of its clusters.
 	PrecisionWeight float64
 
 	Contribution Contribution
 	Sites        Sites // kind of sites of a mixture with known sd
 	Improper     Improper
-	Raw          bool // whether sites are clipped in coordinates whose origin is θ = 0; otherwise the origin is the mean of q
+	Raw          bool // whether sites are clipped around θ = 0 instead of the mean of q
 	Reseat       bool // whether stuck clusters of a mixture are moved; default true
 
 	Start   Start
@@ -36,47 +34,44 @@ type Contribution string
 const (
 	// SiteContribution is the record's site.
 	SiteContribution Contribution = "site"
-	// DeviationContribution is the record's site minus a share of the client's factor. The share is
-	// the same for all records.
+	// DeviationContribution is the record's site minus an equal share of the client's factor.
 	DeviationContribution Contribution = "deviation"
 )
 
-// Sites is the way in which a record's site for a cluster of a mixture is computed.
+// Sites is the way to compute a record's site for a cluster of a mixture.
 type Sites string
 
 const (
-	// With TiedSites, a record's site for a cluster is the record's likelihood under this cluster,
-	// raised to the power p, where p is the probability that the record belongs to the cluster.
+	// TiedSites raise the record's likelihood under a cluster to the power p, the probability that
+	// the record belongs to the cluster.
 	TiedSites Sites = "tied"
 	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"
 )
 
-// Improper states how a client treats a factor that the noise has made improper, so that no
-// likelihood could have it.
+// Improper states how a client treats a factor that noise has made improper.
 type Improper string
 
 const (
 	// Project uses the nearest factor that a likelihood could have.
 	Project Improper = "project"
-	// Reject keeps the last proper factor. The step is charged nevertheless, and the release of the
-	// step remains in the average.
+	// Reject keeps the last proper factor. The step is still charged, and its release remains in
+	// the average.
 	Reject Improper = "reject"
 )
 
-// Start states where q begins, that is, at which q the first step computes the records' sites.
+// Start states at which q the first step computes the records' sites.
 type Start string
 
 const (
-	// PriorStart begins at the prior, except that means in [Propagation].StartAt replace those of
-	// the prior.
+	// PriorStart begins at the prior, with the means in [Propagation].StartAt if there are any.
 	PriorStart Start = "prior"
-	// DrawnStart begins at means that are drawn from the prior with public random numbers.
+	// DrawnStart begins at means drawn from the prior with public random numbers.
 	DrawnStart Start = "draw"
 )
 
-// Sampled reports whether clients take private steps. In each step a client releases a noisy sum
-// over a batch of its records.
+// Sampled reports whether clients take private steps, each with a noisy sum over a batch of
+// records.
 func (in *Inference) Sampled() bool { return in.Solver == DPSVI || in.Solver == DPSEP }
 
 func readPropagation(s *Study, t *document.Table) {
@@ -124,18 +119,15 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is the default PrecisionWeight for clusters with a learned sd. In a site of such a
-// cluster, the element for the precision is larger than the element for the precision times mean,
-// by about the factor 1/sd. A plausible sd is a tenth of the width of the columns' bounds. If the
-// element for the precision is multiplied by learnedWeight, the two elements have about the same
-// size.
+// learnedWeight is the default PrecisionWeight for clusters with a learned sd. The precision in a
+// site is about 1/sd times the precision times mean. If the sd is a tenth of the width of the
+// columns' bounds, learnedWeight gives both about the same size.
 const learnedWeight = 0.1
 
 // networkStart is the largest sd of a neural network's weights in the first step.
 const networkStart = 0.3
 
-// maxRecency is the largest Recency. With a larger value, nearly all of the weight would be on
-// the last pass.
+// maxRecency is the largest Recency. Beyond it, nearly all weight would be on the last pass.
 const maxRecency = 100
 
 func readMixtureSites(p *Propagation, t *document.Table, known bool) {
@@ -183,7 +175,7 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 }
 
 // checkPropagation refuses options of [Propagation] that do not fit federation.nominal_records, the
-// adjacency or the coordinates of the clip. It must be called after these three have been read.
+// adjacency or the coordinates of the clip, which must have been read.
 func checkPropagation(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSEP {
 		return

@@ -10,10 +10,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the newest version of the study language. All versions from 1 on can be read. Since
-// version 2, the default solver is [Scoring] if the model allows it, studies can have the key
-// intervals ([Intervals]), and some other defaults are different. Version 3 changes the default
-// priors of regressions (see [Study.defaultPrior]).
+// Version is the newest version of the study language. All versions can be read. Version 2 made
+// [Scoring] the default solver where the model allows it, added [Intervals], and changed some
+// defaults. Version 3 changed the default priors of regressions (see [Study.defaultPrior]).
 const Version = 3
 
 const (
@@ -83,8 +82,8 @@ func readStudy(s *Study, t *document.Table) {
 	}
 }
 
-// visible refuses text that has control characters or other invisible characters, because a
-// terminal would not show such a study exactly as it is written.
+// visible refuses text with control characters or invisible characters, which a terminal does not
+// show.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has invisible characters: remove them", text)
@@ -128,15 +127,14 @@ func readPrior(s *Study, t *document.Table) {
 
 // defaultPrior returns the prior of the model if the study gives none.
 //
-// A coefficient belongs to a column that is mapped from its bounds to [−1, 1], where most columns
-// have an sd of .2 to .4. With the prior sd of 1 of versions 1 and 2, the effects of many real
-// columns on log odds and log rates are improbable, and intervals then miss them. Version 3 has the
-// scale that Gelman et al. recommend for columns with an sd of .5 ("A weakly informative default
-// prior distribution for logistic and other regression models", Annals of Applied Statistics 2(4),
-// 2008), with a normal distribution in place of a Cauchy distribution. The more coefficients there
-// are, the narrower the prior of each is, down to an sd of 1, so that the prior of the predictor
-// stays about the same. The sd of the noise of a regression is usually well below half the width of
-// the outcome's bounds, which version 3 expects.
+// Most columns have an sd of .2 to .4 after their bounds are mapped to [−1, 1]. With the prior sd
+// of 1 of versions 1 and 2, the effects of many real columns on log odds are improbable, and
+// intervals miss them. Version 3 has the scale that Gelman et al. recommend for columns with an sd
+// of .5 ("A weakly informative default prior distribution for logistic and other regression
+// models", Annals of Applied Statistics 2(4), 2008), but a normal distribution instead of a Cauchy
+// distribution. With more coefficients, the prior of each is narrower, down to an sd of 1, so that
+// the prior of the predictor stays about the same. Version 3 also expects a smaller sd of the
+// noise, because it is usually well below half the width of the outcome's bounds.
 func (s *Study) defaultPrior() Prior {
 	p := Prior{SD: 1, Coefficients: map[string]Normal{}, Scale: LogNormal{0.5, 3}, Dispersion: LogNormal{3, 5}}
 	if s.Version < 3 {
@@ -175,7 +173,7 @@ func readScales(s *Study, t *document.Table) {
 }
 
 // readLogNormal reads the prior of a positive parameter. It returns the zero LogNormal if the model
-// does not have the parameter.
+// has no such parameter.
 func readLogNormal(m *Model, t *document.Table, key string, used bool, prior LogNormal) LogNormal {
 	inner := t.Table(key)
 	if !used {
@@ -199,13 +197,13 @@ func readLogNormal(m *Model, t *document.Table, key string, used bool, prior Log
 func (s *Study) checkCoefficients(t *document.Table) {
 	keys := t.Keys()
 	if s.Model.Terms == nil || len(keys) == 0 {
-		return // the error in the terms was reported before
+		return // reported before
 	}
 	unknown := map[string]bool{}
 	for _, name := range keys {
 		unknown[name] = true
 	}
-	for c := range s.Coefficients() { // the loop stores no names, because they would need much memory
+	for c := range s.Coefficients() { // the names are not stored, to save memory
 		delete(unknown, c.Name)
 	}
 	for _, name := range keys {
@@ -247,8 +245,8 @@ func readInference(s *Study, t *document.Table) {
 	}
 	readChoice(t, "factors", &in.Factors, Tied, Exact, Published)
 	if s.partitioned() && in.Factors == Published {
-		// Such factors contain the client's own noise, but the study's privacy cost is computed for
-		// sums of which no client's noise is known.
+		// Published factors contain the client's own noise, but the cost of a sum assumes that
+		// nobody knows any client's noise.
 		t.Errorf("factors", `with "published" virtual clients would remember their own noise, which the cost of the sum does not cover: write %q or %q`, Exact, Tied)
 	}
 	readSolver(s, t)
@@ -256,7 +254,7 @@ func readInference(s *Study, t *document.Table) {
 		in.Rounds = scoringLimits[s.Privacy.Unit].rounds
 	} else if s.Version > 1 && s.Privacy.Unit == None && !t.Has("rounds") {
 		in.Rounds = roundsWithoutNoise
-	} else if s.Privacy.Unit != "" { // without a valid unit, only the error about the unit is reported
+	} else if s.Privacy.Unit != "" { // otherwise only the error about the unit is reported
 		t.Require("rounds", "write the number of rounds, rounds = 10")
 	}
 	readTargetOfScoring(s, t)
@@ -272,8 +270,8 @@ func readInference(s *Study, t *document.Table) {
 	}
 }
 
-// roundsWithoutNoise is the default number of rounds, since version 2, of a study without privacy
-// noise. After this number of natural-gradient steps the posterior hardly changes.
+// roundsWithoutNoise is the default number of rounds of a study without privacy noise, since
+// version 2. After that many natural-gradient steps the posterior hardly changes.
 const roundsWithoutNoise = 40
 
 func readCovariance(s *Study, t *document.Table) {
@@ -357,13 +355,12 @@ func readFederation(s *Study, t *document.Table) {
 	}
 }
 
-// maxRejected is the default of federation.max_rejected. A limit is needed because a rejected round
-// costs as much privacy as an accepted one. If noise alone makes a round be rejected with
-// probability 1/7, this limit ends one in twenty studies of twenty rounds. If the probability is
-// larger, the command sim plan warns that the noise is too large.
+// maxRejected is the default of federation.max_rejected. Rejected rounds cost privacy, so there
+// must be a limit. With this one, noise that makes one round in seven fail ends one in twenty
+// studies of twenty rounds. The command sim plan warns of more noise than that.
 const maxRejected = 3
 
-// minPace and maxPace are the shortest and the longest Pace in seconds: a millisecond and a day.
+// minPace and maxPace are the limits of Pace in seconds: a millisecond and a day.
 const minPace, maxPace = 1e-3, 24 * 60 * 60
 
 func readPace(s *Study, t *document.Table) {
@@ -441,8 +438,8 @@ func readTarget(p *Privacy, t *document.Table) {
 	readShare(t, "delta", &p.Delta, "(0, 1)")
 }
 
-// readShare sets dst to the value of key, which must lie in the interval that within names:
-// "(0, 1)", "(0, 1]", "[0, 1)" or "[0, 1]". It reports whether t has the key.
+// readShare sets dst to the value of key, which must lie in the interval within: "(0, 1)", "(0,
+// 1]", "[0, 1)" or "[0, 1]". It reports whether t has the key.
 func readShare(t *document.Table, key string, dst *float64, within string) bool {
 	x, ok := t.Float(key)
 	if !ok {
@@ -496,7 +493,6 @@ func readChoice[T ~string](t *document.Table, key string, dst *T, options ...T) 
 	return ok
 }
 
-// refuse reports an error if t has the key.
 func refuse(t *document.Table, key, format string, args ...any) {
 	if t.Has(key) {
 		t.Errorf(key, format, args...)
@@ -504,7 +500,6 @@ func refuse(t *document.Table, key, format string, args ...any) {
 	t.Value(key)
 }
 
-// refuseAll reports an error for each of the keys that t has.
 func refuseAll(t *document.Table, keys []string, format string, args ...any) {
 	for _, key := range keys {
 		refuse(t, key, format, args...)

@@ -10,21 +10,21 @@ import (
 type scoringLimit struct {
 	rounds       int    // default number of rounds
 	least        int    // smallest number of rounds
-	coefficients int    // largest number of coefficients d; there is a limit because messages have d×d matrices
-	remedy       Solver // solver that the error message recommends if a limit is exceeded
+	coefficients int    // largest number of coefficients d; messages contain d×d matrices
+	remedy       Solver // solver to recommend if a limit is exceeded
 }
 
-// scoringLimits has the limits for the privacy units that the solver Scoring can protect. With the
-// unit client fewer coefficients are allowed: every round sends two matrices, and the time to
-// compute the posterior grows with the sixth power of the number of coefficients.
+// scoringLimits has the privacy units that the solver Scoring can protect. The unit client has a
+// lower limit: rounds send two matrices, and the time to compute the posterior grows with the sixth
+// power of the number of coefficients.
 var scoringLimits = map[Unit]scoringLimit{
 	Record: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
 	Person: {rounds: 13, least: 4, coefficients: 200, remedy: DPSVI},
 	Client: {rounds: 10, least: 3, coefficients: 50, remedy: NaturalGradient},
 }
 
-// mostScoringRounds is the largest number of rounds of the solver Scoring. With more rounds, the
-// noise would hide nearly all information in each release.
+// mostScoringRounds is the largest number of rounds of the solver Scoring. With more, noise would
+// hide nearly all information in each release.
 const mostScoringRounds = 100
 
 // A Target is the population that the posterior describes.
@@ -34,14 +34,11 @@ const (
 	// Population is the population from which the clients are drawn. The posterior allows for
 	// differences between clients.
 	Population Target = "population"
-	// Pooled means the records of all clients together. The posterior describes a fit to the pooled
-	// records, which ignores differences between clients.
+	// Pooled means the records of all clients together. Differences between clients are ignored.
 	Pooled Target = "pooled"
 )
 
-// scores reports whether the solver Scoring can fit the model with the given privacy unit. A model
-// with effects of groups needs the unit record. A program needs the unit record or the unit person,
-// and so does a formula with effects of groups or with curves.
+// scores reports whether the solver Scoring can fit the model with the given privacy unit.
 func (m *Model) scores(unit Unit) bool {
 	_, ok := scoringLimits[unit]
 	switch {
@@ -53,8 +50,7 @@ func (m *Model) scores(unit Unit) bool {
 	return ok && (len(m.Groups) == 0 || unit == Record)
 }
 
-// whyNotScored returns, as part of an error message, the reason that the solver Scoring cannot fit
-// the study's model with its privacy unit.
+// whyNotScored explains, for an error message, why the solver Scoring cannot fit the model.
 func (s *Study) whyNotScored() string {
 	switch {
 	case s.Privacy.Unit == Client && s.Model.Formula != nil:
@@ -65,8 +61,8 @@ func (s *Study) whyNotScored() string {
 	return fmt.Sprintf("%q cannot fit this model with privacy.unit = %q", Scoring, s.Privacy.Unit)
 }
 
-// MostScored returns how many coordinates of θ the records may depend on at most if the solver is
-// Scoring.
+// MostScored returns the largest number of coordinates of θ that the records may depend on with the
+// solver Scoring.
 func (s *Study) MostScored() int { return scoringLimits[s.Privacy.Unit].coefficients }
 
 func readTargetOfScoring(s *Study, t *document.Table) {
@@ -78,7 +74,7 @@ func readTargetOfScoring(s *Study, t *document.Table) {
 	readChoice(t, "target", &s.Inference.Target, Population, Pooled)
 }
 
-// refuseForScoring refuses keys that are not used with the solver Scoring, which computes its own
+// refuseForScoring refuses keys without a meaning for the solver Scoring, which computes its own
 // units, clips and steps.
 func refuseForScoring(s *Study, t, privacy, federation *document.Table) {
 	if s.Inference.Solver != Scoring {

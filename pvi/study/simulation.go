@@ -84,8 +84,8 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses a private standardisation and several clients in a study with a baseline. A
-// baseline runs on the pooled records, so these options have no effect on it.
+// inOnePlace refuses private standardisation and several clients in a study with a baseline, which
+// runs on the pooled records.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline has no budget for finding a scale: write model.standardise = %q", "bounds")
@@ -123,13 +123,12 @@ func readTest(s *Study, t *document.Table) {
 	}
 }
 
-// Own is the prefix of the names of extensions. An extension is a partition, a solver or a clip
-// that a program registers in package sim. The program sim has no extensions. Coordinators and
-// clients do not read these names.
+// Own is the prefix of the names of extensions: partitions, solvers or clips that a program
+// registers in package sim. Coordinators and clients do not read these names.
 const Own = "own:"
 
-// readOwnName sets dst to the value of key if the value is the name of an extension (see [Own]). It
-// returns false, and leaves dst unchanged, if the value is anything else.
+// readOwnName sets dst if the value of key is the name of an extension (see [Own]), and reports
+// whether it is.
 func readOwnName(t *document.Table, key string, dst *string) bool {
 	v, _ := t.Value(key)
 	text, ok := v.(string)
@@ -143,9 +142,8 @@ func readOwnName(t *document.Table, key string, dst *string) bool {
 	return true
 }
 
-// readOwn reads the names of a solver and of a clip that are extensions. A study can use them
-// without privacy. It can also use them with the privacy unit client, because a mechanism then
-// hides the results of the solver and of the clip.
+// readOwn reads the names of a solver and of a clip that are extensions. Without privacy any
+// extension will do. With the privacy unit client, the mechanism hides their results.
 func readOwn(s *Study, t *document.Table) {
 	for i, key := range []string{"solver", "clip"} {
 		dst := []*string{&s.Simulation.Solver, &s.Simulation.Clip}[i]

@@ -8,12 +8,12 @@ import (
 	"fedpvi/internal/document"
 )
 
-// fitting returns the solvers that the study can use. The first is the default in version 1 of the
-// study language. Since version 2 the default is [Scoring] if it is in the list.
+// fitting returns the solvers that the study can use. The default is [Scoring] if it is in the
+// list, or the first one in version 1.
 func (s *Study) fitting() []Solver {
 	unit := s.Privacy.Unit
 	if s.partitioned() {
-		unit = None // the solver of a part of the records runs inside a client and uses the records without noise
+		unit = None // the solver of a part uses its records without noise
 	}
 	all := s.Model.solvers(unit)
 	if s.Model.scores(unit) {
@@ -22,7 +22,7 @@ func (s *Study) fitting() []Solver {
 	return all
 }
 
-// solvers returns the solvers except [Scoring] that can fit the model under a privacy unit.
+// solvers returns the solvers other than [Scoring] that can fit the model under a privacy unit.
 func (m *Model) solvers(unit Unit) []Solver {
 	switch {
 	case unit.OfRecords() && m.Conjugate():
@@ -38,11 +38,11 @@ func (m *Model) solvers(unit Unit) []Solver {
 	case m.general():
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0 && m.Family == Poisson:
-		// NaturalGradient needs the expected rate under q, which is infinite: the log rate contains
-		// an effect times the exponential of a Gaussian
+		// NaturalGradient comes second, because the expected rate under q is infinite: the log rate
+		// contains an effect times the exponential of a Gaussian.
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and of the sds of the effects, which does not exist if groups hardly differ
+		return []Solver{NaturalGradient, SVI} // Laplace needs the joint mode of the coefficients and the sds, which does not exist if groups hardly differ
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -99,8 +99,8 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers lists the keys that control the steps of iterative solvers, and the solvers that use
-// them. Other solvers refuse the keys.
+// steppers lists the keys that control the steps of iterative solvers, with the solvers that use
+// them.
 var steppers = []struct {
 	keys []string
 	used []Solver

@@ -13,16 +13,16 @@ type Bounds struct {
 	High float64 `json:"high"`
 }
 
-// A Standardisation finds narrower bounds for columns whose public bounds are much wider than the
-// values of the records. The narrower bounds are then mapped to [−1, 1]. To find them, clients make
-// private releases before the first round.
+// A Standardisation finds narrower bounds for columns whose public bounds are much too wide.
+// Clients make private releases for it before the first round. Scaling maps the narrower bounds to
+// [−1, 1].
 type Standardisation struct {
-	Columns []int   // increasing indices into Study.Columns; all of these columns are numeric
-	Rounds  int     // number of passes, each within the bounds that the previous pass found; default 3
-	SDs     float64 // the found bounds extend from the mean minus SDs to the mean plus SDs, in sds of the column; default 4
+	Columns []int   // increasing indices into Study.Columns of numeric columns
+	Rounds  int     // number of passes, each within the bounds from the previous one; default 3
+	SDs     float64 // the bounds extend this many sds of the column on each side of the mean; default 4
 
-	// Share is the share of the whole study's μ² that all passes together may spend, default 0.1.
-	// Share is 0 if the study gives NoiseMultiplier instead, the noise multiplier of each pass.
+	// Share is the share of the study's μ² for all passes together, default 0.1. It is 0 if the
+	// study gives NoiseMultiplier instead, the noise multiplier of each pass.
 	Share           float64
 	NoiseMultiplier float64
 }
@@ -68,9 +68,9 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 	}
 }
 
-// standardisable returns the indices of the columns that a standardisation must scale. These are
-// the columns that t names or, by default, all numeric columns that the study uses and for which it
-// gives no centre and spread. An outcome is included only if it is a number on the model's scale.
+// standardisable returns the indices of the columns to standardise: those that t names or, by
+// default, all numeric columns in use that have no centre and spread. An outcome is included only
+// if it is a number on the model's scale.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
 	if names, ok := t.Strings("columns"); ok {
@@ -116,7 +116,7 @@ func (s *Study) uses(name string) bool {
 }
 
 // Scale returns the bounds that are mapped to [−1, 1], unless the column has a centre and a spread.
-// They are the bounds that a standardisation found or, if there are none, the public bounds.
+// These are the bounds from a standardisation or else the public bounds.
 func (c *Column) Scale() Bounds {
 	if c.Found != nil {
 		return *c.Found
@@ -125,13 +125,12 @@ func (c *Column) Scale() Bounds {
 }
 
 // HasScale reports whether the scale of every column is known. In a study with a standardisation,
-// HasScale returns false until the standardisation has found the scale.
+// it is unknown until the standardisation is done.
 func (s *Study) HasScale() bool {
 	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
 
-// PublicScale returns the public bounds of the standardised columns, which are mapped to [−1, 1]
-// until a standardisation finds narrower bounds.
+// PublicScale returns the public bounds of the standardised columns.
 func (s *Study) PublicScale() []Bounds {
 	var bounds []Bounds
 	if s.Standardisation == nil {
@@ -143,8 +142,7 @@ func (s *Study) PublicScale() []Bounds {
 	return bounds
 }
 
-// Scales returns the bounds that are mapped to [−1, 1], for each standardised column. It returns
-// nil if there are no such columns.
+// Scales returns the bounds that are mapped to [−1, 1] for each standardised column.
 func (s *Study) Scales() []Bounds {
 	scales := s.PublicScale()
 	for k := range scales {
@@ -153,8 +151,8 @@ func (s *Study) Scales() []Bounds {
 	return scales
 }
 
-// WithScale returns the study with the scale that a standardisation found. found holds the bounds
-// of each standardised column. Values beyond the bounds are moved to the nearest bound.
+// WithScale returns the study with the bounds found for each standardised column. Values beyond the
+// bounds are moved to the nearest bound.
 func (s *Study) WithScale(found []Bounds) (*Study, error) {
 	public := s.PublicScale()
 	if len(found) != len(public) {

@@ -45,24 +45,23 @@ type Table struct {
 	Trim      bool     // whether blanks around a field are ignored; default false
 	Missing   []string // strings that mean a missing value; default [""]
 
-	// Person is the name of the column that identifies the person of a row. The values of this
-	// column may be any text. The model does not use the column, and its values never leave the
-	// client. Person is empty unless the privacy unit is the person.
+	// Person is the name of the column that identifies the person to whom a row belongs, if the
+	// privacy unit is the person. Its values may be any text. They never leave the client.
 	Person string
 }
 
 // Prior is the normal prior of every coefficient, on the model's scale.
 type Prior struct {
-	Mean, SD     float64           // mean and sd of the prior; default 0, and 1 or 2.5, which depends on family and version
+	Mean, SD     float64           // mean and sd of the prior; default 0, and 1 or 2.5 by family and version
 	Coefficients map[string]Normal // priors of single coefficients, by name
 
-	Scale      LogNormal // prior of a learned sd of the noise and, unless the solver is Scoring, of the sds between groups
-	Spread     float64   // scale of the half-normal prior of the sds between groups, if the solver is Scoring
+	Scale      LogNormal // prior of a learned sd of the noise and, except with the solver Scoring, of the sds between groups
+	Spread     float64   // scale of the half-normal prior of the sds between groups, with the solver Scoring
 	Dispersion LogNormal // prior of the dispersion of counts
 }
 
-// LogNormal is the distribution of a positive number whose logarithm is normal with mean
-// log Median and sd log Factor.
+// LogNormal is the distribution of a positive number whose logarithm is normal with mean log Median
+// and sd log Factor.
 type LogNormal struct{ Median, Factor float64 }
 
 // Normal returns the normal distribution of the logarithm.
@@ -71,16 +70,16 @@ func (l LogNormal) Normal() Normal { return Normal{math.Log(l.Median), math.Log(
 // Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// A Schedule is the rule that determines which clients a plan asks, and when plans are made.
+// A Schedule determines which clients a plan asks, and when plans are made.
 type Schedule string
 
 const (
-	// Synchronous makes all clients answer the same plan in each round. λ moves by the damped sum
-	// of their changes.
+	// Synchronous makes all clients answer the same plan. λ moves by the damped sum of their
+	// changes.
 	Synchronous Schedule = "synchronous"
 	// Sequential makes a plan for one client at a time, in the order of the roster.
 	Sequential Schedule = "sequential"
-	// Asynchronous makes a plan for each client that has no open plan, with the latest λ. Each
+	// Asynchronous makes a plan, with the latest λ, for each client that has no open plan. Each
 	// answer moves λ.
 	Asynchronous Schedule = "asynchronous"
 )
@@ -91,8 +90,8 @@ type Factors string
 const (
 	// Tied sets λ_m = w_m (λ − λ_prior) with public weights. Clients do not store factors.
 	Tied Factors = "tied"
-	// Exact adds the client's own changes, without noise, to λ_m. λ moves by the noisy changes, so
-	// q has an additional factor, the sum of all noise, which no client stores.
+	// Exact adds the client's own changes to λ_m without noise. λ moves by the noisy changes, so q
+	// has one more factor, the sum of all noise.
 	Exact Factors = "exact"
 	// Published adds the noisy changes to λ_m, as in Sharma (2019). If only sums are opened, the
 	// published privacy claim does not hold, and the option exists to show that.
@@ -103,23 +102,23 @@ const (
 type Inference struct {
 	Q        string // family of q: "full" (default) or "diagonal"
 	Schedule Schedule
-	Rounds   int // number of rounds; a synchronous round has one plan for all clients, other rounds have one plan for each client
+	Rounds   int // number of rounds; a synchronous round has one plan for all clients, other rounds one for each client
 	Factors  Factors
 	Solver   Solver
-	Target   Target // population that the posterior of the solver Scoring describes, if the privacy unit is the client
+	Target   Target // population that the posterior of Scoring describes, if the unit is the client
 	Damping  Damping
 	Ascent   Ascent  // options of the solver SVI
-	Descent  Descent // options of the solver DPSVI; the solver DPSEP uses some of these options
+	Descent  Descent // options of the solver DPSVI, some of which DPSEP uses
 
 	Propagation Propagation // options of the solver DPSEP
 
 	NoiseAware       NoiseAware // second posterior for the report; default closed-form for DPSVI and DPSEP, otherwise none
 	Intervals        Intervals  // the value NoIntervals or ""; always "" in version 1
-	NoiseAwareShares [3]float64 // with OneStep, the shares of the budget for the rounds, the gradient and the curvature; zeros to derive the shares
+	NoiseAwareShares [3]float64 // shares of the budget for the rounds, the gradient and the curvature, for OneStep; zeros to derive them
 	Partitions       Partitions
 
-	// SplitPrior makes each of the M clients compute its posterior with the prior raised to the
-	// power 1/M. Such a study has only one round.
+	// SplitPrior makes each of M clients use the prior to the power 1/M. Such a study has only one
+	// round.
 	SplitPrior bool
 }
 
@@ -129,25 +128,24 @@ type Solver string
 const (
 	// Conjugate computes the client's factor exactly, in a linear model with known noise.
 	Conjugate Solver = "conjugate"
-	// NaturalGradient takes one step in natural parameters: towards the gradient of the expected
-	// log likelihood with respect to the mean parameters of q.
+	// NaturalGradient takes one step in natural parameters, along the gradient of the expected log
+	// likelihood.
 	NaturalGradient Solver = "natural-gradient"
 	// SVI maximises the local free energy by stochastic gradient steps.
 	SVI Solver = "svi"
-	// Laplace approximates the likelihood by a Gaussian with the gradient and the curvature of the
-	// log likelihood at the mean of q.
+	// Laplace approximates the log likelihood by its gradient and curvature at the mean of q.
 	Laplace Solver = "laplace"
-	// ClippedAnalytical computes the same update as Conjugate, but from a clipped and noisy sum of
-	// the records' sufficient statistics, which is released once.
+	// ClippedAnalytical computes the same update as Conjugate, from one clipped and noisy sum of
+	// the records' sufficient statistics.
 	ClippedAnalytical Solver = "clipped-analytical"
-	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped,
-	// noisy sum of the records' gradients.
+	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped and noisy
+	// sum of gradients.
 	DPSVI Solver = "dp-svi"
-	// Scoring releases sums of the records' clipped scores and curvatures at several points, and
-	// computes the posterior given all sums. Each point is computed from earlier releases.
+	// Scoring releases sums of clipped scores and curvatures at several points, each computed from
+	// earlier releases. It then computes the posterior from all sums.
 	Scoring Solver = "scoring"
-	// DPSEP is stochastic expectation propagation, each step from a clipped, noisy sum of
-	// the records' sites.
+	// DPSEP is stochastic expectation propagation. Each step uses a clipped and noisy sum of the
+	// records' sites.
 	DPSEP Solver = "dp-sep"
 )
 
@@ -187,9 +185,8 @@ const (
 	Client Unit = "client" // all records of a client
 )
 
-// OfRecords reports whether the unit is a record, or a person with its records. Noise is then added
-// to sums over records. With the unit client, noise is added to a function of all records of a
-// client.
+// OfRecords reports whether the unit is a record or a person. Noise is then added to sums over
+// records, and otherwise to a function of all records of a client.
 func (u Unit) OfRecords() bool { return u == Record || u == Person }
 
 // Privacy has the options of the privacy guarantee.
@@ -202,20 +199,18 @@ type Privacy struct {
 	NoiseMultiplier float64
 	Delta           float64
 
-	// RowsPerPerson is the largest number of records of a person that a client uses. If a person
-	// has more records, the client chooses this number of them at random. PeopleAcross is the
-	// largest number of clients that have records of the same person. Both are 1 by default, and 0
-	// unless the privacy unit is the person.
+	// RowsPerPerson is the largest number of records of a person that a client uses. From more, it
+	// chooses that many at random. PeopleAcross is the largest number of clients with records of
+	// the same person. Both default to 1, and are 0 unless the privacy unit is the person.
 	RowsPerPerson, PeopleAcross int
 
 	// Clip is the largest norm C of the contribution of one privacy unit, in natural parameters on
-	// the model's scale. If Clip is 0, the protocol derives the clip.
+	// the model's scale. If it is 0, the protocol derives the clip.
 	Clip float64
 
-	// Centred is true if changes of natural parameters are clipped and made noisy in coordinates
-	// around the current mean m of q. In these coordinates the natural parameters h and Λ become h
-	// − Λm and Λ. True is the default if noise is added to changes of clients or of parts of their
-	// records, and is not allowed with published factors.
+	// Centred is true if changes are clipped and made noisy around the current mean m of q, where
+	// the natural parameters h and Λ become h − Λm and Λ. It is the default if noise is added to
+	// changes, and not allowed with published factors.
 	Centred bool
 }
 
@@ -226,58 +221,54 @@ const (
 	// OpenMessages lets anyone read every message. The noise in each message hides the records.
 	OpenMessages Opens = "messages"
 	// OpenSums lets anyone read sums over at least U_min clients, but no single message. Secure
-	// aggregation or a trusted coordinator enforces this rule. Each client adds only a share of
-	// the noise that a sum needs.
+	// aggregation or a trusted coordinator ensures this. Each client adds only a share of the noise
+	// that a sum needs.
 	OpenSums Opens = "sums"
 )
 
-// An Aggregation states who adds up the clients' messages in a study that opens only sums.
+// An Aggregation states who adds up the messages in a study that opens only sums.
 type Aggregation string
 
 const (
-	// ByCoordinator lets the coordinator add up the messages. The coordinator could read every
-	// single message.
+	// ByCoordinator lets the coordinator add up the messages. It could read every one.
 	ByCoordinator Aggregation = "coordinator"
-	// Secure makes the clients divide their messages into secret shares for each other, so that no
-	// party can open a single message. The coordinator and up to h clients together learn only sums
-	// ([Hidden]).
+	// Secure makes the clients divide their messages into secret shares for each other. The
+	// coordinator and up to h clients together learn only sums ([Hidden]).
 	Secure Aggregation = "secure"
 )
 
-// Hidden returns the number h of clients against which secure aggregation protects: the coordinator
-// and up to h clients together cannot read the messages of the other clients. clients is the number
-// of clients of the study, and minClients of them must take part in every step of the aggregation.
+// Hidden returns the largest number h of clients that, together with the coordinator, cannot read
+// the messages of the others under secure aggregation. minClients of the clients must take part in
+// every step of the aggregation.
 func Hidden(clients, minClients int) int { return 2*minClients - clients - 1 }
 
-// OneOther is a value of Colluders that assumes one observer among the participants. The privacy
-// target then holds even against a participant of a sum, who knows the share of the noise that it
-// added itself. OneOther means one colluding client if every sum has at least two answers (U_min ≥
-// 2). If a sum can have a single answer, OneOther means no colluding client.
+// OneOther is a value of Colluders. The privacy target then holds even against another participant
+// of a sum, who knows its own share of the noise. If a sum can have a single answer, there is no
+// other participant, and OneOther means 0.
 const OneOther = -1
 
 // Federation has the rules of the federation.
 type Federation struct {
 	MinClients int // U_min, the smallest number of answers for which a sum is opened; default all clients
-	// Colluders is t, the number of clients that may combine their knowledge to attack others, or
-	// OneOther. The default is OneOther in studies of version 2 that open only sums, and otherwise 0.
+	// Colluders is t, the number of clients that may collude, or OneOther. The default is OneOther
+	// in studies of version 2 that open only sums, and otherwise 0.
 	Colluders      int
 	Opens          Opens
 	Aggregation    Aggregation // default ByCoordinator; empty if every message may be opened
 	NominalRecords int         // public estimate of the number of records of one client; 0 if not given
 	MaxRecords     int         // largest number of records of one client; default 1,000,000
 
-	// Combine is the rule that computes from the releases of a round by how much λ moves.
+	// Combine computes the change of λ from the releases of a round.
 	Combine Combination
 
-	// MaxRejected is the number of failed rounds in a row after which the coordinator ends the
-	// study and clients stop answering. A round has failed if its new λ was rejected, or if it was
-	// void although some clients answered. A value of 0 means that there is no limit. The default
-	// is 0 in version 1 and 3 in version 2.
+	// MaxRejected is the number of failed rounds in a row after which the study ends, or 0 for no
+	// limit. A round fails if its new λ was rejected, or if it was void although some clients
+	// answered. The default is 0 in version 1 and 3 in version 2.
 	MaxRejected int
 
-	// Pace is the number of seconds between a plan and the answer of a client. If the client needs
-	// longer, it sends the answer at the next multiple of Pace. If Pace is 0, answers are sent at
-	// once. The default is 1 for a study of version 2 with privacy, and otherwise 0.
+	// Pace is the number of seconds between a plan and a client's answer. A slower client answers
+	// at the next multiple of Pace. If it is 0, answers are sent at once. The default is 1 for a
+	// study of version 2 with privacy, and otherwise 0.
 	Pace float64
 }
 
@@ -288,7 +279,7 @@ func (f *Federation) Least() int {
 	case f.Aggregation != Secure:
 		return least
 	case f.Colluders == OneOther:
-		return max(least, 3) // one colluder, and two clients whose messages are hidden in their sum
+		return max(least, 3) // one colluder, and two clients whose sum hides their messages
 	}
 	return max(least, f.Colluders+2)
 }
@@ -300,48 +291,44 @@ type Simulation struct {
 	Seed      uint64
 	Partition Partition
 
-	// Solver and Clip are the names of extensions of the program that simulates the study (see
-	// [Own]), or "".
+	// Solver and Clip are names of extensions (see [Own]), or "".
 	Solver, Clip string
 
-	Synthetic *Synthetic // options of synthetic records, which are used instead of Data
-	Baseline  Baseline   // method that is run on the pooled records instead of the rounds
-	Chain     bool       // whether posteriors are compared with a Markov chain instead of a fit of the pooled records
+	Synthetic *Synthetic // synthetic records, used instead of Data
+	Baseline  Baseline   // method to run on the pooled records instead of the rounds
+	Chain     bool       // whether posteriors are compared with a Markov chain instead of a pooled fit
 
-	// Test is the share of the records that is held out for testing. The other records are divided
-	// among the clients. TestData names files of test records, which are used instead of this
-	// share. If Test is 0 and TestData is empty, there are no test records.
+	// Test is the share of the records that is held out for testing. The rest is divided among the
+	// clients. TestData names files to use instead.
 	Test     float64
-	TestLast bool // whether the last records are held out, as in some papers, instead of random records
+	TestLast bool // whether the last records are held out instead of random ones, as in some papers
 	TestData []string
 }
 
-// A Baseline is a method that uses the pooled records. The results of a study are compared with it.
+// A Baseline is a method to compare with. It uses the pooled records.
 type Baseline string
 
 // These are the baselines.
 const (
 	NoBaseline Baseline = ""
-	// DPSGLD is stochastic gradient Langevin dynamics with the batches, the clip and the
-	// noise of the study's private gradient steps.
+	// DPSGLD is stochastic gradient Langevin dynamics with the study's batches, clip and noise.
 	DPSGLD Baseline = "dp-sgld"
 	// OneSample is one sample from the tempered posterior. An exact sample would be private, but
-	// the program draws an approximate sample by a Markov chain.
+	// the program draws an approximate one by a Markov chain.
 	OneSample Baseline = "one-posterior-sample"
-	// EP and SEP are expectation propagation without privacy. EP has a site for every
-	// record. SEP has one tied factor for all records.
+	// EP and SEP are expectation propagation without privacy. EP has a site for every record, SEP
+	// one tied factor for all.
 	EP  Baseline = "ep"
 	SEP Baseline = "sep"
 )
 
-// Partition is the rule that assigns records to clients. Records are dealt at random with the seed,
-// unless Kind is "column".
+// Partition assigns records to clients, at random unless Kind is "column".
 type Partition struct {
-	Kind     string  // kind: "balanced" (default), "by-size", "label-skew", "column", or the name of an extension (see [Own])
+	Kind     string  // "balanced" (default), "by-size", "label-skew", "column", or the name of an extension (see [Own])
 	SizeSkew float64 // ρ in [0, 1): small clients have (1−ρ)N/M records, large clients (1+ρ)N/M
 	// LabelSkew is κ ≤ 1, which makes the labels of small clients differ from those of large ones.
-	// If the majority label has the share c of all records, it has the share max(0, c + (1−c)κ) of
-	// the records of a small client.
+	// If the majority label has the share c of all records, it has the share max(0, c + (1−c)κ) at
+	// a small client.
 	LabelSkew      float64
 	LabelThreshold float64 // smallest outcome for which a record has the label
 	Column         string  // name of the column that has the client's name
@@ -350,7 +337,7 @@ type Partition struct {
 // Synthetic has the options for records that are drawn from the model.
 type Synthetic struct {
 	RecordsPerClient int
-	Truth            map[string]float64      // true coefficients by name; coefficients without a name in the map are drawn from the prior
+	Truth            map[string]float64      // true coefficients by name; others are drawn from the prior
 	ClientSD         float64                 // sd of every coefficient between clients
 	Columns          map[string]Distribution // distributions of numeric columns by name; other columns are uniform
 }
@@ -358,13 +345,12 @@ type Synthetic struct {
 // Distribution is a normal distribution of a numeric column, truncated to the column's bounds.
 type Distribution struct{ Mean, SD float64 }
 
-// An Override replaces one value of a study document before it is parsed. Key is a dotted key such
-// as "privacy.epsilon", and Value is a TOML value. An empty Value removes the key.
+// An Override replaces the value at a dotted key such as "privacy.epsilon" before the document is
+// parsed. Value is a TOML value; if it is empty, the key is removed.
 type Override struct{ Key, Value string }
 
-// Parse reads and checks a study. file is a name, which is used only in errors. The returned error
-// joins all errors. Overrides change the document, and the fields Source and Digest describe the
-// changed document.
+// Parse reads and checks a study. file is used only in errors. The returned error joins all errors.
+// Overrides change the document, and so Source and Digest.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

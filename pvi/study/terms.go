@@ -29,13 +29,13 @@ const (
 	maxTerms       = 10_000 // largest number of entries in the list of terms
 )
 
-// expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b +
-// a:b), without repetition, in the order of their first occurrence.
+// expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b + a:b),
+// without repetition and in order.
 func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
 	add := func(columns []string) {
-		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a have the same key, because they are the same term
+		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a are the same term
 		if !seen[key] {
 			terms = append(terms, Term{Columns: columns})
 		}
@@ -84,16 +84,16 @@ type Coefficient struct {
 	Parts []Part // factors of the regressor, one for each column; empty for the intercept
 }
 
-// A Part is one of the factors whose product is a regressor. It is the value of a numerical column,
-// or the indicator of one level of a categorical column.
+// A Part is one factor of a regressor: the value of a numerical column, or the indicator of one
+// level of a categorical column.
 type Part struct {
 	Column int // index into Study.Columns
 	Level  int // index into the levels of the column, or −1 for a numerical column
 }
 
 // Coefficients returns the elements of θ in order: the intercept, then the terms in the order of
-// the document. The levels of a column keep their declared order. The first level is the
-// baseline and has no coefficient (treatment coding), unless the model is one-hot.
+// the document. The first level of a column is the baseline and has no coefficient, unless the
+// model is one-hot.
 func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	return func(yield func(Coefficient) bool) {
 		for _, term := range s.Model.Terms {
@@ -108,10 +108,9 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	}
 }
 
-// products enumerates the coefficients of a term whose regressors begin with the factors in chosen,
-// and calls yield with each. The parameter of holds the possible factors for each of the remaining
-// columns. The factor of the last column varies fastest. If yield returns false, products stops and
-// returns false. Otherwise it returns true.
+// products yields the coefficients of a term whose regressors begin with the factors in chosen. of
+// holds the choices for each remaining column. The last column varies fastest. products returns
+// false if yield does.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.ProductName(chosen), slices.Clone(chosen)})
@@ -124,8 +123,7 @@ func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) boo
 	return true
 }
 
-// ProductName returns the name of the coefficient whose regressor is the product of the given
-// factors.
+// ProductName returns the name of the coefficient for a product of factors.
 func (s *Study) ProductName(parts []Part) string {
 	if len(parts) == 0 {
 		return Intercept
@@ -154,8 +152,8 @@ func (s *Study) parts(column int) []Part {
 	return parts
 }
 
-// Scale maps a value of a numerical column to the scale of the model. A value outside the bounds
-// that a standardisation found is moved to the nearest bound.
+// Scale maps a value of a numerical column to the model's scale. A value outside the bounds from a
+// standardisation is moved to the nearest bound.
 func (s *Study) Scale(c *Column, value float64) float64 {
 	zero, unit := s.Line(c)
 	scaled := (c.Transform.Of(value) - zero) / unit
@@ -171,9 +169,8 @@ func (s *Study) Unscale(c *Column, scaled float64) float64 {
 	return c.Transform.inverse(zero + unit*scaled)
 }
 
-// Line returns the two numbers of the linear map from a column's transformed values to the model's
-// scale. [Study.Scale] maps the transformed value zero to 0, and the transformed value zero + unit
-// to 1.
+// Line returns the linear map of a column's transformed values to the model's scale: zero is mapped
+// to 0, and zero + unit to 1.
 func (s *Study) Line(c *Column) (zero, unit float64) {
 	if !s.Model.Standardise {
 		return 0, 1
@@ -190,9 +187,8 @@ func (s *Study) maxAbs(c *Column) float64 {
 }
 
 // RegressorBounds returns public upper bounds on Σx² and Σx⁴ over the regressors x of a record. A
-// record has at most one level of a categorical column, so only one of the term's regressors can be
-// nonzero. If the study has the key max_norm, which bounds the norm of x, this bound is used as
-// well.
+// record has one level of a categorical column, so at most one regressor of a term is nonzero. The
+// key max_norm may lower the bounds.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -210,10 +206,9 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 	return squares, fourths
 }
 
-// TypicalSquares returns a public estimate of Σx² over the regressors x of a typical record. The
-// estimate is a mean for columns that are independent, with the mean squares that
-// [Study.meanSquare] assumes and equally frequent levels. It is at most the square of the key
-// max_norm.
+// TypicalSquares returns a public estimate of Σx² over the regressors x of a typical record. It
+// assumes independent columns, equally frequent levels and the mean squares from
+// [Study.meanSquare].
 func (s *Study) TypicalSquares() (squares float64) {
 	for _, term := range s.Model.Terms {
 		product := 1.0
@@ -234,10 +229,9 @@ func (s *Study) TypicalSquares() (squares float64) {
 	return squares
 }
 
-// meanSquare returns an estimate of the mean square of a numerical column on the model's scale. If
-// a standardisation found the scale, or the study gives a spread, the estimate is the mean square
-// that the scale implies. Otherwise it is the mean square of values that are uniform within their
-// bounds.
+// meanSquare returns an estimate of the mean square of a numerical column on the model's scale. It
+// follows from the scale if a standardisation or a spread determines it. Otherwise values are
+// assumed uniform within their bounds.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3
@@ -265,9 +259,9 @@ func (s *Study) OutcomeBound() float64 {
 	return s.maxAbs(c)
 }
 
-// OutcomeUnit returns the number by which a difference of outcomes on the model's scale is
-// multiplied to give the difference in the unit of the outcome's column, after its transform. It
-// returns 1 for outcomes that are not numbers on the model's scale.
+// OutcomeUnit returns the factor that converts a difference of outcomes from the model's scale to
+// the unit of the column, after its transform. It is 1 for outcomes that are not numbers on the
+// model's scale.
 func (s *Study) OutcomeUnit() float64 {
 	if s.Model.Kind() != Measured {
 		return 1
