@@ -218,7 +218,7 @@ func TestClientScoresForesee(t *testing.T) {
 	h.run()
 	_, variance, err := h.protocol.family.Marginals(h.server.Posterior())
 	check(t, err)
-	foreseen, err := h.protocol.method.(method.Foreseeing).Foresee(9, func(_, _ int) error { return nil })
+	foreseen, err := h.protocol.method.(method.Foreseeing).Foresee(9, 1, func(_, _ int) error { return nil })
 	check(t, err)
 	for i, share := range foreseen {
 		sd := share * h.protocol.model.Parameters.Prior(i).SD
@@ -226,7 +226,7 @@ func TestClientScoresForesee(t *testing.T) {
 			t.Errorf("coordinate %d has sd %g, and %g was foreseen", i, math.Sqrt(variance[i]), sd)
 		}
 	}
-	if again, err := h.protocol.method.(method.Foreseeing).Foresee(9, func(_, _ int) error { return nil }); err != nil || !slices.Equal(again, foreseen) {
+	if again, err := h.protocol.method.(method.Foreseeing).Foresee(9, 1, func(_, _ int) error { return nil }); err != nil || !slices.Equal(again, foreseen) {
 		t.Errorf("foreseen again: %v, want %v (%v)", again, foreseen, err)
 	}
 }

@@ -14,13 +14,19 @@ import (
 // a column, the column is normal within its bounds. If the model has an outcome, every outcome is
 // the lowest value of its column.
 func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
+	return MadeUpWithin(st, digest, first, count, 1)
+}
+
+// MadeUpWithin is like [MadeUp], but multiplies the distance of every number from the middle of its
+// bounds, on the model's scale, by extent. extent is in (0, 1].
+func MadeUpWithin(st *study.Study, digest [32]byte, first, count int, extent float64) *shard.Records {
 	records := new(shard.Records)
 	normal, row := make([]float64, len(st.Columns)), make([]float64, len(st.Columns))
 	outcome := st.ColumnIndex(st.Model.Outcome)
 	for n := range count {
 		dpmech.FillPublicNormal(normal, "made-up records", digest, first+n)
 		for i := range row {
-			row[i] = madeUpValue(st, &st.Columns[i], normal[i])
+			row[i] = madeUpValue(st, &st.Columns[i], normal[i], extent)
 		}
 		if outcome >= 0 {
 			row[outcome] = st.Columns[outcome].Low
@@ -31,16 +37,17 @@ func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 }
 
 // madeUpValue returns the Φ(normal)-quantile of the distribution of column c, where Φ is the
-// standard normal distribution function.
-func madeUpValue(st *study.Study, c *study.Column, normal float64) float64 {
+// standard normal distribution function. For a number, extent is as for [MadeUpWithin].
+func madeUpValue(st *study.Study, c *study.Column, normal, extent float64) float64 {
 	evenly := math.Erfc(-normal/math.Sqrt2) / 2
 	if c.Type != study.Numeric {
 		return math.Min(math.Floor(evenly*float64(len(c.Levels))), float64(len(c.Levels)-1))
 	}
 	low, high := st.Scale(c, c.Low), st.Scale(c, c.High)
 	scaled := low + (high-low)*evenly
+	scaled += (1 - extent) * ((low+high)/2 - scaled)
 	if st.Model.Standardise && c.Spread > 0 && c.Found == nil {
-		scaled = math.Max(low, math.Min(normal, high))
+		scaled = math.Max(low, math.Min(extent*normal, high))
 	}
 	return st.Unscale(c, scaled)
 }

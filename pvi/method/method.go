@@ -198,12 +198,14 @@ type Foreseeing interface {
 	Method
 
 	// Foresee returns, for each coordinate of θ, the sd of the posterior divided by the sd of the
-	// prior. This ratio is the median over the given number of simulated studies. Foresee calls
+	// prior. This ratio is the median over the given number of simulated studies. If extent is 1,
+	// the values of numeric regressors fill their bounds. Otherwise their sds are multiplied by
+	// extent. Foresee calls
 	// played after each simulated round, with the number of rounds that are done and the number of
 	// all rounds. If played returns an error, Foresee stops and returns this error. Foresee also
 	// returns an error if a simulated study has no posterior, because its floating-point numbers
 	// overflow.
-	Foresee(federations int, played func(done, of int) error) ([]float64, error)
+	Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error)
 }
 
 // Remarking is implemented by each [Walk] that can report results other than λ.

@@ -7,14 +7,15 @@ import (
 
 // Foresee simulates a study with made-up federations. For each coordinate of θ it returns the
 // median over federations of the posterior sd divided by the prior sd. The true θ is drawn from the
-// prior, and records are drawn from the public description of the columns. The result depends on
-// public numbers alone. Foresee calls played after each round, with the number of rounds so far and
-// the total number of rounds. If played returns an error, Foresee returns this error.
-func (p *Problem) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
+// prior, and records are drawn from the public description of the columns, with sds of numeric
+// regressors multiplied by extent. The result depends on public numbers alone. Foresee calls played
+// after each round, with the number of rounds so far and the total number of rounds. If played
+// returns an error, Foresee returns this error.
+func (p *Problem) Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error) {
 	_, before := p.Begin().Posterior()
 	shares := make([][]float64, len(p.order))
 	for n := range federations {
-		s, err := p.playMadeUp(n, func(round int) error { return played(n*p.Rounds+round, federations*p.Rounds) })
+		s, err := p.playMadeUp(n, extent, func(round int) error { return played(n*p.Rounds+round, federations*p.Rounds) })
 		if err != nil {
 			return nil, err
 		}
@@ -36,10 +37,10 @@ const foreseenStep = 0x1p-20
 
 // playMadeUp simulates all rounds with made-up records, whose vectors stand for those of all real
 // records. Its random numbers depend on number. It calls played with the number of each round.
-func (p *Problem) playMadeUp(number int, played func(round int) error) (*State, error) {
+func (p *Problem) playMadeUp(number int, extent float64, played func(round int) error) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))
-	records := s.madeUp.drawn(truth, number)
+	records := s.margins.narrowed(extent).madeUp().drawn(truth, number)
 	each := p.Records / madeUpRecords
 	sd := p.NoiseSD / math.Sqrt(p.budget.largest)
 	for round := 1; round <= p.Rounds; round++ {

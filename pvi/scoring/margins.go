@@ -318,6 +318,18 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	return share, mean, square
 }
 
+// narrowed returns m with the sd of each number multiplied by factor.
+func (m *margins) narrowed(factor float64) *margins {
+	out := *m
+	out.numbers = slices.Clone(m.numbers)
+	for j := range out.numbers {
+		for i := range out.numbers[j].variance {
+			out.numbers[j].variance[i] *= factor * factor
+		}
+	}
+	return &out
+}
+
 // madeUp returns made-up records with independent columns of margins m. A slope is nonzero only in
 // the record's group.
 func (m *margins) madeUp() population {

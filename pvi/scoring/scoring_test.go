@@ -458,12 +458,18 @@ func TestCorrelatedColumns(t *testing.T) {
 // The widths that Foresee predicts are within a factor of two of the median over five studies whose
 // records are distributed like made-up ones.
 func TestForesee(t *testing.T) {
+	for _, extent := range []float64{1, 0.25} {
+		t.Run(fmt.Sprint(extent), func(t *testing.T) { foresees(t, extent) })
+	}
+}
+
+func foresees(t *testing.T, extent float64) {
 	s := logistic
-	s.scale = 1 / math.Sqrt(3) // sd of a column that is uniform in [-1, 1]
+	s.scale = extent / math.Sqrt(3) // sd of a column that is uniform in [-1, 1], times extent
 	const multiplier, seed, studies = 3.73, 700, 5
 	w := s.world(t, multiplier, seed)
 	last := 0
-	foreseen, err := w.Foresee(10, func(done, of int) error {
+	foreseen, err := w.Foresee(10, extent, func(done, of int) error {
 		if last++; done != last || of != 10*w.Rounds {
 			t.Errorf("round %d of %d was played, want %d of %d", done, of, last, 10*w.Rounds)
 		}
@@ -489,10 +495,10 @@ func TestForesee(t *testing.T) {
 		}
 	}
 	w.SetNoise(1e5, 1)
-	if foreseen, err = w.Foresee(3, func(_, _ int) error { return nil }); err != nil || foreseen[0] < 0.95 {
+	if foreseen, err = w.Foresee(3, extent, func(_, _ int) error { return nil }); err != nil || foreseen[0] < 0.95 {
 		t.Errorf("with nothing but noise a share %.3f of the prior's sd was foreseen: %v", foreseen[0], err)
 	}
-	if _, err := w.Foresee(3, func(_, _ int) error { return io.EOF }); !errors.Is(err, io.EOF) {
+	if _, err := w.Foresee(3, extent, func(_, _ int) error { return io.EOF }); !errors.Is(err, io.EOF) {
 		t.Errorf("the simulation did not end: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -32,12 +33,22 @@ type foreseen struct {
 	Half  float64 `json:"expected_half_width"` // half of the expected width of a 95 % interval, in the natural unit
 	Prior float64 `json:"prior_half_width"`
 	Share float64 `json:"share"` // expected sd divided by the prior's sd, on the model's scale
+
+	// The same for records whose numeric regressors vary less, see the constant narrow.
+	NarrowHalf  float64 `json:"narrow_half_width"`
+	NarrowShare float64 `json:"narrow_share"`
 }
+
+// Numeric regressors of real records seldom fill their bounds, and the less they vary, the less the
+// records say about their coefficients. So widths are also estimated for records in which the sds of
+// numeric regressors are multiplied by narrow.
+const narrow = 0.25
 
 // An expectation has the expected widths of a study's intervals.
 type expectation struct {
-	// Federations is the number of simulated federations from which the widths are estimated. It is
-	// 0 if the widths are computed only from the noise and the information of made-up records.
+	// Federations is the number of simulated federations from which the widths are estimated, for
+	// each extent of the columns. It is 0 if the widths are computed only from the noise and the
+	// information of made-up records.
 	Federations  int        `json:"federations"`
 	Coefficients []foreseen `json:"coefficients"`
 }
@@ -49,44 +60,54 @@ func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, er
 	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
 	}
-	m, ok := p.Method().(method.Foreseeing)
-	if !ok {
-		shares, err := sharesByNoise(p)
-		return expect(p, 0, shares), err
+	federations, shares := 0, func(extent float64) ([]float64, error) { return sharesByNoise(p, extent) }
+	if m, ok := p.Method().(method.Foreseeing); ok {
+		federations = foreseenFederations
+		if d := p.Model().Dim(); d > foreseenCoefficients {
+			federations = max(leastForeseen, foreseenFederations*foreseenCoefficients/d*foreseenCoefficients/d)
+		}
+		before := 0 // rounds simulated for the other extent
+		shares = func(extent float64) ([]float64, error) {
+			all := 0
+			defer func() { before += all }()
+			return m.Foresee(federations, extent, func(done, of int) error {
+				all = of
+				return played(before+done, 2*of)
+			})
+		}
 	}
-	d := p.Model().Dim()
-	federations := foreseenFederations
-	if d > foreseenCoefficients {
-		federations = max(leastForeseen, foreseenFederations*foreseenCoefficients/d*foreseenCoefficients/d)
+	wide, err := shares(1)
+	if err != nil || wide == nil {
+		return nil, err
 	}
-	shares, err := m.Foresee(federations, played)
-	return expect(p, federations, shares), err
+	small, err := shares(narrow)
+	if err != nil || small == nil {
+		return nil, err
+	}
+	out := &expectation{federations, make([]foreseen, len(wide))}
+	before, expected := intervals(p, slices.Repeat([]float64{1}, len(wide))), intervals(p, wide)
+	for i, m := range intervals(p, small) {
+		out.Coefficients[i] = foreseen{
+			Name: p.Model().Parameters.At(i).Name, Unit: m.Unit,
+			Half: half(expected[i]), Prior: half(before[i]), NarrowHalf: half(m), Share: wide[i], NarrowShare: small[i],
+		}
+	}
+	return out, nil
 }
 
-// expect converts shares, the expected posterior sds divided by prior sds, to widths in natural
-// units. It returns nil if shares is nil.
-func expect(p *pvi.Protocol, federations int, shares []float64) *expectation {
-	if shares == nil {
-		return nil
-	}
-	d := p.Model().Dim()
-	mean, prior, after := make([]float64, d), mat.NewSymDense(d, nil), mat.NewSymDense(d, nil)
+func half(m fit.Natural) float64 { return (m.High - m.Low) / 2 }
+
+// intervals returns 95 % intervals in natural units, for independent coordinates whose sds are the
+// prior's times shares.
+func intervals(p *pvi.Protocol, shares []float64) []fit.Natural {
+	d := len(shares)
+	mean, cov := make([]float64, d), mat.NewSymDense(d, nil)
 	for i, share := range shares {
 		of := p.Model().Parameters.Prior(i)
 		mean[i] = of.Mean
-		prior.SetSym(i, i, of.SD*of.SD)
-		after.SetSym(i, i, share*share*of.SD*of.SD)
+		cov.SetSym(i, i, share*share*of.SD*of.SD)
 	}
-	units := p.Model().Units()
-	before, expected := units.Marginals(mean, prior), units.Marginals(mean, after)
-	out := &expectation{federations, make([]foreseen, d)}
-	for i, share := range shares {
-		out.Coefficients[i] = foreseen{
-			Name: p.Model().Parameters.At(i).Name, Unit: expected[i].Unit, Share: share,
-			Half: (expected[i].High - expected[i].Low) / 2, Prior: (before[i].High - before[i].Low) / 2,
-		}
-	}
-	return out
+	return p.Model().Units().Marginals(mean, cov)
 }
 
 // informedBy is the number of made-up records over which sharesByNoise averages the information of
@@ -102,8 +123,8 @@ const informedBy = 4000
 //
 // The effects of clipping and of unfinished steps are ignored. The result is nil if the model is
 // not a regression or has groups, if the study does not state the number of records, or if B is
-// numerically singular.
-func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
+// numerically singular. extent is as for [method.MadeUpWithin].
+func sharesByNoise(p *pvi.Protocol, extent float64) ([]float64, error) {
 	m, st := p.Model(), p.Study()
 	if m.General() || len(st.Model.Groups) > 0 || st.Federation.NominalRecords == 0 {
 		return nil, nil
@@ -113,7 +134,7 @@ func sharesByNoise(p *pvi.Protocol) ([]float64, error) {
 	for i := range mean {
 		mean[i] = m.Parameters.Prior(i).Mean
 	}
-	records := shard.Design(st, method.MadeUp(st, p.Digest(), 0, informedBy))
+	records := shard.Design(st, method.MadeUpWithin(st, p.Digest(), 0, informedBy, extent))
 	_, precision, err := m.Regression(records).Score(mean)
 	if err != nil {
 		return nil, err
@@ -151,18 +172,25 @@ func planForeseen(w io.Writer, p *pvi.Protocol, played func(done, of int) error)
 	if err != nil || e == nil {
 		return err
 	}
-	widths, width := e.Coefficients, "expected ±"
+	widths, width, columns := e.Coefficients, "expected ±", "columns that fill their bounds"
+	differ := slices.ContainsFunc(widths, func(f foreseen) bool { return f.NarrowShare != f.Share })
+	if differ {
+		columns = "numeric columns that fill their bounds and, under \"narrow\", with columns that vary a quarter as much"
+	}
 	if e.Federations > 0 {
-		fmt.Fprintf(w, "\nExpected intervals of 95 %%, from %d made-up federations with columns even within their bounds\n\n", e.Federations)
+		fmt.Fprint(w, "\n"+wrap(fmt.Sprintf("Expected intervals of 95 %%, from %d made-up federations with %s.", e.Federations, columns))+"\n")
 	} else {
 		width = "at least ±"
-		fmt.Fprint(w, "\n"+wrap("Smallest errors of 95 % that the noise permits, with columns even within their bounds. Clipping and unfinished steps add to them.")+"\n")
+		fmt.Fprint(w, "\n"+wrap("Smallest errors of 95 % that the noise permits, with "+columns+". Clipping and unfinished steps add to them.")+"\n")
 	}
-	rows := [][]string{{"", width, "prior ±", "share", ""}}
-	quiet := 0
+	rows := [][]string{{"", "prior ±", width, "share", "narrow ±", "share", ""}}
+	quiet, quietIfNarrow := 0, 0
 	for _, f := range widths {
 		if f.Share > silent {
 			quiet++
+		}
+		if f.NarrowShare > silent {
+			quietIfNarrow++
 		}
 	}
 	if len(widths) > mostForeseen {
@@ -170,7 +198,12 @@ func planForeseen(w io.Writer, p *pvi.Protocol, played func(done, of int) error)
 		widths = widths[:mostForeseen]
 	}
 	for _, f := range widths {
-		rows = append(rows, []string{f.Name, number(f.Half), number(f.Prior), number(f.Share), f.Unit})
+		rows = append(rows, []string{f.Name, number(f.Prior), number(f.Half), number(f.Share), number(f.NarrowHalf), number(f.NarrowShare), f.Unit})
+	}
+	if !differ {
+		for i, r := range rows {
+			rows[i] = slices.Delete(r, 4, 6)
+		}
 	}
 	if err := words.Table(w, "  ", 1, rows); err != nil {
 		return err
@@ -182,6 +215,9 @@ func planForeseen(w io.Writer, p *pvi.Protocol, played func(done, of int) error)
 	if quiet > 0 {
 		fmt.Fprint(w, "\n"+wrap(fmt.Sprintf("Of %s, %d will say little more than the prior (a share above %g). More records, a larger ε or fewer coefficients would help.",
 			plural(p.Model().Dim(), "coefficient"), quiet, silent)))
+	} else if quietIfNarrow > 0 {
+		fmt.Fprint(w, "\n"+wrap(fmt.Sprintf("If columns are narrow, %d of %s will say little more than the prior (a share above %g). Bounds that are closer to the values would help.",
+			quietIfNarrow, plural(p.Model().Dim(), "coefficient"), silent)))
 	}
 	return nil
 }

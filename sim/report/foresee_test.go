@@ -26,16 +26,18 @@ func TestErrorsByNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shares, err := sharesByNoise(p)
-	if err != nil {
-		t.Fatal(err)
-	}
 	noise := p.Method().Forecast().Noise
-	for i, square := range []float64{1, 1. / 3} {
-		sd := p.Model().Parameters.Prior(i).SD
-		b := records*clients*square/(sigma*sigma) + 1/(sd*sd)
-		if want := math.Sqrt(1/b+noise*noise/(b*b)) / sd; math.Abs(shares[i]/want-1) > .05 {
-			t.Errorf("share %d is %g, want %g", i, shares[i], want)
+	for _, extent := range []float64{1, narrow} {
+		shares, err := sharesByNoise(p, extent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, square := range []float64{1, extent * extent / 3} {
+			sd := p.Model().Parameters.Prior(i).SD
+			b := records*clients*square/(sigma*sigma) + 1/(sd*sd)
+			if want := math.Sqrt(1/b+noise*noise/(b*b)) / sd; math.Abs(shares[i]/want-1) > .05 {
+				t.Errorf("with the extent %g share %d is %g, want %g", extent, i, shares[i], want)
+			}
 		}
 	}
 }

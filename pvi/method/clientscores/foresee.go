@@ -34,11 +34,11 @@ func (m *Method) foreseen() (clients, records int) {
 // clients have records from the same distribution, with outcomes drawn from the model at these
 // coefficients. Each client has the nominal number of records. If that is more than
 // foreseenRecords or foreseenRecordsOfFormula, it has fewer records with larger weights.
-func (m *Method) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
+func (m *Method) Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error) {
 	shares := make([][]float64, m.Model.Dim())
 	prior := m.model.prior()
 	for n := range federations {
-		state, err := m.playMadeUp(n, func(round int) error { return played(n*len(m.weights)+round, federations*len(m.weights)) })
+		state, err := m.playMadeUp(n, extent, func(round int) error { return played(n*len(m.weights)+round, federations*len(m.weights)) })
 		if err != nil {
 			return nil, err
 		}
@@ -57,13 +57,13 @@ func (m *Method) Foresee(federations int, played func(done, of int) error) ([]fl
 
 // playMadeUp simulates all rounds with synthetic clients. Its random numbers depend on federation.
 // It calls played with the number of each round.
-func (m *Method) playMadeUp(federation int, played func(round int) error) (*population.State, error) {
+func (m *Method) playMadeUp(federation int, extent float64, played func(round int) error) (*population.State, error) {
 	truth := m.model.draw(normals(m.Setting, "truth of a made-up federation", federation)(m.Model.Dim()))
 	most, _ := m.foreseen()
 	clients := make([]records, min(m.Clients, most))
 	for k := range clients {
 		var err error
-		if clients[k], err = m.madeUpClient(federation*len(clients)+k, truth); err != nil {
+		if clients[k], err = m.madeUpClient(federation*len(clients)+k, extent, truth); err != nil {
 			return nil, err
 		}
 	}
@@ -92,9 +92,9 @@ func (m *Method) playMadeUp(federation int, played func(round int) error) (*popu
 }
 
 // madeUpClient returns the records of a synthetic client, with outcomes from the model at truth.
-func (m *Method) madeUpClient(number int, truth []float64) (records, error) {
+func (m *Method) madeUpClient(number int, extent float64, truth []float64) (records, error) {
 	_, most := m.foreseen()
 	n := min(m.Study.Federation.NominalRecords, most)
-	s := shard.Design(m.Study, method.MadeUp(m.Study, m.Digest, madeUpRecords+number*n, n))
+	s := shard.Design(m.Study, method.MadeUpWithin(m.Study, m.Digest, madeUpRecords+number*n, n, extent))
 	return m.model.madeUp(s, truth, normals(m.Setting, "outcomes of a made-up client", number))
 }

@@ -60,8 +60,8 @@ func New(s *method.Setting) (method.Draft, error) {
 }
 
 // Foresee implements [method.Foreseeing].
-func (m *Method) Foresee(federations int, played func(done, of int) error) ([]float64, error) {
-	return m.problem.Foresee(federations, played)
+func (m *Method) Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error) {
+	return m.problem.Foresee(federations, extent, played)
 }
 
 // TablesSD does the same as [scoring.Problem.TablesSD].
