@@ -6,29 +6,29 @@ import (
 )
 
 // A View is an observer for whom the privacy cost of a study is stated. Shares is the number of
-// noise shares in a sum that the observer does not know and therefore cannot subtract.
+// noise shares in a sum that the observer cannot subtract.
 type View struct {
-	Name   string // name of the observer: one of the constants below, such as Coalition
+	Name   string // one of the constants below
 	Who    string // description of the observer in words
 	Shares int
 }
 
 // These are the names of observers.
 const (
-	Coalition        = "coalition"         // a coalition of as many colluding clients as the study assumes
+	Coalition        = "coalition"         // a coalition of as many clients as the study assumes
 	Participant      = "participant"       // one other client
 	Outsider         = "outside"           // an observer that adds no noise
-	LargestCoalition = "largest-coalition" // the coordinator together with more colluding clients than the study assumes
+	LargestCoalition = "largest-coalition" // the coordinator with more colluding clients than the study assumes
 	Coordinator      = "coordinator"       // a coordinator that can open single messages, alone or with clients
-	Anyone           = "anyone"            // an observer that reads every single message; only for studies in which anyone may read them
+	Anyone           = "anyone"            // an observer of every message, where anyone may read messages
 )
 
-// Trusted reports whether the study trusts this observer. The privacy target is for the other
-// observers only.
+// Trusted reports whether the study trusts this observer, so that the privacy target does not apply
+// to it.
 func (v View) Trusted() bool { return v.Name == Coordinator || v.Name == LargestCoalition }
 
-// Strongest returns the cost for the strongest observer that the study does not trust. It compares
-// the costs under the adjacency of the first cost. costs must not be empty.
+// Strongest returns the cost for the strongest observer that the study does not trust, under the
+// adjacency of the first cost. costs must not be empty.
 func Strongest(costs []Cost) Cost {
 	strongest := costs[0]
 	for _, c := range costs {
@@ -43,22 +43,21 @@ func Strongest(costs []Cost) Cost {
 type Cost struct {
 	View      View
 	Adjacency accountant.Adjacency
-	Mu        float64 // μ of an equivalent Gaussian release; 0 if there is no such release, for example with random batches
+	Mu        float64 // μ of an equivalent Gaussian release, or 0 if there is none
 	Epsilon   float64 // ε at the given Delta
 	Delta     float64
 	Method    string // name of the numerical method that computed ε
 }
 
-// PublishedFactors and PublishedSampling name the two ways in which a study can run an algorithm
-// exactly as it was published, although the privacy claim of the publication does not hold.
+// PublishedFactors and PublishedSampling name the two ways to run an algorithm exactly as published
+// although its privacy claim does not hold.
 const (
-	PublishedFactors  = "factors"  // a client's factor contains the client's own noise, which is too small to hide a client; only a sum over clients has enough noise; see [study.Published]
-	PublishedSampling = "sampling" // batches have a fixed size, but the claimed cost is the cost of Poisson batches; see [study.PublishedSampling]
+	PublishedFactors  = "factors"  // a client's factor contains its own noise, which is too small to hide the client; see [study.Published]
+	PublishedSampling = "sampling" // batches have a fixed size but are charged as Poisson batches; see [study.PublishedSampling]
 )
 
-// Unsound is implemented by methods that run a published algorithm although its releases cost more
-// than the publication claims. Such methods are for simulations. Their Event and Increment return
-// the proved cost.
+// Unsound is implemented by methods that run a published algorithm whose releases cost more than
+// was claimed. They are for simulations. Event and Increment return the proved cost.
 type Unsound interface {
 	Method
 
@@ -68,8 +67,8 @@ type Unsound interface {
 	// Claim returns the cost that the publication claims. Event returns the proved cost.
 	Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
 
-	// Proved returns how many of the noise shares are proved to hide a release. shares is the
-	// number of noise shares that the observer cannot subtract.
+	// Proved returns how many of the noise shares that the observer cannot subtract are proved to
+	// hide a release.
 	Proved(shares int) int
 
 	// Truth returns the true cost for an outsider, or a lower bound on it.
@@ -84,8 +83,8 @@ type Estimates struct {
 	Releases        int
 }
 
-// Claimed returns the cost that a method claims. For a method that is not [Unsound], this cost is
-// the proved cost.
+// Claimed returns the cost that a method claims, which is the proved cost unless the method is
+// [Unsound].
 func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if u, ok := m.(Unsound); ok {
 		return u.Claim(shares, adjacency, releases)
@@ -93,8 +92,7 @@ func Claimed(m Method, shares int, adjacency accountant.Adjacency, releases int)
 	return m.Event(shares, adjacency, releases)
 }
 
-// Adjacencies returns the adjacency of the study, followed by the other adjacency under which
-// the cost is known.
+// Adjacencies returns the adjacencies under which the cost is known, the study's own first.
 func (s *Setting) Adjacencies() []accountant.Adjacency {
 	own := s.Study.Privacy.Adjacency
 	switch {

@@ -28,12 +28,12 @@
 //
 // # Where a release is charged
 //
-// A [Client] counts its releases in [Spent], including releases before an error. Method.Increment
-// returns the cost of the next releases as an event of package accountant. costOfRounds in
-// pvi/session/spent.go collects the events for all observers, and Site.Answer puts them into the
-// answer. The client (participant.pay in client/participant.go) writes them to its ledger in the
-// transaction that saves the answer: Store.Charge in client/ledger/change.go. The scale phase and
-// the last round compute their cost in session/scale.go and session/last.go.
+// A [Client] counts its releases in [Spent], even if an error follows. Method.Increment returns the
+// cost of the next releases. costOfRounds in pvi/session/spent.go collects the events for all
+// observers, and Site.Answer puts them into the answer. The client (participant.pay in
+// client/participant.go) writes them to its ledger in the transaction that saves the answer:
+// Store.Charge in client/ledger/change.go. The scale phase and the last round compute their cost in
+// session/scale.go and session/last.go.
 //
 // # How to add a method
 //

@@ -12,18 +12,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Factor is a client's factor λ_m, together with the change that the client proposed in its
-// last answer.
+// A Factor is a client's factor λ_m, with the change that the client last proposed.
 type Factor struct {
-	Proposed []int64 // change proposed in the last answer; in some methods it includes the noise
+	Proposed []int64 // last proposed change; in some methods with noise
 
 	setting  *Setting
 	exponent int
 	own      []lambda.Wide // λ_m in lattice steps; nil for a tied factor, which is λ/M
 }
 
-// NewFactor returns the factor with which a client starts the first round, when q is the prior and
-// the factor is zero. The client stores its factor unless the study's factors are tied.
+// NewFactor returns a client's factor before the first round, which is zero. The client stores it
+// unless the study's factors are tied.
 func (s *Setting) NewFactor(exponent int) *Factor {
 	f := &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 	if s.Study.Inference.Factors != study.Tied {
@@ -32,8 +31,8 @@ func (s *Setting) NewFactor(exponent int) *Factor {
 	return f
 }
 
-// NewTiedFactor returns a tied factor, even if the study's factors are not tied. A tied factor is
-// the share λ/M of one of M clients, so the client need not store it.
+// NewTiedFactor returns a tied factor for any study. A tied factor is the share λ/M of one of M
+// clients, so it is not stored.
 func (s *Setting) NewTiedFactor(exponent int) *Factor {
 	return &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
 }
@@ -44,8 +43,7 @@ func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
 // Tied reports whether the factor is tied.
 func (f *Factor) Tied() bool { return f.own == nil }
 
-// Natural writes the natural parameters of the factor to dst. all must be λ, because a tied factor
-// is computed from λ.
+// Natural writes the natural parameters of the factor to dst. all must be λ.
 func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	if f.own != nil {
 		for i, w := range f.own {
@@ -59,8 +57,8 @@ func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
 	}
 }
 
-// Follow adds alpha times the last proposed change to the factor. The change is in coordinates
-// around centre. A tied factor follows from λ, so Follow does not change it.
+// Follow adds alpha times the last proposed change to the factor, in coordinates around centre.
+// Tied factors follow from λ and do not change.
 func (f *Factor) Follow(alpha int64, centre []int64) {
 	if f.own != nil {
 		f.setting.Coordinates.Move(f.own, f.Proposed, alpha, centre)
@@ -70,8 +68,8 @@ func (f *Factor) Follow(alpha int64, centre []int64) {
 // Save writes the factor to m.
 func (f *Factor) Save(m *Memory) { m.Factor, m.Proposed = f.own, f.Proposed }
 
-// Check returns an error if the factor or the proposed change in m has another length than in f. If
-// f is nil, both must be empty.
+// Check returns an error if the factor or the proposed change in m has a wrong length. If f is nil,
+// both must be empty.
 func (f *Factor) Check(m *Memory) error {
 	if f == nil {
 		f = new(Factor)
@@ -82,7 +80,7 @@ func (f *Factor) Check(m *Memory) error {
 	)
 }
 
-// Restore copies the factor from m. The caller must have called Check for m.
+// Restore copies the factor from m, after a successful Check.
 func (f *Factor) Restore(m *Memory) {
 	copy(f.own, m.Factor)
 	copy(f.Proposed, m.Proposed)
@@ -92,7 +90,7 @@ func (f *Factor) Restore(m *Memory) {
 type Refiner struct {
 	*Factor
 	Solver  solver.Solver
-	Charged Spent // numbers of releases so far
+	Charged Spent // releases so far
 
 	target, current, cavity []float64 // scratch space of Propose
 }
@@ -106,8 +104,7 @@ func (s *Setting) NewRefiner(exponent int, refine solver.Solver) *Refiner {
 	}
 }
 
-// NewRefined returns a client that computes its factors with a solver. The method m makes the
-// solver for the records in s.
+// NewRefined returns a client that computes its factors with m's solver for the records in s.
 func NewRefined(m Refining, s *shard.Shard) (Client, error) {
 	refine, err := m.NewSolver(s)
 	if err != nil {
@@ -117,16 +114,16 @@ func NewRefined(m Refining, s *shard.Shard) (Client, error) {
 }
 
 // Propose returns the change of the factor that the solver proposes, in natural parameters. The
-// slice is valid until the next call. Propose adds the number of the solver's releases to the
-// counts in spent, even if it returns an error.
+// slice is valid until the next call. The solver's releases are added to spent even if an error
+// follows.
 func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
 	events, err := r.Solver.Propose(r.target, r.problem(t), src)
 	spent.Statistics += len(events)
 	return r.change(err)
 }
 
-// ProposeAlways does the same as Propose for a solver that releases nothing. If the solver
-// diverges or panics, the change has NaNs ([solver.ProposeAlways]).
+// ProposeAlways is Propose for a solver that releases nothing. If the solver diverges or panics,
+// the change has NaNs ([solver.ProposeAlways]).
 func (r *Refiner) ProposeAlways(t *Task, src *dpmech.Stream) ([]float64, error) {
 	return r.change(solver.ProposeAlways(r.Solver, r.target, r.problem(t), src))
 }
@@ -139,7 +136,7 @@ func (r *Refiner) problem(t *Task) solver.Problem {
 	return solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
 }
 
-// change turns the proposed factor in r.target into its difference from the client's present one.
+// change subtracts the present factor from the proposed one in r.target.
 func (r *Refiner) change(err error) ([]float64, error) {
 	if err != nil {
 		return nil, err
@@ -150,8 +147,8 @@ func (r *Refiner) change(err error) ([]float64, error) {
 	return r.target, nil
 }
 
-// SendFactor writes a change that needs no further noise to dst, and stores it in Proposed. It
-// returns an error if the change does not fit into a message.
+// SendFactor writes a change that needs no more noise to dst and Proposed. It returns an error if
+// the change does not fit into a message.
 func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	if err := m.Lattice.Truncate(dst, change, m.Limit()); err != nil {
 		return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from diverging): %w", err)
@@ -160,8 +157,7 @@ func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
 	return nil
 }
 
-// CheckNoParts returns an error if a saved state assigns records to parts. Methods that do not
-// divide a client's records into parts use it to check a state.
+// CheckNoParts returns an error if a saved state divides the client's records into parts.
 func CheckNoParts(m *Memory) error {
 	if m.Parts != nil {
 		return errors.New("the state has parts, and the study has none")
@@ -169,10 +165,9 @@ func CheckNoParts(m *Memory) error {
 	return nil
 }
 
-// CheckSpent returns an error if the numbers of releases in a saved state are impossible. A client
-// with wrong numbers would release again, or would be charged for fewer releases than it made.
-// changes and statistics are the largest possible numbers. If atLeastOne is true, the numbers
-// cannot both be zero.
+// CheckSpent returns an error if the numbers of releases in a saved state are impossible. With
+// wrong numbers a client would release again, or pay for fewer releases than it made. changes and
+// statistics are upper limits. If atLeastOne is true, the numbers cannot both be zero.
 func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
 	if s.Changes < 0 || s.Changes > changes || s.Statistics < 0 || s.Statistics > statistics {
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", s.Changes, s.Statistics)
@@ -189,23 +184,22 @@ func (r *Refiner) Spent() Spent { return r.Charged }
 // Ahead implements [Client] for a client that makes one release for each answer.
 func (r *Refiner) Ahead() int { return 1 }
 
-// Reuses implements [Client]. It returns false, because every answer costs privacy.
+// Reuses implements [Client]. Every answer costs privacy.
 func (r *Refiner) Reuses() bool { return false }
 
-// Save implements [Client]. It writes the factor, the release counts and the solver's state to m.
+// Save implements [Client].
 func (r *Refiner) Save(m *Memory) {
 	r.Factor.Save(m)
 	m.Spent, m.Solver = r.Charged, r.Solver.State()
 }
 
-// CheckRefined returns an error if the factor in m has a wrong length or if m has parts. It joins
-// this error with rest, the error from the caller's other checks.
+// CheckRefined checks the length of the factor in m, and that m has no parts. It joins the error
+// with rest.
 func (r *Refiner) CheckRefined(m *Memory, rest error) error {
 	return errors.Join(r.Check(m), CheckNoParts(m), rest)
 }
 
-// Restore implements [Client]. It returns an error if the number of releases that the solver counts
-// differs from the number of charged releases.
+// Restore implements [Client]. The solver must have counted as many releases as were charged.
 func (r *Refiner) Restore(m *Memory) error {
 	if err := r.Solver.Restore(m.Solver); err != nil {
 		return err

@@ -8,11 +8,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// MadeUp returns count records of a sequence of synthetic records, beginning with record number
-// first. The sequence is computed only from public numbers. Numbers are uniform within their bounds
-// on the model's scale, and levels are equally likely. If the study gives the centre and spread of
-// a column, the column is normal within its bounds. If the model has an outcome, every outcome is
-// the lowest value of its column.
+// MadeUp returns count synthetic records from number first on. They depend only on public numbers.
+// Numbers are uniform within their bounds on the model's scale, or normal if the study gives a
+// centre and spread. Levels are equally likely, and every outcome is the lowest value of its
+// column.
 func MadeUp(st *study.Study, digest [32]byte, first, count int) *shard.Records {
 	return MadeUpWithin(st, digest, first, count, 1)
 }

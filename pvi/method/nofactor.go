@@ -5,7 +5,7 @@ import "errors"
 // NoFactor is embedded in a [Client] that has no factor. It saves only the number of releases.
 type NoFactor struct{ spent Spent }
 
-// Count counts a release. A client calls Count before it makes the release.
+// Count counts a release. It must be called before the release is made.
 func (n *NoFactor) Count() { n.spent.Statistics++ }
 
 // Follow implements [Client]. It does nothing.
@@ -32,8 +32,8 @@ func (n *NoFactor) Restore(m *Memory) error {
 	return nil
 }
 
-// CheckNoFactor checks the saved state of a client without a factor whose last answer was to plan
-// number answered. releases is the largest number of releases that the state may contain.
+// CheckNoFactor checks the saved state of a client without a factor. answered is the number of the
+// last plan that it answered, and releases the largest number of releases.
 func CheckNoFactor(m *Memory, releases, answered int) error {
 	var none *Factor
 	return errors.Join(none.Check(m), CheckNoParts(m), CheckSpent(m.Spent, 0, releases, answered > 0))

@@ -19,23 +19,22 @@ const (
 	// 2^-DampingBits.
 	DampingBits = 20
 
-	// headroomBits determines the largest change that fits into a message: 2^headroomBits times the
-	// largest factor that the records could need. Before the factors have converged, changes can be
-	// that large.
+	// headroomBits is the size of the largest change that fits into a message: 2^headroomBits times
+	// the largest factor that the records could need. Changes can be that large before the factors
+	// converge.
 	headroomBits = 6
 
-	// statisticsRoom bounds the change of a factor that is computed from released statistics. The
-	// unit is the largest possible element of the statistics plus its noise. An element of the
-	// factor is at most twice as large. Making a factor proper does not increase its norm. A change
-	// is the difference between two factors.
+	// statisticsRoom bounds the change of a factor that is computed from released statistics, in
+	// units of their largest possible element with noise. A factor can be twice as large as that,
+	// and a change is the difference of two factors.
 	statisticsRoom = 8
 
 	// wideBits is the largest number of bits that an element of λ may need. A [lambda.Wide] has 128
 	// bits.
 	wideBits = 126
 
-	// keptPrior is the largest number of natural parameters of a prior that a Setting keeps in
-	// memory, if the coordinates are independent. A longer prior is computed whenever it is needed.
+	// keptPrior is the largest number of natural parameters of a prior with independent coordinates
+	// that is kept in memory. A longer prior is computed when it is needed.
 	keptPrior = 1 << 16
 )
 
@@ -46,15 +45,14 @@ type Setting struct {
 	Family      gaussian.Family // family of q, full or diagonal
 	Coordinates *lambda.Coordinates
 	Clients     int          // number of clients in the roster
-	MinClients  int          // U_min: the coordinator opens a sum only if at least this number of clients answered
-	Colluders   int          // t, the number of clients that may combine their knowledge to attack other clients
-	Digest      phase.Digest // identity of the protocol, which every message carries
+	MinClients  int          // U_min, the smallest number of answers with which a sum is opened
+	Colluders   int          // t, the number of clients that may collude
+	Digest      phase.Digest // identity of the protocol, in every message
 
-	prior []float64 // natural parameters of the prior; nil if the prior is long
+	prior []float64 // nil if the prior is too long to keep
 }
 
-// NewSetting returns the setting of a study for a roster. The study must state the scale of each
-// of its columns.
+// NewSetting returns the setting of a study for a roster. The scale of every column must be known.
 func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Setting, error) {
 	s := &Setting{Study: st, Clients: len(roster.Clients), MinClients: roster.Fewest, Colluders: roster.Colluders, Digest: digest}
 	var err error
@@ -99,9 +97,9 @@ func (s *Setting) PriorAt(i int) float64 {
 	return precision
 }
 
-// Lambda returns λ for natural parameters of q, rounded to multiples of 2^-exponent. λ is the
-// difference between the natural parameters of q and of the prior. Lambda returns nil if λ does not
-// fit on the lattice.
+// Lambda returns λ for the natural parameters of q, rounded to multiples of 2^-exponent, or nil if
+// it does not fit on the lattice. λ is the difference between the natural parameters of q and of
+// the prior.
 func (s *Setting) Lambda(natural []float64, exponent int) []lambda.Wide {
 	all := make([]lambda.Wide, len(natural))
 	for i, x := range natural {
@@ -114,7 +112,7 @@ func (s *Setting) Lambda(natural []float64, exponent int) []lambda.Wide {
 }
 
 // Shares returns the number of noise shares that together hide a client or record from the observer
-// of the study's privacy target.
+// of the privacy target.
 func (s *Setting) Shares() int {
 	if s.Study.Federation.Opens == study.OpenSums {
 		return s.MinClients - s.Colluders
@@ -122,25 +120,23 @@ func (s *Setting) Shares() int {
 	return 1
 }
 
-// Holders returns the largest number of clients that may have records of the same person and whose
+// Holders returns the largest number of clients that have records of the same person and whose
 // releases are opened in one sum. See [study.Study.Holders].
 func (s *Setting) Holders() int { return s.Study.Holders(s.Clients) }
 
-// PerUnit returns the largest number of records in a sum that belong to one protected unit. If the
-// study protects persons, this is the largest number of rows of one person that all clients
-// together use. Otherwise it is 1.
+// PerUnit returns the largest number of records in a sum that belong to one protected unit: the
+// rows of a person at all clients together, or 1.
 func (s *Setting) PerUnit() int { return s.Study.Privacy.Rows() * s.Holders() }
 
-// TypicalRows returns √k, where k is the largest number of rows of a person that a client uses.
-// The clip of private steps applies to the sum of the vectors of a person's rows. A sum of k
-// vectors of norm 1 with independent directions has norm √k, and this is the typical case.
-// TypicalRows returns 1 if the privacy unit is not the person.
+// TypicalRows returns √k, where k is the largest number of rows of a person that a client uses. The
+// clip of private steps applies to the sum over a person's rows, which has norm √k if the rows have
+// norm 1 and independent directions. The result is 1 unless the privacy unit is the person.
 func (s *Setting) TypicalRows() float64 {
 	return math.Sqrt(float64(s.Study.Privacy.Rows()))
 }
 
 // Plans returns the number of plans in the whole study. A synchronous study has one plan in each
-// round, and other studies have one for each client and round.
+// round, other studies one for each client and round.
 func (s *Setting) Plans() int {
 	n := s.Study.Inference.Rounds
 	if s.Study.Inference.Schedule != study.Synchronous {
@@ -149,10 +145,9 @@ func (s *Setting) Plans() int {
 	return n
 }
 
-// ChangeClip returns the clip C of a change of natural parameters. If the study gives no clip, C
-// is half of the precision that the nominal number of records, each of unit length, adds to a
-// coefficient. If clients divide their records into parts, C is the clip of one part, and the
-// formula uses the number of records of one part.
+// ChangeClip returns the clip C of a change of natural parameters. By default, this is half of the
+// precision that the nominal number of records, each of unit length, adds to a coefficient. With
+// parts, it is the number of records of one part.
 func (s *Setting) ChangeClip() float64 {
 	if c := s.Study.Privacy.Clip; c > 0 {
 		return c
@@ -161,9 +156,8 @@ func (s *Setting) ChangeClip() float64 {
 	return float64(s.Study.Federation.NominalRecords) / float64(parts) * s.Model.Curvature() / 2
 }
 
-// RecordBound returns an upper bound on the norm of a record's natural parameters. For a
-// conjugate model it is the bound on the record's statistics. For other models it is a rough
-// bound.
+// RecordBound returns an upper bound on the norm of a record's natural parameters. It is rough
+// unless the model is conjugate.
 func (s *Setting) RecordBound() float64 {
 	squares, fourths := s.Study.RegressorBounds()
 	if linear := s.Model.Linear(); linear != nil {
@@ -172,9 +166,8 @@ func (s *Setting) RecordBound() float64 {
 	return s.Model.RecordBound()
 }
 
-// SplitPrior applies the setting inference.split_prior. If the study splits the prior among the
-// clients, it returns a solver that calls the given solver with one client's share of the prior.
-// Otherwise it returns the given solver.
+// SplitPrior wraps the given solver if the study splits the prior among the clients
+// (inference.split_prior).
 func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	if s.Study.Inference.SplitPrior {
 		return solver.SplitPrior(of, s.Clients)
@@ -182,7 +175,7 @@ func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
 	return of
 }
 
-// NewSolver returns the study's solver for a client's records. The solver adds no noise.
+// NewSolver returns the study's solver for a client's records, which adds no noise.
 func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 	in := s.Study.Inference
 	if in.Solver == study.Conjugate {
@@ -203,25 +196,24 @@ func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
 type Messages struct {
 	Size     int            // number of elements of a release, and of an opened sum
 	Lattice  dpmech.Lattice // lattice on which elements are rounded
-	Range    dpmech.Range   // bound on the elements of releases and of their sums
+	Range    dpmech.Range   // bound on the elements of releases and sums
 	Exponent int            // an element n of λ means the number n·2^-Exponent
 }
 
 // Limit returns the largest absolute value of an element of one release.
 func (m Messages) Limit() int64 { return m.Range.Of(1) }
 
-// HiddenMessages describes the messages of a method whose clients send changes of λ with noise from
-// the mechanism m.
+// HiddenMessages describes messages that are changes of λ with noise from the mechanism m.
 func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(m.Lattice(), phase.RangeOf(s.Study, m, s.Clients), float64(m.MaxTotal()))
 }
 
-// FactorMessages describes messages that are changes of factors and are not hidden by a mechanism.
-// An element of a factor is at most the bound on a record times the largest number of records of a
-// client. A message has room for a change that is at least 2^headroomBits = 64 times as large.
+// FactorMessages describes changes of factors that no mechanism hides. An element of a factor is at
+// most the bound on a record times the largest number of records. A message has room for changes
+// 2^headroomBits = 64 times as large.
 //
-// If m is not nil, the factor is a function of statistics that m releases. The factor is then at
-// most a few times as large as the largest statistics with their noise.
+// If m is not nil, the factor is a function of statistics that m releases. It is then at most a few
+// times as large as the largest statistics with their noise.
 func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
 	if m != nil {
@@ -245,8 +237,8 @@ func (s *Setting) FactorMessages(m *dpmech.GaussianSum) (Messages, error) {
 	return s.changes(lattice, dpmech.Range{Signal: limit}, 1<<phase.MessageBits)
 }
 
-// changes describes messages that are changes of λ, whose sum is at most total lattice steps. λ
-// must not overflow.
+// changes describes messages that are changes of λ, whose sum is at most total lattice steps. It
+// returns an error if λ could overflow.
 func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total float64) (Messages, error) {
 	m := Messages{Size: s.Family.Size(), Lattice: lattice, Range: within, Exponent: lattice.Exponent() + DampingBits}
 	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))
@@ -260,8 +252,7 @@ func (s *Setting) changes(lattice dpmech.Lattice, within dpmech.Range, total flo
 	return m, nil
 }
 
-// Round returns the number of the round to which plan number n belongs. Rounds and plans count
-// from 1. Round(0) is 0.
+// Round returns the number of the round of plan number n. Both count from 1, and Round(0) is 0.
 func (s *Setting) Round(n int) int {
 	if s.Study.Inference.Schedule == study.Synchronous || n == 0 {
 		return n

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// A Sum is the base of methods that hide all releases with the same [dpmech.GaussianSum]. It
-// computes the cost of the releases.
+// A Sum is the base of methods with one [dpmech.GaussianSum] for all releases. It computes their
+// cost.
 type Sum struct {
 	*Setting
 	Sending
@@ -21,8 +21,8 @@ type Sum struct {
 // accepts all records.
 type Sending struct{ messages Messages }
 
-// NewSum returns the base of a method whose mechanism has the given configuration. A client uses
-// the mechanism the given number of times.
+// NewSum returns the base of a method whose clients use the configured mechanism the given number
+// of times.
 func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	cfg.Adjacency = s.Study.Privacy.Adjacency
 	m, err := dpmech.NewGaussianSum(cfg)
@@ -32,9 +32,8 @@ func (s *Setting) NewSum(cfg dpmech.Config, releases int) (*Sum, error) {
 	return &Sum{Setting: s, mechanism: m, releases: releases}, nil
 }
 
-// SetMessages sets the description of the messages to m and returns err unchanged, so that a caller
-// can pass it both results of a function that describes messages. A method with a Sending is
-// incomplete before this call.
+// SetMessages sets the description of the messages and returns err, so that it can be called with
+// both results of a function. Sending is unusable before.
 func (s *Sending) SetMessages(m Messages, err error) error {
 	s.messages = m
 	return err

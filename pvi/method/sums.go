@@ -12,16 +12,14 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// Sums is the base of methods that make one release in each round. Each release is hidden by its
-// own [dpmech.GaussianSum], and rounds may cost different shares of the budget. Sums computes the
-// cost of all rounds. A round with clip w has the noise multiplier σ/w, so that its noise is the
-// same for every w. Such a round costs w² times as much as a round with clip 1, if cost is measured
-// by μ², where μ is the parameter of a Gaussian release.
+// Sums is the base of methods with one release in each round, whose rounds may cost different
+// shares of the budget. The noise is the same in all rounds: a round with clip w has the noise
+// multiplier σ/w. It costs w² times as much, in μ², as a round with clip 1.
 type Sums struct {
 	*Setting
 	Sending
-	mechanisms []*dpmech.GaussianSum // mechanism of each round; all mechanisms have the same lattice
-	dearest    []*dpmech.GaussianSum // elements of mechanisms in order of cost, the most expensive first
+	mechanisms []*dpmech.GaussianSum // mechanism of each round, all on the same lattice
+	dearest    []*dpmech.GaussianSum // the mechanisms, the most expensive first
 }
 
 var errDifferent = errors.New("the rounds have different noise")
@@ -39,9 +37,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		if cfg.Clip*cfg.NoiseMultiplier < noise*(1-1e-12) {
 			return nil, errDifferent
 		}
-		// The lattice follows from the product of clip and multiplier. If rounding made the product
-		// slightly smaller than noise, the lattice could differ from the lattice of other rounds.
-		// The multiplier is therefore raised until the product is at least noise.
+		// The lattice follows from this product. Raise the multiplier until rounding cannot put the
+		// round on another lattice.
 		for cfg.Clip*cfg.NoiseMultiplier < noise {
 			cfg.NoiseMultiplier = math.Nextafter(cfg.NoiseMultiplier, math.Inf(1))
 		}
@@ -61,8 +58,8 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 		}
 	}
 	b.dearest = slices.Clone(b.mechanisms)
-	// Noise is rounded up to a lattice step, so rounds with equal clips may have noise that
-	// differs by one step.
+	// Noise is rounded up to a lattice step, so equal clips may have noise that differs by one
+	// step.
 	mu := func(m *dpmech.GaussianSum) float64 {
 		e := m.Event().(accountant.DiscreteGaussian)
 		return e.Sensitivity / e.Sigma
@@ -74,11 +71,10 @@ func (s *Setting) NewSums(configs []dpmech.Config, exponent int) (*Sums, error) 
 // Mechanism returns the mechanism of a round, counted from 1.
 func (s *Sums) Mechanism(round int) *dpmech.GaussianSum { return s.mechanisms[round-1] }
 
-// Exact implements [Method]. It returns false, because λ is computed in floating-point
-// arithmetic.
+// Exact implements [Method]. λ is computed in floating point.
 func (s *Sums) Exact() bool { return false }
 
-// Noise implements [Method]. It returns the noise of the most expensive round.
+// Noise implements [Method]. It is the noise of the most expensive round.
 func (s *Sums) Noise() Noise { return NoiseOf(s.dearest[0]) }
 
 // Forecast implements [Method].
@@ -91,15 +87,14 @@ func (s *Sums) Releases() int { return len(s.mechanisms) }
 func (s *Sums) ReleasesAfter(rounds int) int { return min(rounds, len(s.mechanisms)) }
 
 // Event implements [Method]. It returns the cost of the k most expensive rounds, where k is
-// releases. A client that answered k other rounds has spent no more.
+// releases, which bounds the cost of any k rounds.
 func (s *Sums) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	return s.Increment(shares, adjacency, 0, releases)
 }
 
-// Increment implements [Method]. Release number k is charged the cost of the k-th most expensive
-// round, even if the client made the release in another round. Every round is charged as if its
-// release had as many elements as the longest release. No set of releases therefore costs more than
-// its charges.
+// Increment implements [Method]. Release number k is charged as the k-th most expensive round,
+// whichever round it belongs to, and with as many elements as the longest release. So no set of
+// releases costs more than its charges.
 func (s *Sums) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
 	all := accountant.Composed{}
 	for _, m := range s.dearest[from:to] {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/lambda"
 )
 
-// Moves implements [Walk] for methods whose opened sums are changes of λ. These methods embed
-// Moves. All machines compute the same bits of λ, because λ is a sum of integers.
+// Moves implements [Walk] for methods whose opened sums are changes of λ. λ is then a sum of
+// integers and the same on all machines.
 type Moves struct {
 	Coordinates *lambda.Coordinates
 }
@@ -67,7 +67,6 @@ func (stay) To(at []lambda.Wide) []lambda.Wide   { return at }
 func (stay) Back(at []lambda.Wide) []lambda.Wide { return at }
 func (stay) Commit()                             {}
 
-// A replacement is a [Move] that replaces λ by another vector.
 type replacement struct {
 	to, from []lambda.Wide
 	commit   func()

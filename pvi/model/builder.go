@@ -13,27 +13,25 @@ import (
 )
 
 // A Builder builds the program of a model from expressions. Its methods return expressions, so
-// calls can be nested. None of them returns an error: the builder keeps its first error, and
-// [Builder.Build] returns it.
+// calls can be nested. The builder keeps its first error, which [Builder.Build] returns.
 //
-// A builder derives the [ir.Phase] of an expression from the phases of its arguments. The phase
-// determines how often an expression is computed: once, once in a step, or for every record.
+// The builder derives the [ir.Phase] of every expression: whether it is computed once, once in a
+// step, or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
 	hidden  []bool         // whether each node depends on a latent
 	latents []string       // names of the latents
-	known   map[string]int // index of each node, by a string that describes its operation; equal expressions share a node
-	later   bool           // whether the prior of a parameter may depend on parameters that are declared later
+	known   map[string]int // index of each node by its operation; equal expressions share a node
+	later   bool           // whether priors may depend on parameters that are declared later
 	err     error
 
 	densities map[int]int    // see [Model.Densities]
 	texts     map[int]string // see [Builder.Describe]
 }
 
-// MarkDensity declares that an expression computes the log density of a variate. Call it for
-// expressions that are composed of other operations, because density operations are recognised
-// without a mark. The variate must be data. See [Model.Densities].
+// MarkDensity declares that an expression computes the log density of variate, which must be data.
+// Density operations need no mark. See [Model.Densities].
 func (b *Builder) MarkDensity(density, variate Expr) {
 	if b.densities == nil {
 		b.densities = map[int]int{}
@@ -44,7 +42,6 @@ func (b *Builder) MarkDensity(density, variate Expr) {
 // An Expr is an expression of the program that a Builder builds.
 type Expr struct{ node int }
 
-// indices returns the indices of the expressions' nodes.
 func indices(all []Expr) []int {
 	nodes := make([]int, len(all))
 	for i, e := range all {
@@ -65,14 +62,13 @@ func (b *Builder) fail(format string, args ...any) Expr {
 	return Expr{-1}
 }
 
-// Real declares a column of real numbers with the public bounds lower and upper, which may be
-// infinite.
+// Real declares a column of real numbers with public bounds, which may be infinite.
 func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column with several real numbers in each row, one for each name in entries. All
-// of these numbers have the public bounds lower and upper.
+// Reals declares a column with several real numbers in each row, one for each name in entries, all
+// with the same public bounds.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -80,8 +76,8 @@ func (b *Builder) Reals(name string, entries []string, lower, upper float64) Exp
 	return b.Column(ir.Column{Name: name, Entries: ir.NamesOf(entries...), Lower: lower, Upper: upper})
 }
 
-// Integer declares a column of integers in the interval [lower, upper]. For an index into a table
-// of n elements, use Integer(name, 0, n−1).
+// Integer declares a column of integers in [lower, upper]. An index into a table of n elements
+// needs Integer(name, 0, n−1).
 func (b *Builder) Integer(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
 }
@@ -103,15 +99,14 @@ func (b *Builder) Matrix(rows, cols int, values []float64) Expr {
 	return b.node(ir.Node{Op: ir.Const, Rows: rows, Cols: cols, Values: slices.Clone(values)}, ir.Fixed)
 }
 
-// A Distribution is a kind of density together with its arguments. It serves as the prior of a
-// parameter.
+// A Distribution is a density with its arguments. It serves as a prior.
 type Distribution struct {
 	Density ir.Density
 	Args    []Expr
 }
 
-// Of returns the distribution with density d and the given arguments. An argument is a constant or
-// an expression of parameters that are declared before the parameter with this prior.
+// Of returns the distribution with density d and the given arguments, which are constants or
+// expressions of parameters declared earlier.
 func (b *Builder) Of(d ir.Density, args ...Expr) Distribution { return Distribution{d, args} }
 
 // Normal returns the distribution N(Mean, SD²) with constant arguments.
@@ -129,8 +124,8 @@ func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior D
 	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: ir.NamesOf(entries...), Constraint: c}, prior)
 }
 
-// Parameter declares a parameter with a prior. Given the arguments of the prior, the elements of
-// the parameter are independent.
+// Parameter declares a parameter with a prior. Its elements are independent given the arguments of
+// the prior.
 func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	if i := slices.IndexFunc(prior.Args, func(a Expr) bool { return !b.has(a) }); i >= 0 {
 		return b.fail("prior of %q: argument %d is not an expression of this program", q.Name, i+1)
@@ -141,15 +136,13 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	return b.node(ir.Node{Op: ir.Param, Ref: k}, ir.Shared)
 }
 
-// Positive is the constraint of a parameter whose values are positive, such as a standard
-// deviation.
+// Positive is the constraint of a positive parameter, such as a standard deviation.
 var Positive = ir.Constraint{Kind: ir.Lower}
 
-// Free is the constraint of a parameter that can have any real value.
+// Free is the constraint of a parameter without bounds.
 var Free = ir.Constraint{}
 
-// Predict declares how the program predicts the column outcome. prediction is the predicted value,
-// and kind is its meaning.
+// Predict declares that prediction, whose meaning is kind, predicts the column outcome.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
 		b.fail("a prediction needs an outcome column and an expression")
@@ -158,8 +151,8 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies the program and returns it as a model. likelihood is the expression for the log
-// density of one record. Build returns the first error of earlier calls, if there was one.
+// Build verifies the program and returns it as a model. likelihood is the log density of one
+// record. If an earlier call failed, Build returns its error.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -181,14 +174,13 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // the maps are copied because later calls to the builder may add entries
+	m.densities, m.texts = maps.Clone(b.densities), maps.Clone(b.texts) // later calls to the builder may change its maps
 	return m, nil
 }
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node returns the expression for n. It adds n to the program unless the program already has an
-// equal node.
+// node returns the expression for n, and adds n to the program if it is new.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {
@@ -202,8 +194,7 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-// digest returns a hash of values. A map key that contains the hash is short even for a long
-// vector.
+// digest hashes values, to keep map keys short.
 func digest(values []float64) []byte {
 	h := sha256.New()
 	var b [8]byte

@@ -8,20 +8,18 @@ import (
 )
 
 // ErrCircle is the error from [Builder.Build] if the priors of some parameters depend on each other
-// in a circle. The parameters then have no order in which each prior depends only on earlier
-// parameters.
+// in a circle.
 var ErrCircle = errors.New("the priors of some parameters depend on each other in a circle")
 
-// Declare declares a parameter without a prior. A later call to [Builder.Prior] must give the
-// parameter its prior.
+// Declare declares a parameter. A later call to [Builder.Prior] must set its prior.
 func (b *Builder) Declare(q ir.Parameter) Expr {
 	b.program.Parameters = append(b.program.Parameters, q)
 	b.later = true
 	return b.node(ir.Node{Op: ir.Param, Ref: len(b.program.Parameters) - 1}, ir.Shared)
 }
 
-// Prior sets the prior of a parameter that [Builder.Declare] returned. The prior's arguments may
-// depend on parameters that are declared later.
+// Prior sets the prior of a parameter from [Builder.Declare]. It may depend on parameters that are
+// declared later.
 func (b *Builder) Prior(parameter Expr, prior Distribution) {
 	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: b.program.Nodes[parameter.node].Ref, Density: prior.Density, Args: indices(prior.Args)})
 }
@@ -36,9 +34,8 @@ func (b *Builder) Phase(e Expr) ir.Phase { return b.phases[e.node] }
 // Err returns the builder's first error, or nil.
 func (b *Builder) Err() error { return b.err }
 
-// arrange changes the order of the parameters so that the prior of each depends only on earlier
-// ones. Parameters that need not move keep their order of declaration. If there is no such order,
-// arrange sets b.err to ErrCircle.
+// arrange orders the parameters so that each prior depends only on earlier ones, and otherwise
+// keeps their order of declaration. If this is impossible, it sets b.err to ErrCircle.
 func (b *Builder) arrange() {
 	p := &b.program
 	needs := make([][]int, len(p.Parameters))
@@ -62,7 +59,7 @@ func (b *Builder) arrange() {
 	b.permute(order)
 }
 
-// parametersOf returns the indices of the parameters on which the given nodes depend.
+// parametersOf returns the parameters on which the given nodes depend.
 func parametersOf(p *ir.Program, nodes ...int) (found []int) {
 	for i, needed := range p.Needed(nodes...) {
 		if n := &p.Nodes[i]; needed && n.Op == ir.Param {
@@ -72,7 +69,7 @@ func parametersOf(p *ir.Program, nodes ...int) (found []int) {
 	return found
 }
 
-// permute changes the order of the parameters: parameter order[k] moves to position k.
+// permute moves parameter order[k] to position k.
 func (b *Builder) permute(order []int) {
 	p := &b.program
 	at, parameters := make([]int, len(order)), make([]ir.Parameter, len(order))

@@ -19,8 +19,7 @@ type Description struct {
 	Record string
 	// Columns describes the columns that the model reads, with their public bounds.
 	Columns []string
-	// Prediction describes how the outcome is predicted. It is empty if the model predicts no
-	// outcome.
+	// Prediction describes how the outcome is predicted. It is empty if the model predicts none.
 	Prediction string
 }
 
@@ -41,8 +40,7 @@ func (d Description) String() string {
 	return b.String()
 }
 
-// Describe returns the parts of the model as text for a reader: its parameters with priors, the log
-// density of one record, and the columns that the model reads.
+// Describe describes the model for a reader.
 func (m *Model) Describe() Description {
 	p := m.verified.Program()
 	w := words{p: p, texts: m.texts}
@@ -83,14 +81,14 @@ func column(c *ir.Column) string {
 	return fmt.Sprintf("%s: %s in [%s, %s]", c.Name, kind, number(c.Lower), number(c.Upper))
 }
 
-// words turns expressions into text. It shortens the text after mostWords bytes, and leaves out
-// expressions that are nested more than mostDepth deep.
+// words turns expressions into text. It stops after mostWords bytes, and leaves out expressions
+// that are nested more than mostDepth deep.
 type words struct {
 	p       *ir.Program
 	latents []string       // names of latents
 	texts   map[int]string // text of each node for which [Builder.Describe] was called
 	written int
-	depth   int // number of operations that contain the current operation
+	depth   int // number of operations around the current one
 }
 
 const (
@@ -189,8 +187,7 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand returns the text of argument k of node n. It puts the text in brackets if this is needed,
-// for example for a sum that is a factor in a product.
+// operand returns the text of argument k of node n, in brackets if necessary.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op
@@ -212,9 +209,8 @@ func (w *words) list(args []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// element returns the text of a node that selects one element of a vector or matrix. The text
-// contains the name of the element if the column or parameter names its elements, and otherwise the
-// number of the element, counted from 1.
+// element returns the text of a node that selects one element. It contains the name of the element
+// or else its number, counted from 1.
 func (w *words) element(n *ir.Node) string {
 	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {
@@ -229,8 +225,7 @@ func (w *words) element(n *ir.Node) string {
 	return fmt.Sprintf("%s[%d]", w.expr(n.Args[0]), n.Ref+1)
 }
 
-// table returns the text of a constant vector or matrix, shortened if there are more than six
-// numbers.
+// table returns the text of a constant vector or matrix, up to six numbers.
 func (w *words) table(n *ir.Node) string {
 	const most = 6
 	parts := make([]string, 0, most+1)

@@ -6,8 +6,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Apply returns the result of an operation on args. The operation must be elementwise, a reduction,
-// a softmax, a dot product or a stack.
+// Apply returns the result of an operation on args: elementwise, a reduction, a softmax, a dot
+// product or a stack.
 func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
 	if len(args) == 1 {
 		if e, ok := b.logOf(op, args[0]); ok {
@@ -17,10 +17,9 @@ func (b *Builder) Apply(op ir.Op, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: op}, args)
 }
 
-// logOf returns a more accurate expression for log(x) or log(1 + x) if there is one. op is the
-// operation, and e is its argument x. For example, log Φ(η) is computed by one operation, because
-// the probability Φ(η) may round to 0. logOf also replaces log(1 + (eˣ − 1)) by x. ok is false if
-// there is no such expression.
+// logOf finds a more accurate expression for log(x) or log(1 + x), where op is the operation and e
+// is x. For example, log Φ(η) is one operation, because Φ(η) may round to 0. It also replaces log(1
+// + (eˣ − 1)) by x.
 func (b *Builder) logOf(op ir.Op, e Expr) (log Expr, ok bool) {
 	if !b.has(e) {
 		return e, false
@@ -63,13 +62,13 @@ func (b *Builder) Element(x Expr, k int) Expr {
 	return b.apply(ir.Node{Op: ir.Element, Ref: k}, []Expr{x})
 }
 
-// Slice returns rows×cols elements of x, starting at element k, which is counted from 0. The result
-// is a matrix, or a vector if cols is 1.
+// Slice returns rows×cols elements of x from element k on, counted from 0. The result is a vector
+// if cols is 1.
 func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
 	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
 }
 
-// LogDensity returns the log of the density d of a record's outcome, with the arguments args.
+// LogDensity returns the log of the density d of a record's outcome with the given arguments.
 func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
@@ -88,10 +87,9 @@ func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatV
 // Dense returns Wx + bias, the affine map of a layer of a neural network.
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
-// Gather returns table[index]. If the table is the result of elementwise operations, Gather gathers
-// the arguments of these operations and then applies the operations to the gathered elements. A
-// record then reads its parameters directly. The norm of the record's gradient can then be computed
-// exactly and fast.
+// Gather returns table[index]. If the table comes from elementwise operations, Gather applies these
+// to the gathered elements instead. A record then reads its parameters directly, so the norm of its
+// gradient can be computed exactly and fast.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is not an expression of this program")
@@ -114,7 +112,7 @@ func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
 
-// scalar reports whether node i is known to be a single number.
+// scalar reports whether node i is known to be a number.
 func (b *Builder) scalar(i int) bool {
 	switch n := b.program.Nodes[i]; {
 	case n.Op == ir.Const:
@@ -130,9 +128,9 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node and derives its phase from the phases of its arguments ([ir.Join]). If one
-// argument depends on a row, apply inserts the operation Global before each argument that depends
-// on parameters only, so that a record can read it.
+// apply adds a node and derives its phase from its arguments ([ir.Join]). If an argument depends on
+// a row, those that depend only on parameters are wrapped in Global, so that a record can read
+// them.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
 	for k, a := range args {
@@ -152,8 +150,8 @@ func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	return b.node(n, phase)
 }
 
-// bridge adds a node with which a record reads parameters. Its arguments are a value of the row and
-// args[table], which is a vector or matrix of parameters or constants.
+// bridge adds a node with which a record reads parameters. args[table] is a vector or matrix of
+// parameters or constants, and the other argument is a value of the row.
 func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
 	for k, a := range args {
 		if !b.has(a) {

@@ -13,38 +13,35 @@ const (
 	// more than longestStep.
 	searchSteps = 3
 	longestStep = 2.0
-	// latentStep is the step of the finite differences from which derivatives with respect to a
-	// latent are computed.
+	// latentStep is the step of finite differences with respect to a latent.
 	latentStep = 5e-3
-	// mostGrowth limits the change of the curvature that is assumed within a step of the search:
-	// the curvature grows or shrinks by at most this factor.
+	// mostGrowth is the largest factor by which the curvature is assumed to grow or shrink within a
+	// step of the search.
 	mostGrowth = 50.0
-	// mostCorrelation limits the correlation of two latents. If the curvature implies a larger
-	// correlation, the points are placed as if the correlation were mostCorrelation.
+	// mostCorrelation is the largest correlation of two latents that is assumed when points are
+	// placed.
 	mostCorrelation = 0.99
 )
 
 // A Quadrature is a rule by which latents are integrated.
 type Quadrature struct {
 	Points int // number of points along each axis
-	// LeastPrecision is the smallest precision that the rule assumes when it computes steps to the
-	// mode and places points. The precision is the negative second derivative of the integrand's
-	// logarithm. Use 1 if the latents are standard normal: records then only make their
-	// distributions narrower.
+	// LeastPrecision is the smallest precision that the rule assumes. The precision is the negative
+	// second derivative of the integrand's logarithm. Use 1 if the latents are standard normal,
+	// since records can only make them more precise.
 	LeastPrecision float64
 }
 
 // Integrate returns log ∫ exp(f) du, where u are one or two latents and f is the sum of joint and
 // more. It uses adaptive Gauss–Hermite quadrature (Naylor and Smith, "Applications of a method for
 // the efficient computation of posterior distributions", 1982). The number of operations does not
-// depend on values. The latents should have about unit scale. f should have one mode, at a distance
-// of at most 6 from 0.
+// depend on values. The latents should have about unit scale, and f one mode at a distance of at
+// most 6 from 0.
 //
-// The points are placed around the mode of f, and the distances between them follow from the
-// curvature of f at the mode. The points count as constants in derivatives. With fixed points, the
-// derivative of the result is the mean of the derivatives of f, with the weights of the quadrature.
-// This is an approximation of the derivative of the integral. By Fisher's identity, that derivative
-// is the mean of the derivatives of f over the conditional distribution of u.
+// The points are placed around the mode of f, at distances that follow from the curvature there.
+// They count as constants in derivatives, so the derivative of the result is the weighted mean of
+// the derivatives of f. This approximates the derivative of the integral, which by Fisher's
+// identity is the mean over the conditional distribution of u.
 func (b *Builder) Integrate(latents []Expr, q Quadrature, joint Expr, more ...Expr) Expr {
 	joint, rest := b.split(joint)
 	for _, e := range more {
@@ -80,7 +77,7 @@ func (b *Builder) Integrate(latents []Expr, q Quadrature, joint Expr, more ...Ex
 }
 
 // split divides the sum e into a part that depends on latents (unobserved numbers of a record) and
-// summands that do not.
+// the other summands.
 func (b *Builder) split(e Expr) (hidden Expr, rest []Expr) {
 	for {
 		n := &b.program.Nodes[e.node]
@@ -104,13 +101,13 @@ func (b *Builder) split(e Expr) (hidden Expr, rest []Expr) {
 func (b *Builder) sub(x, y Expr) Expr { return b.Apply(ir.Sub, x, y) }
 func (b *Builder) div(x, y Expr) Expr { return b.Apply(ir.Div, x, y) }
 
-// clamp returns x, or ±limit if |x| exceeds the positive number limit.
+// clamp limits x to [−limit, limit].
 func (b *Builder) clamp(x, limit Expr) Expr {
 	return b.Apply(ir.Max, b.Apply(ir.Min, x, limit), b.Apply(ir.Neg, limit))
 }
 
-// laplace searches for the mode of a function of k latents and the curvature of the function there.
-// Both are expressions of the program. The function is the logarithm of an integrand.
+// laplace searches for the mode and the curvature of a function of k latents, the logarithm of an
+// integrand. The results are expressions of the program.
 type laplace struct {
 	*Builder
 	at    func(u []Expr) Expr
@@ -123,14 +120,14 @@ func (l laplace) evaluations() int {
 	if l.k == 1 {
 		return len(stencil)
 	}
-	return len(stencil) + 6 // stencil is for a line; the 6 other points are in the plane
+	return len(stencil) + 6 // the stencil on a line, and 6 other points in the plane
 }
 
 // A triangle is an upper triangular matrix of at most two rows.
 type triangle [2][2]Expr
 
-// mode returns the mode u of the function and a matrix S such that SSᵀ is the inverse of the
-// precision near the mode. The precision is the matrix of negative second derivatives.
+// mode returns the mode u of the function and a matrix S with SSᵀ = A⁻¹, where A is the matrix of
+// negative second derivatives near the mode.
 func (l laplace) mode() (u []Expr, spread triangle) {
 	for range l.k {
 		u = append(u, l.Detach(l.Number(0)))
@@ -158,17 +155,16 @@ func (l laplace) moved(u, direction []Expr, by Expr) []Expr {
 	return to
 }
 
-// stencil holds the points at which [laplace.along] evaluates the function, as distances along a
-// line from the present point. The unit is latentStep.
+// stencil holds the points at which [laplace.along] evaluates the function, as distances from the
+// present point in units of latentStep.
 var stencil = []float64{-1.5, -.5, .5, 1.5}
 
-// along searches for the mode of the function on the line through u in the given direction, which
-// has length 1. It returns the signed length of the step from u to the mode, and the precision at
-// the mode.
+// along searches for the mode of the function on the line through u in a direction of length 1. It
+// returns the signed length of the step to the mode, and the precision there.
 //
-// A step of Newton's method ends at the mode if the second derivative is constant. But many log
-// densities have terms such as eᵘ. Therefore along assumes that the second derivative is
-// proportional to e^(rate·u). If n is the step of Newton's method, the step to the mode is
+// Newton's step ends at the mode if the second derivative is constant. But many log densities have
+// terms such as eᵘ. Therefore along assumes that the second derivative is proportional to
+// e^(rate·u). If Newton's step is n, the step to the mode is
 //
 //	log(1 + rate·n)/rate,
 //
@@ -188,7 +184,7 @@ func (l laplace) along(u, direction []Expr) (move, precision Expr) {
 	newton := l.Mul(slope, inverse)
 	factor := l.Add(l.Mul(l.Mul(third, inverse), newton), l.Number(1))
 	factor = l.atLeast(l.Apply(ir.Min, factor, l.Number(mostGrowth)), 1/mostGrowth)
-	growth, tiny := l.sub(factor, l.Number(1)), l.Number(1e-12) // tiny makes the quotient 1 where growth is 0
+	growth, tiny := l.sub(factor, l.Number(1)), l.Number(1e-12) // makes the quotient 1 where growth is 0
 	bend := l.div(l.Add(l.Mul(growth, l.Apply(ir.Log, factor)), tiny), l.Add(l.Apply(ir.Square, growth), tiny))
 	move = l.clamp(l.Mul(newton, bend), l.Number(longestStep))
 	return move, l.atLeast(l.Mul(precision, factor), l.least)
@@ -198,9 +194,9 @@ func (l laplace) atLeast(x Expr, least float64) Expr { return l.Apply(ir.Max, x,
 
 func (l laplace) times(x Expr, by float64) Expr { return l.Mul(x, l.Number(by)) }
 
-// newton is for two latents. It returns the direction, of length 1, of a step of Newton's method
-// from u. It also returns a matrix S such that SSᵀ is the inverse of the precision at u, as
-// [laplace.mode] does near the mode. The derivatives are computed by finite differences.
+// newton returns the direction, of length 1, of Newton's step from u for two latents. It also
+// returns S with SSᵀ = A⁻¹, where A is the matrix of negative second derivatives at u. The
+// derivatives are finite differences.
 func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
 	f := func(x, y float64) Expr {
 		return l.at([]Expr{l.Add(u[0], l.Number(x*latentStep)), l.Add(u[1], l.Number(y*latentStep))})
@@ -223,9 +219,8 @@ func (l laplace) newton(u []Expr) (direction []Expr, spread triangle) {
 	return direction, spread
 }
 
-// inverseRoot returns S with SSᵀ = A⁻¹, for a 2×2 matrix A. It first raises the diagonal of A to
-// l.least, and limits the correlation in A to ±mostCorrelation, so that the matrix is positive
-// definite.
+// inverseRoot returns S with SSᵀ = A⁻¹ for a 2×2 matrix A. To make A positive definite, it first
+// raises the diagonal to l.least and limits the correlation to ±mostCorrelation.
 func (l laplace) inverseRoot(a triangle) (s triangle) {
 	sd := func(i int) Expr { return l.Apply(ir.Sqrt, l.atLeast(a[i][i], l.least)) }
 	s[0][0] = l.Apply(ir.Inv, sd(0))

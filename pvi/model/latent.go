@@ -6,9 +6,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Latent declares a latent, which is an unobserved number of each record. The log density of a
-// record must not depend on a latent. [Builder.Integrate] returns an expression from which latents
-// have been integrated out.
+// Latent declares a latent, an unobserved number of each record. The log density of a record must
+// not depend on it: [Builder.Integrate] integrates latents out.
 func (b *Builder) Latent(name string) Expr {
 	b.latents = append(b.latents, name)
 	return b.node(ir.Node{Op: ir.Invalid, Ref: len(b.latents) - 1}, ir.Record)
@@ -17,8 +16,7 @@ func (b *Builder) Latent(name string) Expr {
 // Hidden reports whether an expression depends on a latent.
 func (b *Builder) Hidden(e Expr) bool { return b.hidden[e.node] }
 
-// Detach returns an expression with the value of e, through which no derivatives pass. The result
-// is a value of the record.
+// Detach returns an expression with the value of e through which no derivatives pass.
 func (b *Builder) Detach(e Expr) Expr {
 	return b.node(ir.Node{Op: ir.Detach, Args: []int{b.ofRecord(e).node}}, ir.Record)
 }
@@ -53,8 +51,8 @@ func (b *Builder) replacing(e Expr, latents []Expr) func(values []Expr) Expr {
 	}
 }
 
-// path finds the nodes that must be computed again if the latents change: the nodes of e that
-// depend on a latent, in increasing order. The latents themselves are not in the result.
+// path returns the nodes to compute again if the latents change: those of e that depend on a
+// latent, in increasing order, without the latents themselves.
 func (b *Builder) path(e Expr, latents []Expr) (path []int) {
 	on := make([]bool, len(b.program.Nodes)) // whether the node depends on one of the latents
 	for i, needed := range b.program.Needed(e.node) {
@@ -72,9 +70,8 @@ func (b *Builder) path(e Expr, latents []Expr) (path []int) {
 	return path
 }
 
-// visible returns the program with the constant 0 in place of each node that depends on a latent,
-// an unobserved number of a record. If such a node is the log density, a factor, a generated
-// quantity, the prediction or an argument of a prior, visible sets the builder's error instead.
+// visible returns the program with the constant 0 in place of each node that depends on a latent.
+// It sets the builder's error if such a node is a result of the program.
 func (b *Builder) visible() ir.Program {
 	p := b.program
 	if len(b.latents) == 0 {
@@ -102,7 +99,7 @@ func (b *Builder) Text(e Expr) string {
 	return (&words{p: &b.program, latents: b.latents, texts: b.texts}).text(e.node)
 }
 
-// Describe sets the text that [Model.Describe] shows in place of the expression e.
+// Describe sets the text with which [Model.Describe] describes e.
 func (b *Builder) Describe(e Expr, text string) {
 	if b.texts == nil {
 		b.texts = map[int]string{}

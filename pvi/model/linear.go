@@ -26,9 +26,8 @@ type Linear struct {
 // Normal is the normal distribution N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// NewLinear returns the model with the given names and priors of coefficients, and with noise of
-// standard deviation noiseSD. It returns an error if a number is not finite or an sd is not
-// positive.
+// NewLinear returns the model with the given names and priors of coefficients and the sd of its
+// noise. All numbers must be finite, and sds positive.
 func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error) {
 	if len(names) == 0 || len(names) != len(prior) {
 		return nil, fmt.Errorf("linear model: %d coefficients with %d priors", len(names), len(prior))
@@ -53,8 +52,7 @@ func (m *Linear) Names() []string { return m.names }
 // NoiseVariance returns s².
 func (m *Linear) NoiseVariance() float64 { return m.noise }
 
-// Prior returns the natural parameters of the prior in the given family, which must have the
-// dimension of the model.
+// Prior returns the natural parameters of the prior in a family of the model's dimension.
 func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	if family.Dim() != m.Dim() {
 		return nil, errors.New("linear model: the family has another dimension")
@@ -76,8 +74,8 @@ func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 func (m *Linear) StatisticsSize() int { return gaussian.Full(m.Dim()).Size() }
 
 // AddStatistics adds to dst the natural parameters of one record's likelihood, in the layout of
-// [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². These numbers are sufficient
-// statistics of the record.
+// [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². They are sufficient statistics of the
+// record.
 func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	d := len(x)
 	for i, xi := range x {
@@ -90,9 +88,8 @@ func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	}
 }
 
-// StatisticsBound returns an upper bound on the L2 norm of a record's sufficient statistics.
-// squares, fourths and y are bounds on Σx², Σx⁴ and |y|. The bound follows because the lower
-// triangle of x·xᵀ has the squared norm ((Σx²)² + Σx⁴)/2.
+// StatisticsBound returns an upper bound on the L2 norm of a record's sufficient statistics, from
+// bounds on Σx², Σx⁴ and |y|. The lower triangle of x·xᵀ has the squared norm ((Σx²)² + Σx⁴)/2.
 func (m *Linear) StatisticsBound(squares, fourths, y float64) float64 {
 	return math.Sqrt(squares*y*y+(squares*squares+fourths)/2) / m.noise
 }

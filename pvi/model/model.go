@@ -10,13 +10,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard in the form that a model reads ([Model.Load]). All of its values are within the
-// public bounds. It also has the values of expressions that depend on one row but not on
-// parameters.
+// Table is a shard in the form that a model reads ([Model.Load]), with all values within the public
+// bounds. It also holds the values that depend on one row but not on parameters.
 type Table = tape.Table
 
-// Shared evaluates the prior and all expressions that do not depend on records. Constrained
-// parameters are such expressions.
+// Shared evaluates the prior and all expressions that do not depend on records, such as constrained
+// parameters.
 type Shared = tape.Shared
 
 // Path has the nodes and parameters on which a node of phase shared depends.
@@ -26,12 +25,11 @@ type Path = tape.Path
 type Model struct {
 	verified  *ir.Verified
 	dim       int
-	densities map[int]int    // densities that [Builder.MarkDensity] marked; see [Model.Densities]
-	texts     map[int]string // text of each node for which [Builder.Describe] was called
+	densities map[int]int    // see [Model.Densities]
+	texts     map[int]string // texts from [Builder.Describe], by node
 
-	// names and constrained return the results of Names and ConstrainedNames. The first call to
-	// each function computes a list, and later calls return the same list. Few callers need these
-	// lists, which take much memory.
+	// names and constrained compute the results of Names and ConstrainedNames on demand, because
+	// they take much memory and are rarely needed.
 	names, constrained func() []string
 }
 
@@ -51,9 +49,8 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// Densities finds the nodes of the program that compute the log density of data: the density
-// operations, and the nodes that were passed to [Builder.MarkDensity]. The result maps the index of
-// each such node to the index of its variate.
+// Densities maps each node that computes the log density of data to its variate. These are the
+// density operations and the nodes passed to [Builder.MarkDensity].
 func (m *Model) Densities() map[int]int {
 	all := maps.Clone(m.densities)
 	if all == nil {
@@ -67,9 +64,7 @@ func (m *Model) Densities() map[int]int {
 	return all
 }
 
-// eachName lists a name for each element of each parameter, where total is the number of all
-// elements. The function elements returns the number of elements of one parameter, and the function
-// name returns the name of one element.
+// eachName names every element of every parameter. total is the number of all elements.
 func (m *Model) eachName(total int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, total)
 	for _, q := range m.verified.Program().Parameters {
@@ -92,9 +87,7 @@ func elementName(q *ir.Parameter, e int) string {
 	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
 }
 
-// freeName returns the name of unconstrained coordinate e of parameter q, such as "log sigma". It
-// consists of the name of the transformation from the parameter to the coordinate, and the name of
-// the parameter's element.
+// freeName returns the name of unconstrained coordinate e of parameter q, such as "log sigma".
 func freeName(q *ir.Parameter, e int) string {
 	name := elementName(q, e)
 	switch q.Constraint.Kind {
@@ -118,8 +111,8 @@ func (m *Model) Name() string { return m.verified.Program().Name }
 // Verified returns the verified program. It must not be changed.
 func (m *Model) Verified() *ir.Verified { return m.verified }
 
-// Columns returns the columns that the model reads, in the order that [Model.Load] expects. The
-// result must not be changed.
+// Columns returns the columns that the model reads, in the order for [Model.Load]. The result must
+// not be changed.
 func (m *Model) Columns() []ir.Column { return m.verified.Program().Columns }
 
 // Digest returns the SHA-256 of the program's canonical form.
@@ -141,8 +134,7 @@ func (m *Model) FreeName(parameter, e int) string {
 	return freeName(&m.verified.Program().Parameters[parameter], e)
 }
 
-// Depends reports, for each parameter, whether the log density of a record depends on the
-// parameter.
+// Depends reports, for each parameter, whether the log density of a record depends on it.
 func (m *Model) Depends() []bool {
 	p := m.verified.Program()
 	on := make([]bool, len(p.Parameters))
@@ -152,26 +144,25 @@ func (m *Model) Depends() []bool {
 	return on
 }
 
-// Shared returns a new evaluator of the prior and of all expressions that do not depend on
-// records.
+// Shared returns a new evaluator of everything that does not depend on records.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
 
-// Load returns a Table of rows. columns[k] has the values of column k for all rows, row after row.
-// Load returns an error if a value is outside the public bounds of its column.
+// Load returns a Table of rows. columns[k] has the values of column k, row after row. Load returns
+// an error if a value is outside the public bounds of its column.
 func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 	return tape.Load(m.verified, rows, columns)
 }
 
 // LogPrior returns the log prior density at theta in the unconstrained space, including the log
-// Jacobians. If grad is not nil, LogPrior adds the gradient to grad. A caller that needs the log
-// prior often should keep a [Model.Shared] instead.
+// Jacobians. If grad is not nil, the gradient is added to it. Frequent callers should keep a
+// [Model.Shared] instead.
 func (m *Model) LogPrior(theta, grad []float64) float64 {
 	s := m.Shared()
 	s.Set(theta)
 	return s.LogPrior(grad)
 }
 
-// Constrain converts theta to the parameters' own scale and writes them to dst, in the order of
+// Constrain writes theta, on the parameters' own scale, to dst in the order of
 // [Model.ConstrainedNames].
 func (m *Model) Constrain(dst, theta []float64) {
 	s := m.Shared()
@@ -181,7 +172,7 @@ func (m *Model) Constrain(dst, theta []float64) {
 	}
 }
 
-// LogDensities writes the log density ℓ_n(θ) of every row n of the table to dst, at θ = theta.
+// LogDensities writes the log density of every row of the table at theta to dst.
 func (m *Model) LogDensities(dst, theta []float64, t *Table) {
 	m.evaluate(m.verified.Program().Likelihood, dst, theta, t)
 }
@@ -192,9 +183,9 @@ func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
 	tape.NewRecords(s, t, ir.Block, node, false).All(dst, 0, m.verified.Shape(node).Size(), func(int) {})
 }
 
-// Outcomes describes the model's prediction: its kind, the index of the predicted column, and the
-// number of values that are predicted for a row (1, or the number of classes). Without a
-// prediction, column is −1 and values is 0.
+// Outcomes describes the prediction: its kind, the index of the predicted column, and the number of
+// values for a row (1, or the number of classes). Without a prediction, column is −1 and values is
+// 0.
 func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	q := m.verified.Program().Prediction
 	if q.Kind == ir.NoPrediction {
@@ -203,8 +194,8 @@ func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	return q.Kind, q.Outcome, m.verified.Shape(q.Node).Size()
 }
 
-// Predict writes the prediction at theta for every row of the table to dst, row after row. It does
-// not read the outcomes in the table. It panics if the model has no prediction.
+// Predict writes the prediction at theta for every row of the table to dst. It does not read the
+// outcomes. It panics if the model has no prediction.
 func (m *Model) Predict(dst, theta []float64, t *Table) {
 	q := m.verified.Program().Prediction
 	if q.Kind == ir.NoPrediction {

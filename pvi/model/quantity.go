@@ -10,22 +10,22 @@ import (
 )
 
 // A Quantity is a number, or a container of numbers, that a program generates from parameters. A
-// quantity of records also depends on one row, so its value differs between records.
+// quantity of records also depends on one row.
 type Quantity struct {
 	Name  string
 	Dims  []int // sizes of the container; empty for a number
-	Value Expr  // elements of the container by rows: the last index varies fastest
+	Value Expr  // elements of the container by rows, the last index fastest
 }
 
-// Quantities holds the quantities that a program generates. The quantities in shared depend on
-// parameters alone, and the quantities in records also depend on one row.
+// Quantities holds the quantities that a program generates, from parameters alone (shared) or also
+// from a row (records).
 type Quantities struct {
 	shared, records []Quantity
 	model           *Model // the program with the nodes of the quantities
 }
 
-// Draw returns a random number with the given law, or a container of random numbers if an argument
-// is a container. If record is true, every record has its own numbers.
+// Draw returns a random number with the given law, or a container of them if an argument is one. If
+// record is true, every record has its own.
 func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	n := ir.Node{Op: ir.Draw, Cols: int(law), Ref: len(b.program.Nodes)}
 	phase := ir.Shared
@@ -44,8 +44,7 @@ func (b *Builder) Draw(law ir.Law, record bool, args ...Expr) Expr {
 	return b.node(n, phase)
 }
 
-// ofRecord makes e readable for a record: if e depends on parameters only, it returns the operation
-// Global applied to e, and otherwise e itself.
+// ofRecord makes e readable for a record: it applies Global if e depends on parameters only.
 func (b *Builder) ofRecord(e Expr) Expr {
 	if b.phases[e.node] != ir.Shared {
 		return e
@@ -54,8 +53,8 @@ func (b *Builder) ofRecord(e Expr) Expr {
 }
 
 // Generate verifies the program with all expressions that were added after [Builder.Build], and
-// returns the quantities that it generates. The quantities in shared depend on parameters alone,
-// and the quantities in records also depend on a row.
+// returns the quantities. Those in shared depend on parameters alone, those in records also on a
+// row.
 func (b *Builder) Generate(likelihood Expr, shared, records []Quantity) (*Quantities, error) {
 	q := &Quantities{shared: shared, records: records}
 	for k := range records {
@@ -103,8 +102,8 @@ type Generator struct {
 	draw   int // number of the current point
 }
 
-// Generator returns a generator of these quantities. Its random numbers are a function of the
-// study's digest, so every machine draws the same numbers.
+// Generator returns a generator of these quantities. The study's digest determines its random
+// numbers, so every machine draws the same.
 func (q *Quantities) Generator(digest [32]byte) *Generator {
 	if q == nil {
 		return nil
@@ -112,7 +111,7 @@ func (q *Quantities) Generator(digest [32]byte) *Generator {
 	return &Generator{of: q, shared: q.model.Shared(), digest: digest}
 }
 
-// Names returns the names of all elements of the quantities that depend on parameters alone.
+// Names returns the names of the quantities' elements that depend on parameters alone.
 func (g *Generator) Names() []string {
 	if g == nil {
 		return nil
@@ -120,8 +119,7 @@ func (g *Generator) Names() []string {
 	return names(g.of.shared)
 }
 
-// Random reports, for each name that [Generator.Names] returns, whether the element depends on a
-// random number.
+// Random reports, for each of [Generator.Names], whether the element depends on a random number.
 func (g *Generator) Random() []bool {
 	if g == nil {
 		return nil
@@ -129,8 +127,8 @@ func (g *Generator) Random() []bool {
 	return g.depend(g.of.shared, func(n *ir.Node) bool { return n.Op == ir.Draw })
 }
 
-// depend reports, for each element of the given quantities, whether it depends on a node for which
-// is returns true.
+// depend reports, for each element of the quantities, whether it depends on a node for which is
+// returns true.
 func (g *Generator) depend(all []Quantity, is func(n *ir.Node) bool) (depend []bool) {
 	v := g.of.model.verified
 	dependents := v.Program().Dependents(is)
@@ -142,8 +140,8 @@ func (g *Generator) depend(all []Quantity, is func(n *ir.Node) bool) (depend []b
 	return depend
 }
 
-// Shared writes to dst all elements of the quantities that depend on parameters alone, at the
-// unconstrained point theta. draw is the number of the point, which determines the random numbers.
+// Shared writes the quantities that depend on parameters alone to dst, at the unconstrained point
+// theta. The number draw of the point determines the random numbers.
 func (g *Generator) Shared(dst, theta []float64, draw int) {
 	if g == nil {
 		return
@@ -158,7 +156,7 @@ func (g *Generator) Shared(dst, theta []float64, draw int) {
 	}
 }
 
-// RecordNames returns the names of all elements of the quantities of a record.
+// RecordNames returns the names of the elements of a record's quantities.
 func (g *Generator) RecordNames() []string {
 	if g == nil {
 		return nil
@@ -166,8 +164,7 @@ func (g *Generator) RecordNames() []string {
 	return names(g.of.records)
 }
 
-// Reads reports whether the quantities of a record depend on certain columns. The result has one
-// value for each element of the quantities: whether the element depends on a column k with
+// Reads reports, for each element of a record's quantities, whether it depends on a column k with
 // columns[k] true.
 func (g *Generator) Reads(columns []bool) []bool {
 	return g.depend(g.of.records, func(n *ir.Node) bool { return n.Op == ir.Col && columns[n.Ref] })
@@ -187,16 +184,16 @@ func (g *Generator) Load(rows int, columns [][]float64) (*RecordGenerator, error
 	return r, nil
 }
 
-// A RecordGenerator computes the quantities of some records.
+// A RecordGenerator computes the quantities of records.
 type RecordGenerator struct {
 	*Generator
 	each []*tape.Records // one evaluator for each quantity
 	size int             // number of elements of all quantities
 }
 
-// Records evaluates the quantities of every row at the θ of the last call to [Generator.Shared],
-// and writes them to dst row by row. first is the number of the first row among all rows of the
-// data, and must be a multiple of [ir.Block]. It determines the random numbers.
+// Records writes the quantities of every row at the θ of the last call to [Generator.Shared] to
+// dst, row by row. first is the number of the first row among all rows, a multiple of [ir.Block].
+// It determines the random numbers.
 func (r *RecordGenerator) Records(dst []float64, first int) {
 	at := 0
 	for k, one := range r.of.records {
