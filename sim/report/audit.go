@@ -81,7 +81,7 @@ func attackPanel(c audit.Check, legend bool) (*plot.Plot, error) {
 		rates  []audit.Rate
 		colour color.Color
 	}{
-		{"claimed: no attack does better", c.Profile.Claimed, Palette[0]},
+		{"claimed bound", c.Profile.Claimed, Palette[0]},
 		{"this attack", c.Profile.Curve, Palette[1]},
 		{"guessing", diagonal(c.Profile.Curve), grey},
 	} {

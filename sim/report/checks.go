@@ -46,7 +46,8 @@ func Checks(all []fit.Check, records string) (Figure, error) {
 	observed := intervalSet{label: "observed", colour: Palette[1], shape: draw.SquareGlyph{}}
 	var names []string
 	for _, c := range all {
-		names = append(names, fmt.Sprintf("%s\n%.3g in [%.3g, %.3g]", c.Statistic, c.Observed, c.Low, c.High))
+		seen, low, high := alike(c.Observed, c.Low, c.High)
+		names = append(names, fmt.Sprintf("%s\n%s, drawn [%s, %s]", c.Statistic, seen, low, high))
 		at := 0.0
 		if c.High > c.Low {
 			at = (2*c.Observed - c.Low - c.High) / (c.High - c.Low)

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -13,6 +14,9 @@ import (
 
 	"fedpvi/sim"
 )
+
+// labelWidth is the largest width of the labels of rows.
+const labelWidth vg.Length = 230
 
 // intervalLimit is the maximum number of coefficients in a figure of intervals.
 const intervalLimit = 60
@@ -44,15 +48,46 @@ func intervalSets(r *sim.Result) []intervalSet {
 // natural units.
 func intervalNames(r *sim.Result) (names []string) {
 	for _, e := range r.Estimates {
-		names = append(names, fmt.Sprintf("%s, %s\n%.3g", e.Name, e.Unit, e.Natural))
+		names = append(names, fmt.Sprintf("%s\n%.3g", named(e.Name, e.Unit), e.Natural))
 	}
 	if names != nil {
 		return names
 	}
 	for _, m := range r.Shown() {
-		names = append(names, fmt.Sprintf("%s, %s\n%.3g [%.3g, %.3g]", m.Name, m.Unit, m.Natural.Mean, m.Low, m.High))
+		mean, low, high := alike(m.Natural.Mean, m.Low, m.High)
+		names = append(names, fmt.Sprintf("%s\n%s [%s, %s]", named(m.Name, m.Unit), mean, low, high))
 	}
 	return names
+}
+
+// named returns the name and the unit of a coefficient, in two lines if one is not enough.
+func named(name, unit string) string {
+	if line := name + ", " + unit; noteStyle().Width(line) <= labelWidth {
+		return line
+	}
+	return name + "\n" + unit
+}
+
+// alike returns a value and its interval as texts, all rounded to the same decimal. The interval is
+// as wide as 30 to 300 units of this decimal.
+func alike(value, low, high float64) (v, l, h string) {
+	last := math.Floor(math.Log10((high-low)/3)) - 1
+	size := math.Floor(math.Log10(max(math.Abs(value), math.Abs(low), math.Abs(high))))
+	var text func(float64) string
+	switch {
+	case math.IsInf(last, 0) || math.IsNaN(last): // the interval has no width, or no end
+		text = func(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+	case last < -6 || size >= 6:
+		decimals := int(min(max(size-last, 1), 9))
+		text = func(x float64) string { return strconv.FormatFloat(x, 'e', decimals, 64) }
+	default:
+		decimals := int(max(0, -last))
+		unit := math.Pow10(decimals)
+		text = func(x float64) string {
+			return strconv.FormatFloat(math.Round(x*unit)/unit+0, 'f', decimals, 64) // adding 0 turns -0 into 0
+		}
+	}
+	return text(value), text(low), text(high)
 }
 
 // Intervals draws the 95 % intervals of the reported posterior and of the pooled records, on the
@@ -64,16 +99,25 @@ func Intervals(r *sim.Result) (Figure, error) {
 		title = "Estimates"
 	}
 	title = firstOf(title, n, len(r.NonPrivate), "coefficients")
-	for _, note := range r.Notes {
-		title += "\n" + note
-	}
 	sets := intervalSets(r)
 	legend := 0.6 * float64(len(sets)) // height of the legend, in row heights
-	p := intervalPanel(title, "model's scale; federated numbers at the left in natural units", intervalNames(r)[:n], sets, 0.24, legend)
+	names := intervalNames(r)[:n]
+	p := intervalPanel(title, "model's scale; federated numbers at the left in natural units", names, sets, 0.24, legend)
 	p.zero(n)
 	p.widen()
 	p.Legend.YOffs = -vg.Points(2)
-	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(110 + 30*(float64(n)+legend))}, p.err
+	f := Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(90 + rowOf(names)*(float64(n)+legend))}
+	f.note(r.Notes)
+	return f, p.err
+}
+
+// rowOf returns the height of a row in points that the longest of the labels needs.
+func rowOf(labels []string) float64 {
+	lines := 2
+	for _, label := range labels {
+		lines = max(lines, 1+strings.Count(label, "\n"))
+	}
+	return 10 + 10*float64(lines)
 }
 
 // firstOf adds to a title that the figure shows only the first n of several things.
@@ -86,12 +130,19 @@ func firstOf(title string, n, of int, things string) string {
 
 // intervalPanel draws a row of intervals for each name, with one interval of each set. In a row, the
 // intervals are apart, so that they do not overlap. apart and legend, the height of the legend, are
-// in row heights.
+// in row heights. Long lines of names are shortened.
 func intervalPanel(title, x string, names []string, sets []intervalSet, apart, legend float64) *sketch {
 	p := newSketch(title, x, "")
 	n := len(names)
-	slices.Reverse(names)
-	p.NominalY(names...)
+	labels := make([]string, n)
+	for i, name := range names {
+		lines := strings.Split(name, "\n")
+		for k, line := range lines {
+			lines[k] = shorten(line, p.Y.Tick.Label, labelWidth)
+		}
+		labels[n-1-i] = strings.Join(lines, "\n")
+	}
+	p.NominalY(labels...)
 	for k, set := range sets {
 		if set.of != nil {
 			set.add(p, n, apart*(float64(len(sets)-1)/2-float64(k)))

@@ -50,11 +50,13 @@ var Dashes = [][]vg.Length{
 }
 
 // A Figure is a picture with one or more panels, arranged in columns. Only panels in the first
-// column label their vertical axis.
+// column label their vertical axis. Titles that are too long are broken into lines.
 type Figure struct {
 	Panels        []*plot.Plot
 	Width, Height vg.Length // size of the whole picture
 	Columns       int       // number of columns; 1 if 0
+
+	notes string // lines of text below the panels; see [Figure.note]
 }
 
 // NewPanel returns an empty plot in the common style.
@@ -163,31 +165,51 @@ func (f Figure) Encode(format string) ([]byte, error) {
 	return nil, fmt.Errorf("figure: unknown format %q", format)
 }
 
-// drawOn draws the figure so that it fills canvas.
+// These constants are the margins of a figure. A label at the end of an axis needs the right one.
+const (
+	margin      vg.Length = 6
+	rightMargin vg.Length = 10
+)
+
+// drawOn draws the figure so that it fills canvas. The background is white up to the edges, because
+// a page with the figure may be dark.
 func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	area := draw.New(canvas)
-	f.draw(draw.Crop(area, vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(6)))
+	area.SetColor(color.White)
+	area.Fill(area.Rectangle.Path())
+	area = draw.Crop(area, margin, -rightMargin, margin, -margin)
+	if f.notes != "" {
+		style := noteStyle()
+		area.FillText(style, area.Min, f.notes)
+		area = draw.Crop(area, 0, 0, style.Height(f.notes)+noteGap, 0)
+	}
+	f.draw(area)
 }
 
 // draw draws the panels and labels their vertical axes. gonum does not draw these labels, because
 // it would reserve too much space for them on a logarithmic axis.
 func (f Figure) draw(area draw.Canvas) {
+	const apart vg.Length = 14 // distance between columns
 	columns := max(1, f.Columns)
 	labels := make([]string, len(f.Panels))
 	var plots [][]*plot.Plot
-	var margin vg.Length
+	var left vg.Length
 	for i, p := range f.Panels {
 		labels[i], p.Y.Label.Text = p.Y.Label.Text, ""
 		if style := p.Y.Label.TextStyle; labels[i] != "" {
-			margin = max(margin, style.Height(labels[i])+style.FontExtents().Descent+p.Y.Label.Padding)
+			left = max(left, style.Height(labels[i])+style.FontExtents().Descent+p.Y.Label.Padding)
 		}
 		if i%columns == 0 {
 			plots = append(plots, make([]*plot.Plot, columns))
 		}
 		plots[i/columns][i%columns] = p
 	}
-	tiles := draw.Tiles{Rows: len(plots), Cols: columns, PadX: vg.Points(14), PadY: vg.Points(10)}
-	for i, row := range plot.Align(plots, tiles, draw.Crop(area, margin, 0, 0, 0)) {
+	width := (area.Max.X-area.Min.X-left+apart)/vg.Length(columns) - apart
+	for _, p := range f.Panels {
+		p.Title.Text = fold(p.Title.Text, p.Title.TextStyle, width)
+	}
+	tiles := draw.Tiles{Rows: len(plots), Cols: columns, PadX: apart, PadY: vg.Points(10)}
+	for i, row := range plot.Align(plots, tiles, draw.Crop(area, left, 0, 0, 0)) {
 		for k, canvas := range row {
 			p := plots[i][k]
 			if p == nil {
@@ -288,6 +310,9 @@ func meansPanel(h *sim.History, family gaussian.Family, target Target) (*sketch,
 
 // distances plots one line for each coefficient, on an arsinh axis whose label contains unit.
 func distances(title, unit string, names []string, lines []plotter.XYs) *sketch {
+	if len(lines) > fewMeans {
+		title += ", one line for each coefficient"
+	}
 	p := newSketch(title, "", unit+" (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}
 	for j, xy := range lines {

@@ -40,11 +40,13 @@ func Tables(s *describe.Summary) (Figure, error) {
 	}
 	n := min(len(names), cellLimit)
 	title := firstOf(fmt.Sprintf("Shares of records, with %.0f %% intervals for the privacy noise", 100*s.Level), n, len(names), "levels and bins")
-	legend := 0.8 * float64(groups) // height of the legend, in row heights
-	p := intervalPanel(title, "% of the records of a group", names[:n], sets, 0.16, legend)
+	const apart = 6 // distance between the intervals of a row in points, a little more than the size of a mark
+	row := max(18, apart*float64(groups+1))
+	legend := 14 * float64(groups) / row // height of the legend, in row heights
+	p := intervalPanel(title, "% of the records of a group", names[:n], sets, apart/row, legend)
 	p.X.Min, p.X.Max = 0, 1.03*p.X.Max
 	p.Legend.YOffs = -vg.Points(2)
-	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(70 + 18*(float64(n)+legend))}, p.err
+	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(70 + row*(float64(n)+legend))}, p.err
 }
 
 // shareOf returns a share in percent. If there is no estimate, the mean is not a number.

@@ -2,7 +2,6 @@ package scores
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"fedpvi/pvi/fit"
@@ -17,9 +16,7 @@ func (w *walk) Remarks() *method.Remarks {
 	if !ok {
 		return nil
 	}
-	low, high := math.Max(0, clipped-fit.Normal95*sd), math.Max(0, clipped+fit.Normal95*sd)
-	out := []string{fmt.Sprintf("In the last round of scores between %.0f and %.0f of some %.0f records were clipped (95 %%).",
-		low, high, w.state.Records)}
+	out := []string{clippedRecords(clipped, sd, w.state.Records)}
 	arrived := w.state.Arrived()
 	if !arrived {
 		out = append(out, "The last sum of scores is not as expected under this posterior: intervals may miss the truth. More rounds, a model that fits the records better, or wider bounds may help.")
@@ -42,12 +39,24 @@ func (w *walk) Remarks() *method.Remarks {
 	return &method.Remarks{Sentences: out, Arrived: arrived, Tables: w.state.Tables(), HeldOut: w.state.Scored()}
 }
 
+// clippedRecords gives the interval of a noisy number of clipped records. There are not fewer than
+// none, and not more than all.
+func clippedRecords(clipped, sd, records float64) string {
+	within := func(n float64) float64 { return min(max(n, 0), records) }
+	return fmt.Sprintf("In the last round of scores between %.0f and %.0f of some %.0f records were clipped (95 %%).",
+		within(clipped-fit.Normal95*sd), within(clipped+fit.Normal95*sd), records)
+}
+
 // dispersion compares the variance of the counts with that of a Poisson distribution.
 func dispersion(median, low, high float64) string {
 	const fits, much = "family = \"negative-binomial\" fits such counts.", 1.2
+	interval := ""
+	if low < high { // they are one point of the grid of a if there are many records
+		interval = fmt.Sprintf(" (between %.1f and %.1f, 95 %%)", low, high)
+	}
 	switch {
 	case median > 1:
-		return fmt.Sprintf("The variance of the counts is some %.1f times that of a Poisson distribution (between %.1f and %.1f, 95 %%). The intervals are wider for it: %s", median, low, high, fits)
+		return fmt.Sprintf("The variance of the counts is some %.1f times that of a Poisson distribution%s. The intervals are wider for it: %s", median, interval, fits)
 	case high > much:
 		return fmt.Sprintf("The intervals hold if the counts vary as a Poisson distribution does. The records do not rule out a variance up to %.1f times as large: %s", high, fits)
 	}
