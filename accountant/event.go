@@ -146,7 +146,7 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 	return same(l), same(l), nil
 }
 
-// Approximate is an (Epsilon, Delta)-private step, of which the accountant knows nothing else.
+// Approximate is an (Epsilon, Delta)-private step. The accountant knows nothing else about it.
 // Delta can be 0. There is no lower bound on the cost, because the step may reveal nothing.
 type Approximate struct {
 	Epsilon   float64

@@ -11,7 +11,7 @@ type pair interface {
 	at(loss float64) float64                         // x at which the privacy loss has the given value; ∓Inf if the value is below or above the range
 	tail(x float64) float64                          // mass of p (probability under p) to the right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
-	reach(order float64) (lo, hi float64)            // interval outside of which p, q and p·(p/q)^order are negligible
+	reach(order float64) (lo, hi float64)            // p, q and p·(p/q)^order are negligible outside of this interval
 	scale(order float64) (smooth, analytic float64)  // smooth is the distance over which the densities change noticeably; analytic is at most the distance of the line from the nearest singularity of the loss
 }
 
@@ -82,7 +82,7 @@ func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*ma
 // comes from N(1,σ²). u is the log ratio of the densities of N(1,σ²) and N(0,σ²) at x.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
+// reach returns an interval. Outside it p, q and p·(p/q)^c are negligible, where c is order.
 // The mode of p·(p/q)^c solves x = (1+c)·share(x). The iteration begins above the largest mode and
 // converges to it from above.
 func (m mixture) reach(order float64) (lo, hi float64) {
@@ -205,7 +205,7 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// reach returns the interval outside of which p, q and p·(p/q)^c are negligible, where c is order.
+// reach returns an interval. Outside it p, q and p·(p/q)^c are negligible, where c is order.
 // The logarithm of p·(p/q)^c is concave, with its maximum at the x that solves x = c·share(−x).
 // From there p·(p/q)^c falls at least as fast as p.
 func (r reversed) reach(order float64) (lo, hi float64) {

@@ -114,8 +114,8 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	return k, true
 }
 
-// isMixture returns the one mixture, of sampling rate below 1, of which l consists; otherwise it
-// returns false.
+// isMixture returns the mixture in l, or false if l is not a single mixture with a sampling rate
+// below 1.
 func (l law) isMixture() (m mixture, ok bool) {
 	if len(l.parts) != 1 || len(l.atoms) > 0 {
 		return m, false

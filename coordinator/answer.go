@@ -12,18 +12,17 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that arrives in one message is decrypted in memory. An answer that arrives in pieces
-// can be long, so its pieces are kept in the store. The goroutine of the client's call first checks
-// the encryption of the stored answer chunk by chunk. The study's goroutine then reads the answer
-// into memory and adds it to the sum. Between these two steps the bytes cannot change, because
-// stored pieces are never overwritten. If the pieces are dropped, the client must offer the answer
-// again.
+// An answer that arrives in one message is decrypted in memory. One that arrives in pieces can be
+// long, so its pieces go to the store. The goroutine of the client's call first checks the
+// encryption of the stored answer chunk by chunk; then the study's goroutine reads the answer into
+// memory and adds it to the sum. The bytes cannot change in between, because stored pieces are
+// never overwritten. If the pieces are dropped, the client must offer the answer again.
 
-// errChanged is returned if the stored bytes of an answer are no longer valid after they were
+// errChanged is returned if the stored bytes of an answer have become invalid since they were
 // checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored is a body in the store that does not change. It implements [transport.Pieces].
+// A stored is an immutable body in the store. It implements [transport.Pieces].
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
@@ -40,8 +39,7 @@ func (a stored) ReadAt(b []byte, from int64) (int, error) {
 	return len(b), nil
 }
 
-// stored gives access to the body of an answer in the store. All pieces of the body must have
-// arrived.
+// stored gives access to the body of an answer. All pieces of the body must have arrived.
 func (s *Study) stored(w *written) stored {
 	size := int64(w.release.Body.Size)
 	if w.value != nil && w.value.Long() {
@@ -56,7 +54,7 @@ func (s *Study) file(v *store.Value) stored {
 	return stored{v.Size, func(b []byte, from int64) error { return s.hub.store.ReadFile(s.hash, v, b, from) }}
 }
 
-// bodyOf computes the size and hash of the body of an answer. The client has signed both numbers.
+// bodyOf computes the size and hash of an answer's body, which the client has signed.
 func (s *Study) bodyOf(w *written) (transcript.Body, error) {
 	if w.whole != nil {
 		return transcript.BodyOf(w.whole), nil
@@ -68,12 +66,11 @@ func (s *Study) bodyOf(w *written) (transcript.Body, error) {
 	return transcript.Body{Size: uint64(at.size), Hash: Hash(sum.Sum(nil))}, nil
 }
 
-// A payload is a function that returns the decrypted bytes of an answer, or an error with the
-// reason why they cannot be read.
+// A payload returns the decrypted bytes of an answer.
 type payload func() ([]byte, error)
 
-// opened checks an answer and returns the answer's payload. The result fault is an error in the
-// answer, which the client has caused. The result err is an error of this machine.
+// opened checks an answer and returns its payload. fault is an error of the client, err an error of
+// this machine.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	body, err := s.bodyOf(w)
 	if err != nil {
@@ -98,7 +95,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	return p, nil, err
 }
 
-// gathered decrypts a stored answer that was already checked, and returns the decrypted bytes.
+// gathered decrypts a stored answer that has been checked.
 func gathered(p *seal.Payload) ([]byte, error) {
 	b := make([]byte, 0, p.Len())
 	err := p.Each(func(part []byte) error {

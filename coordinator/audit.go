@@ -15,8 +15,8 @@ func (s *Study) audit(event string, level slog.Level, attrs ...slog.Attr) {
 	s.hub.options.Audit.Write(event, level, append([]slog.Attr{slog.String("study", s.Name()), slog.String("digest", s.Digest())}, attrs...)...)
 }
 
-// auditMember writes a line about one client to the audit log, for example that it has joined. ctx
-// is the context of the client's call, from which the line takes the client's address.
+// auditMember writes a line about a client to the audit log, for example that it has joined. ctx is
+// the context of the client's call, for the client's address.
 func (s *Study) auditMember(ctx context.Context, event string, name identity.Name, attrs ...slog.Attr) {
 	all := []slog.Attr{slog.String("client", string(name))}
 	if a := transport.AddressOf(ctx); a != nil {

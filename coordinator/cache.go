@@ -6,9 +6,9 @@ import (
 	"fedpvi/transport"
 )
 
-// cacheBytes limits the total size of a cache, and cacheEntries limits the number of its entries
-// before the newest one. The two newest entries are always kept and do not count for cacheBytes,
-// because an outcome and the next plan are published together, and all clients request both.
+// cacheBytes and cacheEntries limit a cache. The two newest entries are always kept and do not
+// count for cacheBytes: an outcome and the next plan are published together, and all clients
+// request both.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
@@ -18,14 +18,13 @@ const (
 type cache struct {
 	mu    sync.Mutex
 	items map[uint64]transport.Item
-	first uint64 // number of the oldest entry in the cache; 0 if the cache is empty
+	first uint64 // number of the oldest entry; 0 if the cache is empty
 	bytes int
 }
 
 func newCache() *cache { return &cache{items: map[uint64]transport.Item{}} }
 
-// put adds an entry to the cache. The number of the entry must be one more than the number of the
-// previous entry.
+// put adds the next entry to the cache.
 func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,8 +40,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 	}
 }
 
-// size returns the number of bytes that an entry takes in memory. A long body is on disk and does
-// not count.
+// size returns the bytes that an entry takes in memory. A long body is on disk and does not count.
 func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) }
 
 func (c *cache) get(number uint64) (transport.Item, bool) {

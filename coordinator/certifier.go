@@ -11,9 +11,9 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// A certifier contains the authority of a study and the coordinator's own certificate. The
-// certifier renews both certificates before they expire. Renewed certificates are not stored,
-// because a restarted coordinator can make new ones with the same keys.
+// A certifier contains the authority of a study and the coordinator's own certificate, and renews
+// both before they expire. Renewed certificates are not stored: a restarted coordinator can make
+// new ones with the same keys.
 type certifier struct {
 	study *Study
 
@@ -25,8 +25,7 @@ type certifier struct {
 }
 
 // newCertifier loads the newest key of the study's authority. The certificate of the first key is
-// in the store, and is renewed after two thirds of its validity period. For a later key,
-// newCertifier makes a new certificate.
+// in the store. For a later key, newCertifier makes a new certificate.
 func newCertifier(s *Study) (*certifier, error) {
 	path := s.hub.files.authority(s.hash)
 	paths, err := keyfile.Versions(path)
@@ -43,8 +42,8 @@ func newCertifier(s *Study) (*certifier, error) {
 	return c, err
 }
 
-// at returns the authority with a certificate that is valid at the time now. It renews the
-// certificate first if two thirds of its validity period have passed.
+// at returns the authority with a certificate that is valid now. It renews the certificate after
+// two thirds of its validity period.
 func (c *certifier) at(now time.Time) (*channel.Authority, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +68,8 @@ func (c *certifier) use(a *channel.Authority) {
 	c.authority, c.config = a, nil
 }
 
-// tls returns the TLS configuration for connections of clients. own is the coordinator's present
-// roster entry, whose keys the configuration contains.
+// tls returns the TLS configuration for connections of clients, with the keys in own, the
+// coordinator's present roster entry.
 func (c *certifier) tls(own roster.Entry, now time.Time) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

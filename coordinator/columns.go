@@ -22,19 +22,17 @@ type columns struct {
 	cut        []sums.Dealt
 
 	once sync.Once
-	// deals, keyed by the dealer's place in the roster; nil before load, and if the deals are too
-	// long to be kept in memory
+	// deals by the dealer's place in the roster; nil if they are not kept in memory
 	bodies map[int][]byte
 	err    error
 }
 
-// maxColumns is the maximum total size, in bytes, of the deals that are kept in memory while
-// clients fetch their columns.
+// maxColumns limits the total size, in bytes, of the deals that are kept in memory while clients
+// fetch their columns.
 const maxColumns = 256 << 20
 
-// load reads the deals into memory once, unless the store keeps them in files or their total size
-// exceeds maxColumns. Otherwise many small columns would have to be read from the store for each
-// client, which would be slow.
+// load reads the deals into memory once, unless they are in files or too large. Reading many small
+// columns from the store for each client would be slow.
 func (c *columns) load() error {
 	c.once.Do(func() {
 		size := c.federation.DealSize()
@@ -60,8 +58,7 @@ func (c *columns) key(dealer int) store.ReleaseKey {
 	return store.ReleaseKey{Ask: c.ask, Client: string(c.federation.Name(dealer))}
 }
 
-// A part is a range of bytes of a stored message. The field offset is the position of these bytes
-// in the sequence of bytes that the client receives.
+// A part is a range of bytes of a stored message.
 type part struct {
 	key    store.ReleaseKey
 	at     int64
@@ -70,11 +67,10 @@ type part struct {
 	size   uint64
 }
 
-// pieces joins parts (ranges of bytes) of several messages into one sequence of bytes for a client.
+// pieces joins parts of several messages into one sequence of bytes for a client.
 type pieces struct {
 	study *Study
-	// over reports whether the study no longer needs the messages, so that the store may have
-	// removed them
+	// over reports whether the study no longer needs the messages, so that the store may lack them
 	over  func(*view) bool
 	parts []part
 	size  uint64
@@ -104,14 +100,13 @@ func (p *pieces) Read(b []byte, from int64) error {
 	return p.study.unlessOver(err, p.over)
 }
 
-// unlessOver returns err, an error that occurred while messages were read. If the function over
-// returns true, the study no longer needs the messages and has removed them, which explains the
-// error. unlessOver then returns a refusal that says so.
+// unlessOver returns err, an error from reading messages, or a refusal if they were removed because
+// the plan or the study ended.
 func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	if err == nil {
 		return nil
 	}
-	// This call returns after the transaction that removed the messages is visible in the view.
+	// Wait until the transaction that removed the messages is visible in the view.
 	_ = s.call(context.Background(), func(*batch) error { return nil })
 	if over(s.shown.Load()) {
 		return refuse(transport.OutOfPlace, "the plan or the study ended while messages of other clients were fetched")
@@ -119,8 +114,8 @@ func (s *Study) unlessOver(err error, over func(*view) bool) error {
 	return err
 }
 
-// read fills b with the bytes that begin at the position from of the sequence. This position is in
-// the part with the number i. kept is the study in the store, or nil if all parts are in memory.
+// read fills b with the bytes from the position from, which is in part i. kept is the study in the
+// store, or nil if all parts are in memory.
 func (p *pieces) read(b []byte, from uint64, i int, kept *store.Study) error {
 	for ; len(b) > 0; i++ {
 		x := p.parts[i]
@@ -173,8 +168,8 @@ func (s *Study) Pieces(_ context.Context, peer channel.Party, of transport.Wante
 	return out, nil
 }
 
-// keysOf gives access to the key messages of the clients at the given places. The result contains
-// only the parts that are meant for the client name.
+// keysOf gives access to the parts for the client name in the key messages of the clients at the
+// given places.
 func (s *Study) keysOf(f *sums.Federation, name identity.Name, places []int) (transport.Pieces, error) {
 	out, holder := &pieces{study: s, over: func(v *view) bool { return v.over }}, f.Place(name)
 	err := s.look(func(kept store.Study) error {

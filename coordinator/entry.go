@@ -8,8 +8,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry implements [transport.Coordinator]. It waits only for the next entry, and refuses any later
-// number.
+// Entry implements [transport.Coordinator]. It waits for the next entry, and refuses later numbers.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {
@@ -45,8 +44,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients that have called recently and have not yet received the last entry of
-// the transcript. Callers use it when the study is over. If the transcript is empty, it returns nil.
+// Unaware returns the clients that have called recently but not received the last entry of the
+// transcript. It is for studies that are over.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

@@ -11,8 +11,7 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// WriteBundle writes the study's bundle to w. The bundle contains all entries and the envelopes of
-// all answers so far. [bundle.Verify] checks the bundle.
+// WriteBundle writes the study's bundle so far to w. [bundle.Verify] checks it.
 func (s *Study) WriteBundle(w io.Writer) error {
 	return s.hub.store.ViewStudy(s.hash, func(kept store.Study) error {
 		out := bundle.NewWriter(w, s.fixed.Document)

@@ -28,10 +28,9 @@ const (
 	defaultValid = 365 * 24 * time.Hour
 )
 
-// Found adds a study to the hub and begins to run the study. It makes the study's certificate
-// authority, the key that decrypts answers, and an invitation for each of the given clients. The
-// study and the invitations are written in one transaction, so that neither exists without the
-// other.
+// Found adds a study to the hub and begins to run it. It makes the study's certificate authority,
+// the key that decrypts answers, and an invitation for each of the given clients, all in one
+// transaction with the study.
 func (h *Hub) Found(f Founding, clients []identity.Name, valid time.Duration) (*Study, []Invited, error) {
 	document, err := study.Parse(f.File, f.Document)
 	if err != nil {
@@ -70,8 +69,8 @@ func (h *Hub) Found(f Founding, clients []identity.Name, valid time.Duration) (*
 	return s, invited, nil
 }
 
-// create makes a study's keys, and writes the study with its invitations to the store. If an
-// interrupted attempt has left keys, create replaces them, because they have never been used.
+// create makes a study's keys, and writes the study with its invitations to the store. Keys left by
+// an interrupted attempt have never been used, and are replaced.
 func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.Duration) (invited []Invited, err error) {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return nil, err
@@ -112,8 +111,8 @@ func (h *Hub) create(hash Hash, f Founding, clients []identity.Name, valid time.
 	})
 }
 
-// invite makes an invitation to a study, and the ticket by which the store will recognise the
-// invitation. own is the coordinator's roster entry. The caller must write the ticket to the store.
+// invite makes an invitation to a study, and the ticket by which the store will recognise it. The
+// caller must store the ticket. own is the coordinator's roster entry.
 func (h *Hub) invite(study Hash, own roster.Entry, name identity.Name, addresses []string, expires time.Time) (Invited, invitation.Ticket, error) {
 	i, ticket, err := invitation.New(invitation.Invitation{
 		Study: study, Name: name, Coordinator: own.Key.Fingerprint(), Pin: own.Pin,

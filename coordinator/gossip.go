@@ -18,8 +18,7 @@ const (
 Every client gets it over its own connection. If it is lost, a new key is made.`
 )
 
-// gossipKey loads the gossip key of a study from a file. If the file is missing, gossipKey makes a
-// new key and writes the file.
+// gossipKey loads the gossip key of a study from its file, or makes a new key if there is no file.
 func (f files) gossipKey(h Hash) (secret.Secret, error) {
 	create := func(l *keyfile.Lock, path string) (secret.Secret, error) {
 		key := secret.Random(membership.KeySize)
@@ -29,8 +28,8 @@ func (f files) gossipKey(h Hash) (secret.Secret, error) {
 	return orCreate(f, f.gossip(h), true, load, create)
 }
 
-// Gossip starts a gossip node for the study on a port. Through the node the coordinator learns
-// which clients are reachable, and only [Study.Status] shows this. The caller must close the node.
+// Gossip starts a gossip node for the study on a port. It tells the coordinator which clients are
+// reachable, only for [Study.Status]. The caller must close the node.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := s.hub.files.gossipKey(s.hash)
 	if err != nil {
@@ -47,8 +46,8 @@ func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Nod
 	return node, nil
 }
 
-// gossips returns the settings that clients need to take part in gossip. It returns the zero value
-// if the study has no gossip or is over.
+// gossips returns the settings that clients need for gossip, or zero if the study has none or is
+// over.
 func (s *Study) gossips() transport.Gossip {
 	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {
 		return *g

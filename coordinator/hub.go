@@ -20,8 +20,7 @@ import (
 // A Hash is a SHA-256 hash.
 type Hash = [sha256.Size]byte
 
-// A Hub is a state directory with all studies of one coordinator. Its methods can be called
-// concurrently.
+// A Hub is a state directory with all studies of one coordinator. It is safe for concurrent use.
 type Hub struct {
 	options Options
 	files   files
@@ -39,8 +38,7 @@ type Hub struct {
 	stop context.CancelFunc
 }
 
-// Open opens a state directory and begins to run the studies in it. If the directory does not
-// exist, Open makes it.
+// Open opens a state directory, or makes it, and begins to run the studies in it.
 func Open(dir string, o Options) (*Hub, error) {
 	o = o.withDefaults()
 	st, err := store.Open(dir, o.Store)
@@ -79,7 +77,7 @@ func (h *Hub) loadAll() error {
 	return nil
 }
 
-// load reads a study from the store, makes it known to the hub, and begins to run it.
+// load reads a study from the store and begins to run it.
 func (h *Hub) load(hash Hash) (*Study, error) {
 	s, err := newStudy(h, hash)
 	if err != nil {
@@ -97,7 +95,7 @@ func (h *Hub) load(hash Hash) (*Study, error) {
 	return s, nil
 }
 
-// OnStudy calls f for each study of the hub, and later for each study that is added.
+// OnStudy calls f for each study of the hub, now and when one is added.
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
@@ -109,7 +107,7 @@ func (h *Hub) OnStudy(f func(*Study)) {
 }
 
 // Close stops all studies and unlocks the state directory. It drops changes that are not yet on
-// disk. No client has received a reply that depends on such a change.
+// disk, on which no reply to a client depends.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {
@@ -118,13 +116,13 @@ func (h *Hub) Close() error {
 	return h.store.Close()
 }
 
-// Healthy returns an error if the store cannot be used. There are two causes: the file of the store
-// is damaged, or a write has failed and writes still fail, for example because the disk is full.
+// Healthy returns an error if the store cannot be used: its file is damaged, or writes fail, for
+// example because the disk is full.
 func (h *Hub) Healthy() error {
 	return h.store.View(func(*store.Tx) error { return nil })
 }
 
-// Fingerprint returns the fingerprint of the identity that the coordinator uses in new studies.
+// Fingerprint returns the fingerprint of the coordinator's identity in new studies.
 func (h *Hub) Fingerprint() identity.Fingerprint {
 	who, _ := h.keys.newest()
 	return who.Fingerprint()
@@ -139,15 +137,15 @@ func (h *Hub) Studies() []*Study {
 	})
 }
 
-// Serving returns the study with the given TLS server name, or nil if no study has this name.
+// Serving returns the study with the given TLS server name, or nil if there is none.
 func (h *Hub) Serving(serverName string) *Study {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.byName[serverName]
 }
 
-// Study returns a study. selector is the study's name, or at least the first four digits of its
-// digest. An empty selector selects the only study.
+// Study returns the study with the given name, or with a digest that begins with selector (at least
+// four digits). An empty selector selects the only study.
 func (h *Hub) Study(selector string) (*Study, error) {
 	var found []*Study
 	for _, s := range h.Studies() {
@@ -170,6 +168,6 @@ func (h *Hub) Study(selector string) (*Study, error) {
 	return nil, fmt.Errorf("there are several studies: give the name or digest of one: %s", strings.Join(names, ", "))
 }
 
-// short returns the first 12 hexadecimal digits of a hash, by which messages for people name a
-// study.
+// short returns the first 12 hexadecimal digits of a hash, which name a study in messages for
+// people.
 func short(h Hash) string { return hex.EncodeToString(h[:6]) }

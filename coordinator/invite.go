@@ -12,9 +12,9 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// Invite makes an invitation for each name. The invitations expire after the duration valid. A new
-// invitation replaces an earlier invitation of the same client that was not redeemed. Invite
-// returns an error if the study has begun, or if a name is not allowed.
+// Invite makes an invitation for each name, which expires after the duration valid. It replaces an
+// earlier invitation of the same client that was not redeemed. Invite fails if the study has begun,
+// or if a name is not allowed.
 func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
 	var invited []Invited
 	err := s.call(ctx, func(b *batch) error {
@@ -36,8 +36,7 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 	return invited, err
 }
 
-// checkInvitees returns an error if a client with one of the names has joined. It also returns the
-// errors of checkNames.
+// checkInvitees checks the names like checkNames, and that no client with one of them has joined.
 func (b *batch) checkInvitees(names []identity.Name) error {
 	for _, name := range names {
 		if c := b.state.clients[name]; c != nil {
@@ -47,9 +46,9 @@ func (b *batch) checkInvitees(names []identity.Name) error {
 	return checkNames(b.study.name(), b.state.tickets, names)
 }
 
-// checkNames checks the names of new clients. It returns an error if a name is malformed, if a name
-// equals the coordinator's name or is too similar to another name, or if the roster would become too
-// large. tickets contains the tickets of the clients that were invited before.
+// checkNames returns an error if the name of a new client is malformed, equals the coordinator's or
+// is too similar to another, or if the roster would become too large. tickets are those of earlier
+// invitations.
 func checkNames(coordinator identity.Name, tickets []invitation.Ticket, names []identity.Name) error {
 	looks := map[string]identity.Name{coordinator.Skeleton(): coordinator}
 	for _, t := range tickets {
@@ -83,8 +82,7 @@ func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error)
 	return i, nil
 }
 
-// Begin begins the study with the clients that have consented, without waiting for the other
-// invited clients.
+// Begin begins the study with the clients that have consented, without waiting for the others.
 func (s *Study) Begin(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state

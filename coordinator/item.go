@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem converts an entry of the transcript to the form in which it is sent to clients. A long
-// body is read from the disk only when it is sent.
+// newItem converts an entry of the transcript to the form for clients. A long body is read from
+// disk only when it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: s.derived(e)}
 	if body.Long() {
@@ -21,14 +21,13 @@ func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) 
 	return i
 }
 
-// derived reports whether clients can compute the body of an entry from earlier entries. They can
-// compute the body of a plan. With secure aggregation they can also compute the body of an outcome,
-// because an opening contains the sum.
+// derived reports whether clients can compute the body of an entry from earlier entries: a plan,
+// and with secure aggregation an outcome, because an opening contains the sum.
 func (s *Study) derived(e transcript.Entry) bool {
 	return e.Kind.Plan() || e.Kind.Outcome() && s.secure()
 }
 
-// item returns the entry of the transcript with the given number, from the cache or from the store.
+// item returns an entry of the transcript, from the cache or the store.
 func (s *Study) item(number uint64) (i transport.Item, err error) {
 	if i, ok := s.cache.get(number); ok {
 		return i, nil
@@ -50,8 +49,8 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 	return i, err
 }
 
-// look runs f on the study in the store. If the store cannot be read now, for example because the
-// disk is full, look returns errStore. The caller can then try again later.
+// look runs f on the study in the store. It returns errStore if the store cannot be read now, for
+// example because the disk is full, so that the caller tries again later.
 func (s *Study) look(f func(store.Study) error) error {
 	var own error
 	err := s.hub.store.ViewStudy(s.hash, func(kept store.Study) error {

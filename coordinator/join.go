@@ -18,8 +18,8 @@ import (
 	"fedpvi/transport"
 )
 
-// certified is the validity period of a client's certificate. If the certificate of the study's
-// authority expires earlier, the client's certificate expires at the same time.
+// certified is the validity period of a client's certificate, unless the certificate of the study's
+// authority expires earlier.
 const certified = 90 * 24 * time.Hour
 
 // Join implements [transport.Coordinator].
@@ -99,12 +99,12 @@ func (b *batch) join(ctx context.Context, r transport.JoinRequest, entry roster.
 	return certificate, nil
 }
 
-// A keyring is the set of public keys of a study's members. Two members must not have a key in
+// A keyring is the set of public keys of a study's members. No two members may have a key in
 // common.
 type keyring map[string]bool
 
-// keysIn returns the three keys in a roster entry: the key of the identity, the pin (hash) of the
-// TLS key, and the key with which others encrypt for the member.
+// keysIn returns the three keys in a roster entry: of the identity, of TLS (as a pin, its hash),
+// and the one with which others encrypt for the member.
 func (keyring) keysIn(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -120,8 +120,7 @@ func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.keysIn(e), func(key string) bool { return k[key] })
 }
 
-// asClient runs the command do for a client that has joined. Every other caller gets the refusal
-// errPeer.
+// asClient runs do for a client that has joined, and returns errPeer for other callers.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
 		return errPeer
@@ -172,8 +171,8 @@ func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte
 func (b *batch) approve(ctx context.Context, name identity.Name, c *client, envelope []byte) error {
 	s := b.study
 	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, b.state.own.Key.Fingerprint())
-	// The envelope may be the client's earlier consent, which the client sends again. It cannot be
-	// verified with the client's present keys if they have been replaced since.
+	// The client may have sent its earlier consent again, signed with keys that have since been
+	// replaced.
 	if err != nil && c.approved && !c.left {
 		var kept map[string][]byte
 		if err := s.look(func(st store.Study) (err error) {
@@ -210,8 +209,7 @@ func (b *batch) approve(ctx context.Context, name identity.Name, c *client, enve
 	return nil
 }
 
-// leave records that a client has left. If too few clients remain, [batch.advance] then aborts the
-// study.
+// leave records that a client has left. [batch.advance] aborts the study if too few remain.
 func (b *batch) leave(ctx context.Context, name identity.Name, c *client, envelope []byte, why string) error {
 	if c.left || b.state.over() {
 		return nil

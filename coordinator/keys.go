@@ -26,8 +26,8 @@ import (
 //	studies/HASH/gossip.key     shared by the study's members for gossip; made at first use
 //
 // New keys are in new files, such as identity-2.key. The coordinator's entry in the roster of a
-// study determines which versions of identity.key, tls.key and sealing.key the study uses. For its
-// authority a study always uses the newest key.
+// study determines which versions of identity.key, tls.key and sealing.key the study uses. The
+// newest authority.key is used.
 type files struct {
 	dir  string
 	lock *keyfile.Lock
@@ -44,7 +44,7 @@ func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "seal
 func (f files) gossip(h Hash) string    { return filepath.Join(f.study(h), "gossip.key") }
 
 // own contains the versions of the keys that a coordinator uses in all its studies, oldest first.
-// New studies use the newest versions.
+// New studies use the newest.
 type own struct {
 	files files
 
@@ -53,8 +53,8 @@ type own struct {
 	tls        []*channel.Key
 }
 
-// loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, loadKeys
-// makes missing keys. The caller sets fresh if there is no study yet.
+// loadKeys reads the keys that the coordinator uses in all its studies. If fresh is true, because
+// there is no study yet, it makes missing keys.
 func loadKeys(f files, fresh bool) (*own, error) {
 	o := &own{files: f}
 	var err error
@@ -65,8 +65,7 @@ func loadKeys(f files, fresh bool) (*own, error) {
 	return o, err
 }
 
-// versions loads all versions of a key. If there is no version and fresh is true, versions makes a
-// key.
+// versions loads all versions of a key. If there is none and fresh is true, it makes one.
 func versions[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (all []K, err error) {
 	paths, err := keyfile.Versions(path)
 	if err != nil {
@@ -93,8 +92,8 @@ func (o *own) newest() (*identity.Identity, *channel.Key) {
 	return o.identities[len(o.identities)-1], o.tls[len(o.tls)-1]
 }
 
-// privateKeys finds the private keys that belong to a roster entry of the coordinator. It returns
-// an error if one of them is missing.
+// privateKeys returns the private keys for a roster entry of the coordinator, or an error if one is
+// missing.
 func (o *own) privateKeys(e roster.Entry) (who *identity.Identity, key *channel.Key, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,8 +134,8 @@ func next[K any](f files, path string, create func(*keyfile.Lock, string) (K, er
 	return create(f.lock, path)
 }
 
-// sealingOf finds the sealing key that belongs to a roster entry of the coordinator. It returns the
-// path of its file and the key, or an error if there is no such key.
+// sealingOf returns the sealing key for a roster entry of the coordinator, and the path of its
+// file.
 func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, err error) {
 	paths, err := keyfile.Versions(f.sealing(h))
 	if err != nil {
@@ -154,8 +153,7 @@ func (f files) sealingOf(h Hash, e roster.Entry) (path string, key *seal.Key, er
 	return "", nil, fmt.Errorf("key file %s: %w: the key that opens answers under the present roster is missing; restore the file, or its newer version, from a backup", f.sealing(h), keyfile.ErrDamaged)
 }
 
-// destroySealing removes the files of the key that decrypts answers, one for each version of the
-// key, except for the file with the path kept.
+// destroySealing removes all versions of the key that decrypts answers, except the file kept.
 func (f files) destroySealing(h Hash, kept string) error {
 	paths, err := keyfile.Versions(f.sealing(h))
 	for _, path := range paths {
@@ -166,8 +164,7 @@ func (f files) destroySealing(h Hash, kept string) error {
 	return err
 }
 
-// orCreate loads a key from a file. If the file does not exist and fresh is true, orCreate makes a
-// new key.
+// orCreate loads a key from a file, or makes one if the file does not exist and fresh is true.
 func orCreate[K any](f files, path string, fresh bool, load, create func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); fresh && errors.Is(err, fs.ErrNotExist) {
 		return create(f.lock, path)

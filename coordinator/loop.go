@@ -14,17 +14,16 @@ import (
 // maxBatch is the maximum number of commands in one transaction.
 const maxBatch = 256
 
-// A command is a function that the study's loop runs for a caller. The caller receives the
-// function's error after the changes of the command's batch are on disk. A command that returns an
-// error must not have changed the state, unless it has called [batch.undo].
+// A command is a function that the study's loop runs for a caller. The caller receives its error
+// after the batch is on disk. A command that returns an error must not have changed the state,
+// unless it has called [batch.undo].
 type command struct {
 	do   func(*batch) error
 	done chan error
 }
 
-// call has the study's loop run the function do, and returns the error from do. It returns another
-// error if the changes could not be written, if ctx is done before the loop takes the command, or
-// if the study stops.
+// call has the study's loop run do, and returns its error. It also fails if the changes could not
+// be written, if ctx is done before the loop takes the command, or if the study stops.
 func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	c := &command{do, make(chan error, 1)}
 	select {
@@ -67,8 +66,7 @@ func (s *Study) run(ctx context.Context) {
 	}
 }
 
-// gather returns the first command and the other commands that are waiting, at most maxBatch in
-// total.
+// gather returns the first command and the others that are waiting, at most maxBatch in total.
 func (s *Study) gather(first *command) []*command {
 	commands := []*command{first}
 	for len(commands) < maxBatch {
@@ -82,9 +80,9 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut is one pass of the loop. It runs the commands, begins the rounds that are due, and ends
-// the rounds that are over. It writes all changes in one transaction. If this fails, it reads the
-// state from the store again.
+// carryOut is one pass of the loop. It runs the commands, begins and ends the rounds that are due,
+// and writes all changes in one transaction. If this fails, it reads the state from the store
+// again.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {
@@ -116,8 +114,7 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer sends each command its result. The result is the command's own error in errs if there is
-// one, and otherwise err.
+// answer sends each command its own error if there is one, and otherwise err.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -139,17 +136,16 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore reads the state from the store again. The loop calls restore after a failure, because the
-// state in memory then differs from the state on disk.
+// restore reads the state from the store again. After a failure, the state in memory differs from
+// it.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
 		s.log.Error("the state cannot be read", "error", err)
 	}
 }
 
-// publish makes the new entries and the new state visible to callers. The loop calls publish when
-// the transaction is on disk. Once the study is over, publish also destroys the key that opens
-// answers.
+// publish makes the new entries and the new state visible to callers, when the transaction is on
+// disk. Once the study is over, it also destroys the key that opens answers.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -171,8 +167,8 @@ func (s *Study) publish(b *batch) {
 // retry is the time for which the loop waits after a failure.
 const retry = time.Second
 
-// untilNext returns the time for which the loop sleeps if no command arrives: until the next
-// deadline, but at most an hour. After a failure it sleeps for the duration retry.
+// untilNext returns how long the loop sleeps if no command arrives: until the next deadline, but at
+// most an hour, or retry after a failure.
 func (s *Study) untilNext() time.Duration {
 	if s.broken || s.failed {
 		return retry
@@ -185,8 +181,7 @@ func (s *Study) untilNext() time.Duration {
 	return max(next, 0)
 }
 
-// A batch contains the commands that the loop carries out in one transaction, with their changes
-// and the state.
+// A batch contains the commands that the loop carries out in one transaction, and their changes.
 type batch struct {
 	study  *Study
 	state  *state
@@ -194,11 +189,11 @@ type batch struct {
 	writes []func(store.Study) error
 	items  []numbered // new entries of the transcript
 	after  []func()   // functions to call after the transaction is on the disk
-	// whether callers can see a change of the study apart from new entries of the transcript
+	// whether callers can see a change of the study apart from new entries
 	shows     bool
 	lastEntry transcript.Entry // last entry that signEntry has appended
 	moved     bool             // whether the state of the study's algorithm has changed
-	// error of this machine, such as a failed write; if it is not nil, the batch writes no change
+	// error of this machine, such as a failed write, after which the batch writes nothing
 	failed error
 
 	receipts []transcript.Receipt // receipts of the answers that the batch accepts
@@ -210,7 +205,7 @@ type numbered struct {
 }
 
 // undo makes the whole batch fail with err, so that the state is read from the store again. A
-// command that has left an inconsistent state in memory calls undo.
+// command calls it after it has left an inconsistent state in memory.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -220,8 +215,7 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// signEntry signs the next entry of the transcript and appends it. The function write writes the body of
-// the entry.
+// signEntry signs the next entry of the transcript and appends it. write writes its body.
 func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)
@@ -242,7 +236,7 @@ func (b *batch) signEntry(kind transcript.Kind, ask uint64, model Hash, write fu
 	return nil
 }
 
-// append appends an entry to the transcript. chain is the chain after this entry.
+// append appends an entry to the transcript. chain is the chain after the entry.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})

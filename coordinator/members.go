@@ -21,10 +21,9 @@ import (
 	"fedpvi/transport"
 )
 
-// keyChanges records how the keys of a study's members have changed. The store keeps it as a note,
-// which is a small named value. A transaction that changes the keys also writes the note.
+// keyChanges records how the keys of a study's members have changed. The store keeps it as a note.
 //
-// Before the study begins, new keys are valid at once. Later, new keys wait for the end of the open
+// Before the study begins, new keys are valid at once. Later, they wait for the end of the open
 // rounds, and one entry of the transcript then makes the next version of the roster. A client's new
 // TLS key is valid as soon as the coordinator has accepted it. Revoked keys are invalid at once.
 type keyChanges struct {
@@ -40,11 +39,11 @@ type keyChanges struct {
 // noteMembers is the name of the note with the key changes.
 const noteMembers = "members"
 
-// maxRenewals is the maximum number of times that a client can renew its keys in a study. Each
-// renewal makes the transcript longer, and with secure aggregation all clients exchange new keys.
+// maxRenewals limits how often a client can renew its keys in a study. Each renewal makes the
+// transcript longer, and with secure aggregation all clients exchange new keys.
 const maxRenewals = 16
 
-// readMembers reads the stored key changes of the study, and finds the coordinator's own keys.
+// readMembers reads the stored key changes of the study and finds the coordinator's own keys.
 func (s *Study) readMembers(st *state, kept store.Study) error {
 	st.changes = keyChanges{Waiting: map[identity.Name][]byte{}, Revoked: map[identity.Name]string{}, Made: map[identity.Name]int{}}
 	if err := kept.Note(noteMembers, &st.changes); err != nil {
@@ -65,16 +64,15 @@ func (s *Study) readMembers(st *state, kept store.Study) error {
 	return st.use(s, own)
 }
 
-// use sets the coordinator's roster entry to own, and finds the private keys for this entry.
+// use sets the coordinator's roster entry and finds its private keys.
 func (st *state) use(s *Study, own roster.Entry) (err error) {
 	st.own = own
 	st.who, _, err = s.hub.keys.privateKeys(own)
 	return err
 }
 
-// readWaiting reads the stored key changes into the state. The changes are new keys that wait for
-// the next version of the roster, and revocations. A client with new keys gets the pin (hash) of
-// the new TLS key. A client whose keys were revoked is marked as revoked, and as having left.
+// readWaiting applies the stored key changes to the state: the new keys that wait for the next
+// version of the roster, and the revocations. A revoked client counts as having left.
 func (s *Study) readWaiting(st *state) error {
 	for name, b := range st.changes.Waiting {
 		r, err := roster.ParseRenewal(b, s.hash)
@@ -114,8 +112,8 @@ func (b *batch) keepMembers() {
 	b.shows = true
 }
 
-// Renew implements [transport.Coordinator]. The caller need not have a valid certificate, because
-// the certificate of an absent client may have expired.
+// Renew implements [transport.Coordinator]. The caller needs no valid certificate: that of an
+// absent client may have expired.
 func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.RenewRequest) (out transport.Renewed, err error) {
 	defer func() { err = s.count("renew", err) }()
 	party, err := channel.RequestOf(r.Request)
@@ -139,8 +137,7 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, r transport.Renew
 	return out, err
 }
 
-// certify answers a request for a certificate. It accepts the new keys in the request, if there are
-// any.
+// certify answers a request for a certificate, and accepts the new keys in it, if any.
 func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r transport.RenewRequest) (out transport.Renewed, err error) {
 	s, st := b.study, b.state
 	entry, err := st.latest(s, party.Name, c)
@@ -181,8 +178,8 @@ func (b *batch) certify(ctx context.Context, party channel.Party, c *client, r t
 	return out, nil
 }
 
-// latest returns the newest roster entry of a client that the coordinator has accepted. A version
-// of the roster may not contain it yet.
+// latest returns the newest accepted roster entry of a client, even if no version of the roster
+// contains it yet.
 func (st *state) latest(s *Study, name identity.Name, c *client) (roster.Entry, error) {
 	waiting := st.changes.Waiting[name]
 	if waiting == nil {
@@ -193,7 +190,7 @@ func (st *state) latest(s *Study, name identity.Name, c *client) (roster.Entry, 
 }
 
 // renewable returns a refusal if the new keys of a client cannot be accepted, for example because
-// other new keys are waiting or a key was in use before.
+// others are waiting or a key was in use before.
 func (b *batch) renewable(name identity.Name, c *client, r roster.Renewal) error {
 	st := b.state
 	switch {
@@ -235,8 +232,8 @@ func (b *batch) renewed(ctx context.Context, party channel.Party, c *client, ren
 	})
 }
 
-// replace sets the roster entry of a client. If the identity of a client changes before the study
-// begins, the client must consent again, because the old identity has signed its consent.
+// replace sets the roster entry of a client. A new identity before the study begins must consent
+// again, because the old one has signed the consent.
 func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	again := c.entry.Key != entry.Key && !b.state.begun()
 	c.former, c.entry, c.entryBytes = c.entry.Key.Fingerprint(), entry, entry.Bytes()
@@ -246,17 +243,16 @@ func (b *batch) replace(name identity.Name, c *client, entry roster.Entry) {
 	}
 }
 
-// consentAgain deletes the consent of a client. The client then sends a new consent when it
-// connects.
+// consentAgain deletes the consent of a client, which sends a new one when it connects.
 func (b *batch) consentAgain(name identity.Name, c *client) {
 	c.approved = false
 	b.write(func(kept store.Study) error { return kept.Delete(store.Approval, string(name)) })
 }
 
-// Rotate makes new keys for the coordinator in a study. These are the identity, the TLS key, the
-// key that decrypts answers, and the key of the authority. In a study that has begun, the new keys
-// are valid from the next version of the roster. Before that, they are valid at once, and the
-// clients must consent again.
+// Rotate makes new keys for the coordinator in a study: the identity, the TLS key, the key that
+// decrypts answers, and the key of the authority. In a study that has begun, they are valid from
+// the next version of the roster. Before that, they are valid at once, and the clients must consent
+// again.
 func (s *Study) Rotate(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -324,10 +320,10 @@ func (b *batch) own(renewal []byte, entry roster.Entry) error {
 	return b.state.use(b.study, entry)
 }
 
-// Revoke makes the keys of a client invalid, because the keys were stolen or lost. The coordinator
-// no longer accepts connections or messages with these keys. In a study that has begun, the client
-// counts as missing from now on, and the next version of the roster states the reason. Before the
-// study begins, Revoke removes the client, which can then be invited again.
+// Revoke makes the keys of a client invalid because they were stolen or lost. The coordinator no
+// longer accepts connections or messages with these keys. In a study that has begun, the client
+// counts as missing from now on, and the next version of the roster states the reason. Before that,
+// Revoke removes the client, which can then be invited again.
 func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -366,9 +362,8 @@ func (s *Study) Revoke(ctx context.Context, name identity.Name, why string) erro
 	})
 }
 
-// remove removes a client from a study that has not begun. It replaces the client's invitation
-// with an expired one that nobody receives. The study therefore waits until the client is invited
-// again.
+// remove removes a client from a study that has not begun. It replaces the client's invitation with
+// an expired one, so that the study waits until the client is invited again.
 func (b *batch) remove(name identity.Name, c *client) error {
 	s, st := b.study, b.state
 	_, expired, err := s.hub.invite(s.hash, st.own, name, s.fixed.Addresses, b.now)
@@ -392,8 +387,7 @@ func (b *batch) remove(name identity.Name, c *client) error {
 	return nil
 }
 
-// due returns the changes of keys that the next version of the roster will contain. The result is
-// empty if there are no new and no revoked keys.
+// due returns the new and revoked keys for the next version of the roster.
 func (st *state) due(s *Study) (roster.Change, error) {
 	var change roster.Change
 	for _, name := range slices.Sorted(maps.Keys(st.changes.Waiting)) {
@@ -411,9 +405,9 @@ func (st *state) due(s *Study) (roster.Change, error) {
 	return change, nil
 }
 
-// version signs the next version of the roster if there are new or revoked keys. If a plan is open,
-// the result wait is true, and the study must not send further plans until the open plan has ended.
-// After a new version, the clients of a study with secure aggregation exchange new keys.
+// version signs the next version of the roster if there are new or revoked keys. While a plan is
+// open, wait is true instead, and the study must not send further plans. With secure aggregation,
+// the clients exchange new keys afterwards.
 func (b *batch) version() (wait bool, err error) {
 	s, st := b.study, b.state
 	change, err := st.due(s)
@@ -459,8 +453,8 @@ func (b *batch) version() (wait bool, err error) {
 	return false, b.pairAgain()
 }
 
-// reopen loads the key that decrypts answers under the coordinator's new roster entry. When the
-// transaction is on disk, it destroys the previous key.
+// reopen loads the key that decrypts answers under the coordinator's new roster entry, and destroys
+// the previous one once the transaction is on disk.
 func (b *batch) reopen() error {
 	s, st := b.study, b.state
 	path, key, err := s.hub.files.sealingOf(s.hash, st.own)
@@ -485,7 +479,7 @@ func (b *batch) reopen() error {
 }
 
 // pairAgain makes the clients of a study with secure aggregation exchange keys under the present
-// version of the roster.
+// roster.
 func (b *batch) pairAgain() error {
 	s, st := b.study, b.state
 	before := st.secure

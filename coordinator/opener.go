@@ -8,17 +8,17 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// An opener decrypts answers, and limits how many decrypted answers are in memory at the same time.
+// An opener decrypts answers, and limits how many decrypted answers are in memory at once.
 type opener struct {
 	mu   sync.RWMutex
 	key  *seal.Key // nil before the study begins and after it is over
 	size int       // size in bytes of the decrypted and padded answer
-	// one value for each answer that is being decrypted; its capacity limits their number
+	// one value for each answer being decrypted; the capacity is the limit
 	tokens chan struct{}
 }
 
-// use sets the key that decrypts answers, and erases the previous key in memory. size is the size in
-// bytes to which clients pad their answers.
+// use sets the key that decrypts answers, and erases the previous one in memory. Clients pad their
+// answers to size bytes.
 func (o *opener) use(key *seal.Key, size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -42,8 +42,7 @@ func (o *opener) forget() {
 	}
 }
 
-// sealed returns the size in bytes of the encrypted body of an answer with the header h. If there
-// is no key, it returns 0.
+// sealed returns the size of an encrypted answer with the header h, or 0 if there is no key.
 func (o *opener) sealed(h signed.Header) uint64 {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -53,9 +52,9 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until the caller is allowed to decrypt an answer. If the study has no key any more,
-// it returns errDestroyed. The caller must call release after the answer was accepted or refused.
-// Further calls of release do nothing.
+// acquire waits until the caller may decrypt an answer, or returns errDestroyed if there is no key
+// any more. The caller must call release when the answer was accepted or refused; it may do so
+// twice.
 func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
@@ -81,8 +80,7 @@ func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	return o.key.Open(body, h.Bytes(), o.size)
 }
 
-// openAt prepares the decryption of an answer in the store, and returns an error if the answer is
-// invalid. The payload can then be read chunk by chunk.
+// openAt checks an answer in the store and returns its payload, which can be read chunk by chunk.
 func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

@@ -15,12 +15,11 @@ type Options struct {
 	Log    *slog.Logger     // nil to discard the messages
 	Events Events           // counts events; nil to count none
 	Audit  *audit.Log       // nil to discard the lines
-	// Trace, unless nil, is called when the hub begins to decrypt an answer (name "open") or to
-	// write to the store (name "transaction"). The hub calls the returned function at the end of
-	// the operation, with the outcome "ok" or "failed".
+	// Trace, unless nil, is called before an answer is decrypted (name "open") and before the store
+	// is written (name "transaction"). The hub calls end afterwards, with "ok" or "failed".
 	Trace func(name string) (end func(outcome string))
-	// RoundDeadline is the time after which a round ends even if some clients have not answered.
-	// The default is ten minutes.
+	// RoundDeadline is the time after which a round ends without the clients that have not
+	// answered. The default is ten minutes.
 	RoundDeadline time.Duration
 	Unlock        keyfile.Unlock // opens the key files, if they are protected
 	Store         store.Options
@@ -28,10 +27,10 @@ type Options struct {
 
 const (
 	defaultDeadline = 10 * time.Minute
-	// presenceShare is the round deadline divided by the time for which a client counts as present
-	// after its last call. A client that is connected calls again within this time.
+	// A client counts as present for 1/presenceShare of the round deadline after its last call. A
+	// connected client calls again within this time.
 	presenceShare = 4
-	// openingBytes is the maximum total size in bytes of the decrypted answers in memory.
+	// openingBytes limits the total size of the decrypted answers in memory.
 	openingBytes = 8 << 20
 )
 
@@ -54,8 +53,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced calls do and returns its error. It reports the beginning and the outcome of the call to
-// o.Trace.
+// traced calls do and reports it to o.Trace.
 func (o Options) traced(name string, do func() error) error {
 	end := o.Trace(name)
 	err := do()
@@ -67,8 +65,7 @@ func (o Options) traced(name string, do func() error) error {
 	return nil
 }
 
-// Events counts events for metrics. The arguments of the methods do not depend on the contents of
-// messages.
+// Events counts events for metrics. The arguments do not depend on the contents of messages.
 type Events interface {
 	Began()                 // a study began
 	Ended()                 // a study ended with a posterior
@@ -76,12 +73,12 @@ type Events interface {
 	Opened()                // a plan was published
 	Verdict(verdict string) // a round ended with the verdict accepted, rejected or void
 	// Influence reports the norm of a client's answer, divided by the median norm of the other
-	// answers. It is called only in studies in which everybody is allowed to read the answers.
+	// answers. It is called only if everybody may read the answers.
 	Influence(client string, norm float64)
-	Closed(whole bool)           // a round was closed; whole is true if the answers of all clients had arrived
+	Closed(whole bool)           // a round was closed; whole means with the answers of all clients
 	Took()                       // an answer was accepted
 	Refused(method, why string)  // a call was refused
-	Stored(batch int, ok bool)   // a transaction with the given number of commands was committed (ok is true) or failed
+	Stored(batch int, ok bool)   // a transaction with the given number of commands was committed or failed
 	Waiting(study string, n int) // a study waits for the given number of clients
 }
 

@@ -11,8 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Posterior returns the posterior of a study that ended. It returns an error if the study was
-// aborted or is not over.
+// Posterior returns the posterior of a study, or an error if the study was aborted or is not over.
 func (s *Study) Posterior(ctx context.Context) (*session.Posterior, error) {
 	err := s.call(ctx, func(b *batch) error {
 		switch b.state.phase() {

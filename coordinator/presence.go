@@ -7,8 +7,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A presence knows which clients are present: those that are calling or have called recently. A
-// round begins only if enough clients are present.
+// A presence knows which clients are calling or have called recently. A round begins only if enough
+// clients are present.
 type presence struct {
 	now    func() time.Time
 	window time.Duration
@@ -23,7 +23,7 @@ type sighting struct {
 	calls int // number of calls in progress
 }
 
-// begin records that a client's call has begun. The caller must call end when the call ends.
+// begin records the beginning of a client's call. The caller must call end when it ends.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,8 +52,7 @@ func (p *presence) here(s *sighting) bool {
 	return s.calls > 0 || !s.last.IsZero() && p.now().Sub(s.last) <= p.window
 }
 
-// present reports whether a client is present. A client is present while one of its calls is
-// running, and for the duration p.window after the end of a call.
+// present reports whether a client is present: during its calls, and for p.window afterwards.
 func (p *presence) present(name identity.Name) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +60,8 @@ func (p *presence) present(name identity.Name) bool {
 	return s != nil && p.here(s)
 }
 
-// last returns the time when the client's last call ended. While a call is running, it returns the
-// current time. If the client has never called, it returns the zero time.
+// last returns the time when the client's last call ended: now if a call is running, and zero if
+// the client has never called.
 func (p *presence) last(name identity.Name) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

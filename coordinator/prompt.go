@@ -10,17 +10,17 @@ import (
 )
 
 // A prompt is an answer whose body arrived together with its offer. The goroutine of the client's
-// call checks and decrypts the answer. Many answers are therefore decrypted concurrently, even
-// while the disk is busy. The study's loop then adds the answer to the sum.
+// call decrypts it, so that many answers are decrypted concurrently, even while the disk is busy.
+// The study's loop then adds it to the sum.
 type prompt struct {
 	written
 	envelope []byte
 	model    Hash // hash of the λ in the plan that the client answers
 }
 
-// prompt returns an answer whose body arrived in the same call as its envelope. The result is nil
-// if the plan is not open, if the body has the wrong size, or if the signature is not valid. The
-// caller then passes the envelope to the loop, which replies with the reason.
+// prompt returns an answer whose body arrived with its envelope. It returns nil if the plan is not
+// open, the body has the wrong size, or the signature is not valid. The caller then passes the
+// envelope to the loop, which replies with the reason.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]
@@ -36,8 +36,8 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
-// takePrompt decrypts an answer and passes the answer to the loop. It returns the number of bytes
-// of the body that the coordinator now has.
+// takePrompt decrypts an answer and passes it to the loop. It returns the number of bytes of the
+// body that the coordinator now has.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
 	if err != nil {

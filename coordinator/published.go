@@ -9,9 +9,8 @@ import (
 	"fedpvi/transport"
 )
 
-// The releases of a round can be too long to be part of the outcome. The coordinator then keeps
-// each release in a file. The client has signed the hash of this file, and other clients use the
-// hash to request the file.
+// If the releases of a round are too long for the outcome, the coordinator keeps each in a file.
+// Other clients request it by its hash, which the client has signed.
 
 // published returns the release with the given hash for a plan.
 func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
@@ -33,8 +32,8 @@ func (s *Study) published(ask uint64, hash Hash) (transport.Pieces, error) {
 	return s.file(found), nil
 }
 
-// writeReleases writes the releases of a plan that clients fetch one by one to a bundle. For other
-// plans it does nothing.
+// writeReleases writes to a bundle the releases of a plan that clients fetch one by one, if there
+// are any.
 func (s *Study) writeReleases(out *bundle.Writer, kept store.Study, ask uint64) error {
 	return kept.Published(ask, func(v *store.Value) error {
 		n, err := io.Copy(out.Release(v.Size), io.NewSectionReader(s.file(v), 0, v.Size))

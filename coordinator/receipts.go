@@ -9,10 +9,10 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// The receipt of an accepted answer can be computed from the envelope of the answer on disk. For
-// this reason, only the receipts of the current batch are kept in memory.
+// Receipts can be computed from the envelopes on disk. Only those of the current batch are kept in
+// memory.
 
-// receipt reports whether the answer with the key k was accepted. If it was, h is the hash of its
+// receipt reports whether the answer with the key k was accepted, and returns the hash of its
 // envelope.
 func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	if q := b.state.open[k.Ask]; q != nil {
@@ -27,8 +27,7 @@ func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	return b.stored(k)
 }
 
-// stored looks up the message with the key k among the accepted messages in the store. If there is
-// one, hash is the hash of its envelope.
+// stored is like receipt for all messages in the store.
 func (b *batch) stored(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	err = b.study.look(func(kept store.Study) error {
 		if envelope := kept.Release(k); envelope != nil {
@@ -39,7 +38,7 @@ func (b *batch) stored(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	return hash, found, err
 }
 
-// allReceipts returns the receipts of all accepted answers, sorted by plan and then by client.
+// allReceipts returns the receipts of all accepted answers, sorted by plan, then client.
 func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	all := slices.Clone(b.receipts)
 	err := b.study.look(func(kept store.Study) error {

@@ -16,18 +16,17 @@ func refuse(reason transport.Reason, format string, args ...any) error {
 var (
 	// errStopped is returned while the coordinator shuts down.
 	errStopped = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator is being stopped: try again when it is back"}
-	// errStore is returned if the disk has failed. The call has then changed nothing.
+	// errStore is returned if the disk has failed. The call has changed nothing.
 	errStore = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator cannot write its state: nothing was changed, try again later"}
 	// errDestroyed is returned for an answer that arrives when the study is over.
 	errDestroyed = &transport.Refusal{Reason: transport.Ended, Text: "the key that opens answers was destroyed, as the study is over"}
-	// errPeer is returned to an unknown caller, and to a caller that is not allowed to call the
-	// method. Callers therefore cannot tell the two cases apart.
+	// errPeer is returned to unknown callers and to those who may not call the method, so that they
+	// cannot tell which.
 	errPeer = &transport.Refusal{Reason: transport.Denied, Text: "only for the clients of this study"}
 )
 
-// malformed returns a refusal of malformed bytes. The text of the refusal does not depend on the
-// bytes. If err means that another party signed the bytes, the reason of the refusal is Denied.
-// Otherwise the reason is Malformed.
+// malformed refuses malformed bytes with a text that does not depend on them. The reason is Denied
+// if err means that another party signed the bytes, and otherwise Malformed.
 func malformed(name string, err error) error {
 	if errors.Is(err, signed.ErrSender) {
 		return refuse(transport.Denied, "%s: %v", name, err)
@@ -35,8 +34,8 @@ func malformed(name string, err error) error {
 	return refuse(transport.Malformed, "%s: %v", name, err)
 }
 
-// count counts err for the metrics if it is a refusal of a call and not a cancelled call. It
-// returns err unchanged.
+// count counts err for the metrics if it is a refusal, and returns it. A cancelled call does not
+// count.
 func (s *Study) count(method string, err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && !errors.Is(err, context.Canceled) {

@@ -16,16 +16,15 @@ import (
 	"fedpvi/transport"
 )
 
-// These are limits for the size in bytes of a piece of a body. Every piece costs a transaction and
-// a key of the store. Only the last piece of a body is therefore allowed to be smaller than
-// minPiece.
+// Limits for the size of a piece of a body, in bytes. Every piece costs a transaction and a key of
+// the store, so only the last one may be smaller than minPiece.
 const (
 	maxPiece = 1 << 20
 	minPiece = 512
 )
 
-// Offer implements [transport.Coordinator]. In a study with secure aggregation, it also receives
-// other messages with a body.
+// Offer implements [transport.Coordinator]. With secure aggregation, it also receives other
+// messages.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -51,9 +50,8 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, err
 }
 
-// whole returns the client's answer if all bytes of its body are stored but it was not accepted
-// yet, and nil otherwise. This happens if the coordinator was stopped after the last piece had
-// arrived and before it accepted the answer.
+// whole returns the client's answer if its body is complete but not accepted yet, and nil
+// otherwise. This happens if the coordinator was stopped in between.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.question(ask)
 	if q == nil || q.offers[name] == nil {
@@ -67,8 +65,7 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 }
 
 // offer records the envelope of an answer, and returns the number of bytes of the body that have
-// arrived. checked is the verified content of the envelope, or nil if offer must verify the
-// envelope.
+// arrived. checked is the content of the envelope, or nil if it is not verified yet.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -127,8 +124,8 @@ func (q *question) missing(name identity.Name) bool {
 	return asked && !taken
 }
 
-// contradiction handles a second, different envelope from a client for the same plan. If the client
-// has signed the envelope, contradiction keeps the envelope as evidence.
+// contradiction handles a second, different envelope from a client for the same plan, and keeps it
+// as evidence if the client has signed it.
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
@@ -143,7 +140,7 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 		return err
 	})
 	b.then(func() {
-		if first { // only the first contradiction is logged, so that a client cannot fill the log
+		if first { // log only the first one, so that a client cannot fill the log
 			b.study.log.Warn("a client signed two answers to one plan", "client", key.Client, "ask", key.Ask)
 		}
 	})
@@ -174,15 +171,13 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
-	whole   []byte // body that arrived in one message and is not in the store; nil otherwise
-	// offer with the body in the store, or nil if the body is not in the store; the offer is
-	// forgotten when the body is removed
+	whole   []byte // body that arrived in one message and is not in the store, or nil
+	// offer with the body in the store, or nil; forgotten when the body is removed
 	offer *offer
-	value *store.Value // body in a file of the store; nil if the body is not in a file
+	value *store.Value // body in a file of the store, or nil
 }
 
-// piece stores a piece of a body. It returns the answer if all bytes of the body have arrived, and
-// nil otherwise.
+// piece stores a piece of a body. It returns the answer once the body is complete, and nil before.
 func (b *batch) piece(name identity.Name, envelope Hash, offset int64, piece []byte) (*written, error) {
 	_, o := b.state.offered(name, envelope)
 	if o == nil {
@@ -226,13 +221,12 @@ func (b *batch) piece(name identity.Name, envelope Hash, offset int64, piece []b
 	return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 }
 
-// keepPiece stores the next piece of a body. A long body is written to a file. If the coordinator
-// stops before the body is complete, the file is lost and the client must send the body from its
-// beginning.
+// keepPiece stores the next piece of a body, in a file if the body is long. The file is lost if the
+// coordinator stops before it is complete, and the client must send the body again.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
-	// an earlier version of the program kept the first pieces in the database and not in a file
+	// earlier versions of the program kept the first pieces in the database
 	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 {
-		// the caller does not change the bytes of the piece before this write is on disk
+		// the caller does not change the piece before this write is on disk
 		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) })
 		return nil
 	}
@@ -248,7 +242,7 @@ func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []
 	return err
 }
 
-// discard removes the file with the body of an answer that was not accepted.
+// discard removes the file of an answer that was not accepted.
 func (s *Study) discard(o *offer) {
 	if o.writer != nil {
 		o.writer.Discard()
@@ -258,8 +252,8 @@ func (s *Study) discard(o *offer) {
 	}
 }
 
-// offered returns the client's offer with the given envelope, and the number of its plan. The number
-// is 0 for an offer of keys for the secure sums. If there is no such offer, offered returns 0 and nil.
+// offered returns the client's offer with the given envelope and its plan, which is 0 for keys of
+// the secure sums. If there is none, it returns 0 and nil.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
@@ -280,8 +274,7 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
 }
 
-// finish checks and decrypts an answer whose body is complete. It accepts the answer if it is
-// valid, and otherwise drops its body.
+// finish checks and decrypts a complete answer. It accepts the answer or drops its body.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
 	if err != nil {
@@ -294,7 +287,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // the body may have been removed because the plan has received its outcome; this is not an error
+		case unread != nil: // the plan may have received its outcome, and the body been removed; this is no error
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -304,8 +297,8 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop removes the body of an answer that cannot be accepted, and keeps the envelope of the answer.
-// It logs the first refusal of an answer. It returns fault, the refusal.
+// drop removes the body of an answer that cannot be accepted, but keeps the envelope. It returns
+// fault, the refusal.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -315,7 +308,7 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
 	}
 	b.then(func() { b.study.discard(o) })
-	if !o.refused { // only the first refusal is logged, so that a client cannot fill the log
+	if !o.refused { // log only the first refusal, so that a client cannot fill the log
 		b.then(func() {
 			b.study.log.Warn("an answer was refused: its client counts as missing", "client", name, "ask", ask, "why", fault)
 		})
@@ -324,10 +317,9 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	return fault
 }
 
-// awaits reports whether the plan still waits for an answer that was checked. The result is false
-// without an error if another call has already accepted the answer. The error is a refusal if the
-// plan has an outcome or no longer waits for this client, or if the stored bytes of the answer were
-// removed.
+// awaits reports whether the plan still waits for an answer that was checked. It returns false if
+// another call has accepted the answer. It returns a refusal if the plan has an outcome or no
+// longer waits for this client, or if the stored bytes of the answer were removed.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -345,8 +337,8 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	return true, nil
 }
 
-// take accepts an answer: it adds the answer to the sum and stores it. If all answers have then
-// arrived, take signs the outcome. An invalid answer is dropped.
+// take adds an answer to the sum and stores it. If it is the last one, take signs the outcome. An
+// invalid answer is dropped.
 func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {
@@ -388,7 +380,7 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	return nil
 }
 
-// record records and stores an accepted message. An answer to a plan also gets a receipt.
+// record records and stores an accepted message. An answer to a plan gets a receipt.
 func (b *batch) record(name identity.Name, c *client, w *written) (err error) {
 	value := w.value
 	if w.whole != nil {
@@ -425,8 +417,8 @@ func (b *batch) record(name identity.Name, c *client, w *written) (err error) {
 	return nil
 }
 
-// published writes a release to a file if clients fetch the releases for this plan one by one.
-// Otherwise it returns nil.
+// published writes a release to a file, or returns nil if the plan's releases are not fetched one
+// by one.
 func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, error) {
 	s, st, ask := b.study, b.state, int(k.Ask)
 	if !st.chain.Fetches() || !st.server.Fetched(ask) {
@@ -435,9 +427,9 @@ func (b *batch) published(k store.ReleaseKey, release []byte) (*store.Value, err
 	return s.hub.store.PrepareFile(s.hash, func(w io.Writer) error { return st.server.WriteRelease(w, ask, release) })
 }
 
-// committed compares the hash of a release with the hash that the client has signed, in a study
-// with commitments. If the two differ, committed returns a refusal. Without this check one client
-// could cause an outcome whose signatures do not match the releases.
+// committed returns a refusal if a release differs from the hash that the client has signed, in a
+// study with commitments. Otherwise one client could cause an outcome whose signatures do not match
+// its releases.
 func (b *batch) committed(r transcript.Release, release []byte) error {
 	if !b.state.chain.Commits() {
 		return nil

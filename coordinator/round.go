@@ -18,9 +18,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that is due. It begins the study, ends and begins rounds, and ends the
-// study. If the study cannot continue, advance aborts it. The returned error is an error of this
-// machine, such as a failed write.
+// advance does everything that is due: it begins the study, ends and begins rounds, and ends the
+// study, or aborts it if it cannot continue. An error is one of this machine, such as a failed
+// write.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -36,8 +36,8 @@ func (b *batch) advance() error {
 	return b.keepStage()
 }
 
-// complete reports whether the study can begin: every invited client has joined and consented, or
-// has left, and at least one client has consented.
+// complete reports whether the study can begin: at least one client has consented, and every
+// invited client has consented or left.
 func (b *batch) complete() bool {
 	for _, t := range b.state.tickets {
 		c := b.state.clients[t.Name]
@@ -48,9 +48,8 @@ func (b *batch) complete() bool {
 	return len(b.state.members()) > 0
 }
 
-// begin begins the study: it fixes the roster and signs the first entry. If the study cannot run
-// with the clients that have consented, begin records the reason, and the study waits for more
-// clients.
+// begin fixes the roster and signs the first entry. If the study cannot run with the clients that
+// have consented, begin records the reason, and the study waits for more clients.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -106,8 +105,8 @@ func (b *batch) block(names []identity.Name, why error) {
 	b.then(func() { b.study.log.Warn("the study cannot begin", "clients", len(names), "reason", why) })
 }
 
-// loadOpener reads the key that decrypts answers, and destroys earlier keys. With secure
-// aggregation there is no such key.
+// loadOpener reads the key that decrypts answers, which secure aggregation does not have, and
+// destroys earlier ones.
 func (s *Study) loadOpener(st *state, server *session.Server) error {
 	if s.secure() {
 		return nil
@@ -118,7 +117,7 @@ func (s *Study) loadOpener(st *state, server *session.Server) error {
 	}
 	s.opener.use(key, server.MaxRelease())
 	if _, waits := st.changes.Waiting[s.name()]; waits {
-		return nil // keep the present key, which is newer: it belongs to a later version of the roster
+		return nil // the present key is newer: it belongs to a later version of the roster
 	}
 	return s.hub.files.destroySealing(s.hash, path)
 }
@@ -132,7 +131,7 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 	return roster.New(s.hash, entries)
 }
 
-// play ends and begins rounds until the study is over or must wait for clients.
+// play ends and begins rounds until the study is over or must wait.
 func (b *batch) play() error {
 	st := b.state
 	staying, least := len(st.staying()), b.study.fewest(st)
@@ -165,9 +164,8 @@ func (b *batch) play() error {
 	return nil
 }
 
-// hold stops a study in which too many consecutive rounds were rejected. If the study can continue
-// without one of its clients, the study waits for an order of the operator. Otherwise hold aborts
-// the study.
+// hold stops a study after too many rejected rounds in a row. The study waits for an order of the
+// operator if it can do without one of its clients, and is aborted otherwise.
 func (b *batch) hold(why string) error {
 	if b.study.excludable(b.state) != nil {
 		return b.abort(b.study.name(), why)
@@ -180,8 +178,8 @@ func (b *batch) hold(why string) error {
 	return nil
 }
 
-// fewest returns U_min, the minimum number of answers of a round. U_min is min_clients in the study
-// document. If the document does not set min_clients, U_min is the number of all members.
+// fewest returns U_min, the minimum number of answers of a round: min_clients in the study document
+// or, without it, all members.
 func (s *Study) fewest(st *state) int {
 	if n := s.document.Federation.MinClients; n > 0 {
 		return n
@@ -189,7 +187,7 @@ func (s *Study) fewest(st *state) int {
 	return len(st.members())
 }
 
-// closeIfDue ends a round if its deadline has passed, or if no further answers can arrive.
+// closeIfDue ends a round if its deadline has passed or no further answers can arrive.
 func (b *batch) closeIfDue(ask uint64) error {
 	if b.state.secure != nil {
 		return b.stepIfDue(ask)
@@ -230,7 +228,7 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	if s.hub.store.IsLong(int64(len(outcome.Body))) {
-		debug.FreeOSMemory() // this frees the memory of this plan's sum and outcome before the next plan is computed
+		debug.FreeOSMemory() // free the memory of this plan's sum and outcome before the next plan is computed
 	}
 	b.write(func(kept store.Study) error {
 		err := kept.CloseAsk(ask)
@@ -255,9 +253,9 @@ func (b *batch) close(outcome *session.Entry) error {
 	return nil
 }
 
-// answered returns the body of an outcome as the transcript contains it. In a study with
-// commitments, the envelopes of the answers in the sum follow the outcome. The result fetched is
-// true if clients fetch the releases in these answers one by one.
+// answered returns the body of an outcome for the transcript. With commitments, the envelopes of
+// the answers in the sum follow the outcome. fetched is true if clients fetch the releases in these
+// answers one by one.
 func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fetched bool, err error) {
 	if !st.chain.Commits() {
 		return outcome.Body, false, nil
@@ -273,9 +271,8 @@ func (q *question) answered(st *state, outcome *session.Entry) (body []byte, fet
 	return a.Bytes(), counted.Fetched(), nil
 }
 
-// discard forgets the answers that were not accepted, and returns a function that removes the files
-// of these answers. The coordinator refuses a piece that arrives later for such a file. The client
-// must then offer the answer again from its beginning.
+// discard forgets the answers that were not accepted, and returns a function that removes their
+// files. Later pieces are refused, so that the client must offer the answer again.
 func (q *question) discard(s *Study) func() {
 	offers := q.offers
 	q.offers = map[identity.Name]*offer{}
@@ -286,8 +283,7 @@ func (q *question) discard(s *Study) func() {
 	}
 }
 
-// open signs the next plan and returns true, if enough clients are present and a plan is due.
-// Otherwise it returns false.
+// open signs the next plan if one is due and enough clients are present.
 func (b *batch) open() (opened bool, err error) {
 	s, st := b.study, b.state
 	if !b.quorum() {
@@ -316,7 +312,7 @@ func (b *batch) open() (opened bool, err error) {
 	return true, nil
 }
 
-// quorum reports whether enough clients are present for a round. Fewer answers would make the round
+// quorum reports whether enough clients are present for a round, which fewer answers would make
 // void. With secure aggregation, enough clients must also have sent their keys.
 func (b *batch) quorum() bool {
 	present := 0
@@ -331,8 +327,7 @@ func (b *batch) quorum() bool {
 	return present >= max(1, b.state.server.Fewest())
 }
 
-// end signs the last entry of the transcript. The last entry contains the posterior and the
-// receipts of all answers.
+// end signs the last entry of the transcript: the posterior and the receipts of all answers.
 func (b *batch) end() error {
 	s, st := b.study, b.state
 	var size counter
@@ -372,8 +367,7 @@ func (b *batch) fail(err error) error {
 	return b.abort(b.study.name(), "the coordinator cannot continue this study; its log has the reason")
 }
 
-// abort ends the study for all clients before its last plan. party is the name of the party that
-// aborts the study.
+// abort ends the study for all clients before its last plan. party is the one that aborts it.
 func (b *batch) abort(party identity.Name, why string) error {
 	s, st := b.study, b.state
 	if _, err := transcript.Reason(why); err != nil {
@@ -403,7 +397,7 @@ func (b *batch) abort(party identity.Name, why string) error {
 }
 
 // keepStage stores the state machine of the study if this batch has changed it. Answers to open
-// plans do not count as changes, because a restarted coordinator adds them to the sum again.
+// plans do not count: a restarted coordinator adds them again.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
@@ -422,8 +416,7 @@ func (b *batch) keepStage() error {
 
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
-// refusedBy reports whether err means that the state machine of the study has refused an answer. If
-// so, reason is its reason.
+// refusedBy reports whether err is a refusal of the study's state machine, and returns its reason.
 func refusedBy(err error) (reason string, ok bool) {
 	var r *pvi.Refused
 	if errors.As(err, &r) {

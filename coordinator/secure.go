@@ -15,35 +15,33 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With secure aggregation a plan has six steps, which package sums describes: deals, cut,
-// confirmations, certificate, shares, opening. The entry of a step is signed in the transaction
-// that stores the last message of the step. Every step has its own deadline. A coordinator that
-// restarts reads the entries and the messages of the open plan again.
+// With secure aggregation a plan has six steps (see package sums): deals, cut, confirmations,
+// certificate, shares, opening. The entry of a step is signed in the transaction that stores its
+// last message. Every step has its own deadline. A coordinator that restarts reads the entries and
+// messages of the open plan again.
 
-// A secure is the coordinator's state of secure aggregation in one study: the clients' keys, the sum
-// of the open plan, and the complaints about dealers.
+// A secure is the coordinator's state of secure aggregation in one study: the clients' keys, the
+// sum of the open plan, and the complaints about dealers.
 type secure struct {
 	federation *sums.Federation
 	machine    *sums.Coordinator
 	keying     *question // offers of keys
-	columns    *columns  // access to the columns in the deals of the open plan; nil before the cut
+	columns    *columns  // access to the deals of the open plan; nil before the cut
 
-	// complaints has the clients that complained about a dealer of the open plan. Its key is the
-	// dealer's place in the roster. A client cannot confirm a cut if it cannot decrypt the column
-	// for it in one of the deals. The client then complains about the dealer of this deal.
-	// Complaints are not signed and not stored. They only decide which dealers are left out of
+	// complaints has the clients that complained about a dealer of the open plan, by the dealer's
+	// place. A client complains if it cannot decrypt its column of the deal, because it then cannot
+	// confirm the cut. Complaints are neither signed nor stored. They only keep dealers out of
 	// later cuts.
 	complaints map[int]map[identity.Name]bool
-	// places in the roster of dealers whose deals caused a plan to be void; later cuts must not
-	// contain these dealers
+	// places of dealers whose deals made a plan void, which later cuts leave out
 	leftOut map[int]bool
 }
 
 // secure reports whether the clients of the study aggregate securely.
 func (s *Study) secure() bool { return s.document.Federation.Aggregation == study.Secure }
 
-// newSecure returns the state of the secure sums under the present version of the roster, before
-// the first plan. It returns nil if the study has no secure aggregation.
+// newSecure returns the state of the secure sums under the present roster, before the first plan,
+// or nil if the study has no secure aggregation.
 func (s *Study) newSecure(chain transcript.Chain, server *session.Server) (*secure, error) {
 	if !s.secure() {
 		return nil, nil
@@ -76,8 +74,8 @@ func (x *secure) follow(s *Study, e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// signStep completes a step of the open plan: it signs the entry of the step, and sets the deadline
-// of the next step.
+// signStep signs the entry of a completed step of the open plan, and sets the deadline of the next
+// step.
 func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	q := b.state.open[ask]
 	if err := b.signEntry(kind, ask, q.model, bytesOf(body)); err != nil {
@@ -92,9 +90,9 @@ func (b *batch) signStep(kind transcript.Kind, ask uint64, body []byte) error {
 	return nil
 }
 
-// stepIfDue takes the next step of the open plan if it is due. It is due if enough messages of the
-// present step have arrived. The step after the deals is due only when all deals have arrived or
-// their deadline has passed. If a step cannot be completed, the plan is void.
+// stepIfDue takes the next step of the open plan if enough messages of the present one have
+// arrived. Deals are awaited until all have arrived or their deadline has passed. If a step cannot
+// be completed, the plan is void.
 func (b *batch) stepIfDue(ask uint64) error {
 	x := b.state.secure
 	over := !b.now.Before(b.state.open[ask].deadline) || len(b.awaited()) == 0
@@ -127,8 +125,8 @@ func (b *batch) stepIfDue(ask uint64) error {
 	return nil
 }
 
-// awaited returns the clients that the present step of the open plan waits for: those whose message
-// has not arrived and can still arrive.
+// awaited returns the clients whose message for the present step of the open plan has not arrived
+// but still can.
 func (b *batch) awaited() (names []identity.Name) {
 	x := b.state.secure
 	for _, place := range x.machine.Missing() {
@@ -141,8 +139,8 @@ func (b *batch) awaited() (names []identity.Name) {
 	return names
 }
 
-// cut signs the cut of the open plan, which lists the deals that are added up. It drops the deals
-// that have not arrived completely.
+// cut signs the cut of the open plan, the list of deals that are added up. It drops incomplete
+// deals.
 func (b *batch) cut(ask uint64, body []byte) error {
 	q := b.state.open[ask]
 	for _, o := range q.offers {
@@ -152,9 +150,8 @@ func (b *batch) cut(ask uint64, body []byte) error {
 	return b.signStep(transcript.Cut, ask, body)
 }
 
-// blame excludes dealers from later cuts because of complaints. A dealer is excluded if so many
-// clients cannot decrypt their columns of its deal that the cut cannot be confirmed. lost is true
-// if there is such a dealer, so that the plan is void.
+// blame excludes dealers from later cuts if too many clients cannot decrypt their columns for the
+// cut to be confirmed. lost is true if there is one, so that the plan is void.
 func (x *secure) blame() (lost bool) {
 	missing := x.federation.Clients() - x.federation.Fewest()
 	for place, by := range x.complaints {
@@ -166,7 +163,7 @@ func (x *secure) blame() (lost bool) {
 }
 
 // dealers returns the number of clients whose deals later cuts can contain. Without secure
-// aggregation the result is the number of clients that have not left.
+// aggregation these are all clients that have not left.
 func (b *batch) dealers() (n int) {
 	x := b.state.secure
 	for _, name := range b.state.staying() {
@@ -195,8 +192,8 @@ func (b *batch) openSum(ask uint64, body []byte) error {
 	return b.close(outcome)
 }
 
-// void ends a plan without a sum. Only answers in a cut have receipts, so void removes the answers
-// to a plan without a cut.
+// void ends a plan without a sum. Only answers in a cut have receipts, so it removes those of a
+// plan without a cut.
 func (b *batch) void(ask uint64) error {
 	if b.state.secure.machine.Step() == sums.Dealing {
 		b.write(func(kept store.Study) error { return kept.DropAnswers(ask) })
@@ -212,7 +209,7 @@ func (b *batch) void(ask uint64) error {
 	return b.close(outcome)
 }
 
-// dropKeys removes the clients' keys for the secure sums of a study that is over.
+// dropKeys removes the clients' keys for the secure sums.
 func (b *batch) dropKeys() {
 	if x := b.state.secure; x != nil {
 		b.write(func(kept store.Study) error { return kept.CloseAsk(0) })
@@ -220,9 +217,8 @@ func (b *batch) dropKeys() {
 	}
 }
 
-// readSecure restores the state of the secure sums after a restart, from the stored entries and
-// messages of the open plan. The caller must have read the transcript and restored st.server
-// before.
+// readSecure restores the state of the secure sums from the stored entries and messages of the open
+// plan. The caller must have restored the transcript and st.server.
 func (s *Study) readSecure(st *state, kept store.Study) error {
 	if !s.secure() || !st.begun() || st.over() {
 		return nil
@@ -250,8 +246,7 @@ func (s *Study) readSecure(st *state, kept store.Study) error {
 	return nil
 }
 
-// readSteps brings the secure sums to the present step of the open plan. It reads the stored
-// entries, beginning with the entry number from, which contains the plan.
+// readSteps follows the stored entries of the open plan, from its own entry, to the present step.
 func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	chain := after(st.chain, kept, from-1)
 	for n := from; n <= kept.Items(); n++ {
@@ -274,8 +269,8 @@ func (s *Study) readSteps(st *state, kept store.Study, from uint64) error {
 	return nil
 }
 
-// readMessages reads the messages for the present step of the open plan from the store, and adds
-// them to the state of the secure sums.
+// readMessages adds the stored messages of the open plan's present step to the state of the secure
+// sums.
 func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	machine, q := st.secure.machine, st.open[ask]
 	step := map[sums.Step]store.Step{sums.Dealing: store.Answering, sums.Confirming: store.Confirming, sums.Sharing: store.Sharing}[machine.Step()]
@@ -307,8 +302,8 @@ func (s *Study) readMessages(st *state, kept store.Study, ask uint64) error {
 	})
 }
 
-// step returns the kind of the messages that the open plan waits for, such as "deals". It returns
-// "" without secure aggregation.
+// step returns the kind of message that the open plan waits for, such as "deals", or "" without
+// secure aggregation.
 func (x *secure) step() string {
 	if x == nil {
 		return ""
@@ -319,8 +314,8 @@ func (x *secure) step() string {
 // keyed reports whether enough clients have sent their keys to open a sum.
 func (x *secure) keyed() bool { return x.machine.Keyed() >= x.federation.Fewest() }
 
-// waits describes in words the messages that the present step of secure aggregation lacks. If no
-// message is lacking, the result is other.
+// waits describes the messages that the present step of secure aggregation lacks, or returns other
+// if it lacks none.
 func (x *secure) waits(other string) string {
 	if x == nil {
 		return other

@@ -27,8 +27,8 @@ func (s *Study) TLS() *tls.Config {
 	return config
 }
 
-// OnDrop sets the function that closes the connections of a client. The function is called when the
-// client's TLS key becomes invalid.
+// OnDrop sets a function that closes the connections of a client, called when its TLS key becomes
+// invalid.
 func (s *Study) OnDrop(f func(channel.Party)) { s.dropper.Store(&f) }
 
 func (s *Study) drop(p channel.Party) {
@@ -40,8 +40,8 @@ func (s *Study) drop(p channel.Party) {
 // LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody returns an upper bound in bytes on the size of an answer's body. The size can depend on
-// the number of clients and on their names. The bound holds for every roster of the study.
+// largestBody returns an upper bound on the size of an answer's body, in bytes. The size can depend
+// on the number and the names of the clients. The bound holds for every roster of the study.
 func largestBody(document *study.Study) (int64, error) {
 	secure := document.Federation.Aggregation == study.Secure
 	least := document.Federation.Least()
@@ -67,7 +67,7 @@ func largestBody(document *study.Study) (int64, error) {
 	return int64(seal.SealedSize(context, size)), nil
 }
 
-// Seen records that a message has arrived from a client. Keepalive messages count too.
+// Seen records that a message from a client has arrived, if only a keepalive.
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()
@@ -75,8 +75,8 @@ func (s *Study) Seen(p channel.Party) {
 	}
 }
 
-// pin returns the pin, the hash of the client's TLS key. The second result is false if the client
-// has not joined this study.
+// pin returns the pin (hash) of the client's TLS key, or false if the client has not joined this
+// study.
 func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
 	if p.Study != s.hash || p.Role != identity.Client {
 		return identity.Pin{}, false

@@ -14,12 +14,12 @@ import (
 	"fedpvi/transport"
 )
 
-// In secure aggregation, clients send keys, deals, confirmations and shares. A confirmation has no
-// body. The body of any other message arrives in one piece or in several, like the body of an
-// answer. The coordinator cannot decrypt keys and deals.
+// In secure aggregation, clients send keys, deals, confirmations and shares. All but confirmations
+// have a body, which arrives in pieces like that of an answer. The coordinator cannot decrypt keys
+// and deals.
 
-// offerShared accepts the envelope of a message of secure aggregation, before its body has arrived.
-// It returns the number of bytes of the body that the coordinator already has.
+// offerShared accepts the envelope of a message of secure aggregation, and returns the number of
+// bytes of its body that the coordinator already has.
 func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.Header, envelope, whole []byte) (have int64, err error) {
 	var body transcript.Body
 	if len(whole) > 0 {
@@ -52,9 +52,8 @@ func (s *Study) offerShared(ctx context.Context, peer channel.Party, h signed.He
 	return have, err
 }
 
-// offered checks the envelope of a message whose body is about to arrive. It returns an offer,
-// which collects the body. The result known is true if no body is needed, because the message was
-// already accepted or came too late to be used.
+// offered checks the envelope of a message and returns the offer that collects its body. known is
+// true if no body is needed, because the message was accepted before or came too late.
 func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope []byte) (o *offer, known bool, err error) {
 	st := b.state
 	o = &offer{envelope: bytes.Clone(envelope), key: store.ReleaseKey{Ask: h.Round, Client: string(name)}}
@@ -112,8 +111,8 @@ func (b *batch) offered(name identity.Name, c *client, h signed.Header, envelope
 	return o, false, nil
 }
 
-// read verifies the envelope of o, and reads from it the size and the hash of the body to expect.
-// The envelope of a share is verified later, when the share is accepted. Only its size is set here.
+// read verifies the envelope of o, and sets the size and hash of the body to expect. A share is
+// verified when it is accepted, so only its size is set.
 func (x *secure) read(o *offer) error {
 	h, err := signed.Claims(o.envelope)
 	if err != nil {
@@ -123,9 +122,8 @@ func (x *secure) read(o *offer) error {
 	o.release.Body.Size = x.size(h.Domain)
 	switch h.Domain {
 	case signed.Keys:
-		// AddKeys verifies the envelope, but also records that the client has sent its keys. The
-		// body has not arrived yet, so the study's own state machine must not record this. A new
-		// state machine is therefore used.
+		// AddKeys also records that the client has sent its keys, although the body has not
+		// arrived. So verify with a new state machine.
 		_, o.release.Body, err = sums.NewCoordinator(x.federation).AddKeys(o.envelope)
 	case signed.Deal:
 		o.deal, err = x.machine.CheckDeal(o.envelope)
@@ -151,8 +149,7 @@ func (x *secure) size(domain identity.Domain) uint64 {
 	return uint64(x.federation.ShareSize())
 }
 
-// message looks up the accepted message with the key k and returns the hash of its envelope. If
-// there is no such message, found is false.
+// message looks up the accepted message with the key k and returns the hash of its envelope.
 func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	if q := b.state.question(k.Ask); q != nil && k.Step == store.Answering {
 		envelope, found := q.taken[identity.Name(k.Client)]
@@ -163,8 +160,8 @@ func (b *batch) message(k store.ReleaseKey) (hash Hash, found bool, err error) {
 	return b.stored(k)
 }
 
-// contradictory handles a second, different message of a client for the same step. If the message
-// is a deal, contradictory keeps the message as evidence.
+// contradictory handles a second, different message of a client for the same step, and keeps a deal
+// as evidence.
 func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) error {
 	x := b.state.secure
 	if q := b.state.open[key.Ask]; q != nil && x.machine.Ask() == key.Ask {
@@ -175,7 +172,7 @@ func (b *batch) contradictory(key store.ReleaseKey, c *client, envelope []byte) 
 			})
 		}
 	}
-	if key.Ask == 0 { // other clients have different keys of this client and could not decrypt its deals, so the client must stop
+	if key.Ask == 0 { // other clients could not decrypt deals under different keys, so the client must stop
 		return refuse(transport.Denied, "this client has sent other keys before: its state directory is older than its messages, or a copy of it is in use elsewhere")
 	}
 	return refuse(transport.OutOfPlace, "this client has sent another message of this kind for plan %d: it can send only one", key.Ask)
@@ -227,8 +224,8 @@ func (b *batch) accept(name identity.Name, c *client, w *written, body transcrip
 	return nil
 }
 
-// add gives a complete message to the state machine of secure aggregation. It returns an error if
-// the body is not the one that the envelope announces.
+// add gives a complete message to the state machine of secure aggregation. The body must be the one
+// in the envelope.
 func (b *batch) add(o *offer, w *written, body transcript.Body) (err error) {
 	x := b.state.secure
 	if w.key.Step == store.Answering && body != w.release.Body {

@@ -19,8 +19,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is the mutable state of a study. Only the study's loop uses the state. After every
-// transaction the state equals the one in the store.
+// A state is the mutable state of a study, used only by the study's loop. After every transaction
+// it equals the one in the store.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
@@ -31,9 +31,9 @@ type state struct {
 	aborted *transcript.Abortion // reason of an abort; nil if the study was not aborted
 	since   time.Time            // time of the last progress
 	blocked blocked
-	last    *session.Round // result of the last round since the coordinator was started; nil if there is none
+	last    *session.Round // result of the last round since the start of the coordinator, or nil
 
-	secure *secure // state of the secure sums of a study that has begun; nil without secure aggregation
+	secure *secure // nil before the study begins and without secure aggregation
 
 	roster []identity.Name // sorted clients in the roster; nil until the method members computes them
 	gone   int             // number of clients that have left or were excluded
@@ -43,14 +43,14 @@ type state struct {
 	changes keyChanges
 	own     roster.Entry       // the coordinator's present roster entry
 	who     *identity.Identity // identity in own
-	edition int                // number of changes of the set of members since the state was read; shows a view whether its members are current
+	edition int                // number of changes of the members since the state was read, to tell whether a view is current
 }
 
 // A client is the state of a client that has joined the study.
 type client struct {
 	entry roster.Entry // present roster entry, with which messages are verified
-	// former is the identity in the client's previous roster entry. If no version of the roster has
-	// replaced an entry of the client, former is zero.
+	// former is the identity in the client's previous roster entry, or zero if no version of the
+	// roster has replaced one.
 	former     identity.Fingerprint
 	entryBytes []byte
 	pin        identity.Pin // pin (hash) of the newest TLS key, which the client's connections must use
@@ -58,7 +58,7 @@ type client struct {
 	left       bool
 	revoked    bool   // whether the client's keys were revoked; if so, left is also true
 	reason     string // reason that the client gave for leaving
-	last       []byte // envelope of the client's last message; the envelope names an entry of the client's ledger
+	last       []byte // envelope of the client's last message, which names an entry of its ledger
 	lastSeq    uint64
 	answers    int // number of accepted answers
 }
@@ -73,8 +73,7 @@ type question struct {
 	taken    map[identity.Name][]byte // envelope of each accepted answer, keyed by client
 }
 
-// An offer collects the body of a message. The envelope has been checked, but the body has not
-// arrived completely.
+// An offer collects the body of a message whose envelope has been checked.
 type offer struct {
 	key      store.ReleaseKey
 	envelope []byte
@@ -88,8 +87,7 @@ type offer struct {
 	value  *store.Value  // long body that has arrived completely
 }
 
-// blocked remembers why the study cannot begin. The reason was found for these clients, so it holds
-// until the set of clients changes.
+// blocked remembers why the study cannot begin. The reason holds until the set of clients changes.
 type blocked struct {
 	clients []identity.Name
 	why     string
@@ -110,8 +108,8 @@ func (st *state) inRoster(name identity.Name) bool {
 	return ok && e.Role == identity.Client
 }
 
-// members returns the sorted names of the clients in the roster. Before the study begins, it
-// returns the clients that have consented and not left.
+// members returns the sorted names of the clients in the roster or, before the study begins, of
+// those that have consented and not left.
 func (st *state) members() []identity.Name {
 	if r := st.chain.Members(); r != nil {
 		if st.roster == nil {
@@ -202,9 +200,8 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return s.readWaiting(st)
 }
 
-// readChain restores the position in the transcript from the store. It reads and checks the entries
-// that contain versions of the roster, and the last entry. The other entries were checked when they
-// were written.
+// readChain restores the position in the transcript. It checks the entries with versions of the
+// roster, and the last entry. The others were checked when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err
@@ -234,13 +231,13 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	return nil
 }
 
-// after returns the chain after entry n of the stored transcript. It has the roster of chain.
+// after returns the chain after entry n of the stored transcript, with the roster of chain.
 func after(chain transcript.Chain, kept store.Study, n uint64) transcript.Chain {
 	envelope, _ := kept.Envelope(n)
 	return chain.At(transcript.Position{Number: n, Head: transcript.BodyOf(envelope).Hash})
 }
 
-// followStored follows entry n of the stored transcript. It does not keep the body in memory.
+// followStored follows entry n of the stored transcript, without its body in memory.
 func followStored(chain transcript.Chain, kept store.Study, n uint64) (transcript.Chain, transcript.Entry, error) {
 	envelope, size := kept.Envelope(n)
 	sum := sha256.New()
@@ -254,7 +251,7 @@ func followStored(chain transcript.Chain, kept store.Study, n uint64) (transcrip
 	return chain, e, err
 }
 
-// readVersions reads the first entry of the transcript, and the entries that changed the roster.
+// readVersions reads the first entry of the transcript and those that changed the roster.
 func (s *Study) readVersions(st *state, kept store.Study) error {
 	for _, n := range append([]uint64{1}, st.changes.Versions...) {
 		envelope, body, err := kept.Item(n)
@@ -284,8 +281,8 @@ func (s *Study) readVersions(st *state, kept store.Study) error {
 	return nil
 }
 
-// readFormer sets the field former of each client. This field is set only if the identity of the
-// client differs between the previous and the present version of the roster.
+// readFormer sets former for each client whose identity differs between the previous and the
+// present roster.
 func (st *state) readFormer(previous *roster.Roster) {
 	for name, c := range st.clients {
 		before, had := previous.Named(name)
@@ -323,9 +320,8 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	return nil
 }
 
-// question returns the open plan with the number ask, or nil if there is none. For ask = 0 in a
-// study with secure sums, it returns the request for the clients' keys, which is answered like a
-// plan.
+// question returns the open plan number ask, or nil. In a study with secure sums, number 0 is the
+// request for the clients' keys.
 func (st *state) question(ask uint64) *question {
 	if ask == 0 && st.secure != nil {
 		return st.secure.keying
@@ -340,8 +336,7 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	}
 }
 
-// readReleases adds the accepted answers to open plans to the sums of these plans, because the
-// saved state does not contain these answers.
+// readReleases adds the accepted answers to open plans, which the saved state lacks, to the sums.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(1, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)

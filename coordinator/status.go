@@ -23,7 +23,7 @@ const (
 	Aborted   Phase = "aborted"
 )
 
-// A Status describes the progress of a study and names the clients for which the study waits.
+// A Status describes the progress of a study and the clients for which it waits.
 type Status struct {
 	Study   string         `json:"study"`
 	Digest  string         `json:"digest"`
@@ -32,13 +32,13 @@ type Status struct {
 	Asked   int            `json:"asked"`     // number of plans sent so far
 	Of      int            `json:"questions"` // number of plans in the whole study; 0 before it begins
 	Entries uint64         `json:"entries"`   // number of entries in the transcript
-	// Roster is the version of the roster. NewKeys names the parties whose new keys become valid
-	// with the next version.
+	// Roster is the version of the roster. NewKeys names the parties with new keys in the next
+	// version.
 	Roster  uint64          `json:"roster,omitempty"`
 	NewKeys []identity.Name `json:"new_keys,omitempty"`
 	Open    []RoundStatus   `json:"open,omitempty"`
-	// Rounds counts the accepted, rejected and void rounds. It is nil before the first round ends.
-	// Last describes the last round since the coordinator was started.
+	// Rounds counts the accepted, rejected and void rounds, and is nil before the first one. Last
+	// describes the last round since the coordinator was started.
 	Rounds *session.History `json:"rounds,omitempty"`
 	Last   *session.Round   `json:"last_round,omitempty"`
 	Waits  string           `json:"waits,omitempty"`     // the event for which the study waits, in words
@@ -69,7 +69,7 @@ type RoundStatus struct {
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
-	// With secure aggregation, Step names the messages for which the plan waits: deals,
+	// Step names the messages for which the plan waits with secure aggregation: deals,
 	// confirmations or shares.
 	Step string `json:"step,omitempty"`
 }
@@ -124,8 +124,7 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits sets out.Waits to the event for which the study waits, and out.For to the names of the
-// clients for which it waits.
+// waits sets out.Waits to the event for which the study waits, and out.For to the clients.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -155,9 +154,8 @@ func (b *batch) waits(out *Status) {
 	b.study.events.Waiting(out.Study, len(out.For))
 }
 
-// unready returns the names of the clients for which the next plan waits. If the secure sums need
-// more keys, these are the clients that have not sent their keys. Otherwise they are the clients
-// that are not connected.
+// unready returns the clients for which the next plan waits: those without keys, if the secure sums
+// need more keys, and otherwise those that are not connected.
 func (b *batch) unready() []string {
 	if x := b.state.secure; x != nil && !x.keyed() {
 		return as[string](b.awaited())
@@ -207,9 +205,8 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted returns the time at which a client last called the coordinator or was seen by gossip
-// (seen), and the time at which gossip last lost contact with the client (missed). A time is nil if
-// the event has not happened.
+// sighted returns when a client last called the coordinator or was seen by gossip (seen), and when
+// gossip last lost contact with it (missed), or nil for never.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {

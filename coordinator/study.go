@@ -43,13 +43,13 @@ type Study struct {
 
 	// Only the study's loop uses the following fields.
 	st     *state
-	broken bool // whether the store could not be read, so that st may differ from the store
+	broken bool // whether the store could not be read, so that st may differ from it
 	failed bool // whether the last transaction failed
 }
 
-// paces is the minimum deadline of a round, in multiples of federation.pace. A client sends its
-// answer only at a multiple of federation.pace after it has read the plan. With three multiples, a
-// client whose computation takes longer than federation.pace can still answer in time.
+// paces is the minimum deadline of a round, in multiples of federation.pace. A client answers only
+// at a multiple of federation.pace after it has read the plan. With three multiples, it can still
+// answer if its computation takes longer than one.
 const paces = 3
 
 // roundDeadline returns the time after which a round ends.
@@ -68,7 +68,7 @@ const (
 	noteSince = "since"
 )
 
-// newStudy reads a study from the store. The study does nothing until the caller calls run.
+// newStudy reads a study from the store. It does nothing until run is called.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
@@ -105,8 +105,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	if err := s.reload(); err != nil {
 		return nil, err
 	}
-	// this call reports a missing key when the coordinator starts, rather than at the first
-	// connection
+	// report a missing key at the start, not at the first connection
 	_, err = s.certifier.tls(s.st.own, h.options.Now())
 	return s, err
 }
@@ -142,9 +141,8 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines copies the start times and deadlines of the open rounds from the state before. The
-// store does not have these times. A coordinator that restarts therefore sets new deadlines, but a
-// study that reads its state again keeps the old ones.
+// keepDeadlines copies the start times and deadlines of the open rounds, which the store does not
+// have. A study that reads its state again keeps them; a coordinator that restarts sets new ones.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {

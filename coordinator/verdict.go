@@ -6,13 +6,13 @@ import (
 )
 
 // The log reports an answer as unlike the others if its norm is more than strange times the median
-// norm of the others. The norm of an honest answer grows at most in proportion to the number of the
-// client's records. If clients have similar records, an honest client therefore exceeds the limit
-// only if it has more than ten times as many records as most others.
+// norm of the others. The norm of an honest answer grows at most in proportion to the client's
+// records, so with similar records only a client with more than ten times as many as most others
+// exceeds the limit.
 const strange = 10
 
-// logRound logs the verdict on a round. If the coordinator can open the messages of the clients,
-// logRound also logs the influence of each answer.
+// logRound logs the verdict on a round and, if the coordinator can open the clients' messages, the
+// influence of each answer.
 func (s *Study) logRound(ask uint64, r session.Round) {
 	if r.Verdict == pvi.Accepted {
 		s.log.Info("verdict", "ask", ask, "verdict", string(r.Verdict))

@@ -7,26 +7,25 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A view is an immutable copy of a part of a study's state. Calls that do not run in the loop read
-// the view.
+// A view is an immutable copy of a part of a study's state, for calls outside the loop.
 type view struct {
 	entries uint64
 	begun   bool
 	over    bool
-	// reason why no more entries follow, in words for the operator; empty while the study runs
+	// reason why no more entries follow, for the operator; empty while the study runs
 	ending  string
 	members map[identity.Name]member // clients that have joined
 	own     roster.Entry             // the coordinator's present roster entry
-	edition int                      // version of the set of members; if it has not changed, the next view reuses the map members
+	edition int                      // version of the set of members, to reuse the map members while it is the same
 	chain   transcript.Chain
 	open    map[uint64]Hash // hash of the λ in each open plan, by number of the plan
 	changed chan struct{}   // closed when a newer view exists
 
 	federation *sums.Federation // nil without secure aggregation
-	columns    *columns         // gives clients their columns of the deals of the open plan; nil before the cut
+	columns    *columns         // columns of the deals of the open plan; nil before the cut
 }
 
-// A member is a client that has joined, with the keys for checking its connections and messages.
+// A member is a client that has joined, with the keys of its connections and messages.
 type member struct {
 	pin   identity.Pin
 	key   identity.PublicKey
@@ -47,7 +46,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && old.edition == v.edition && len(old.members) == len(s.st.clients) {
-		// the list of members can be reused, because no member has joined, left or changed its keys
+		// no member has joined, left or changed its keys
 		v.members = old.members
 	} else {
 		v.members = s.st.listed()
@@ -58,9 +57,8 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all clients that have joined, with their keys. Clients whose keys were revoked are
-// left out. After the beginning of the study, only the clients in the roster may read the
-// transcript.
+// listed returns all clients that have joined and were not revoked. After the beginning of the
+// study, only clients in the roster may read the transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
@@ -71,7 +69,7 @@ func (st *state) listed() map[identity.Name]member {
 	return all
 }
 
-// ending returns, in words for the operator, the reason why no more entries follow.
+// ending returns, for the operator, the reason why no more entries follow.
 func (st *state) ending() string {
 	a := st.aborted
 	switch {

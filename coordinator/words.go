@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Headline returns one line of text: the progress of the study, the event for which it waits, and
-// how long it has waited.
+// Headline returns in one line the progress of the study, the event for which it waits, and for how
+// long.
 func (s *Status) Headline(now time.Time) string {
 	text := s.Progress()
 	if s.Waits == "" {
@@ -17,8 +17,8 @@ func (s *Status) Headline(now time.Time) string {
 	return text + ", waiting for " + s.Wait() + ", since " + Span(now.Sub(s.Since))
 }
 
-// Progress returns the phase of the study. For a running study it returns the number of plans sent
-// so far and the number of all plans, as in "plan 3 of 20".
+// Progress returns the phase of the study, or for a running study the plans sent so far, as in
+// "plan 3 of 20".
 func (s *Status) Progress() string {
 	if s.Phase == Running {
 		return fmt.Sprintf("plan %d of %d", s.Asked, s.Of)
@@ -26,8 +26,8 @@ func (s *Status) Progress() string {
 	return string(s.Phase)
 }
 
-// Wait describes in words the event and the clients for which the study waits. If the study does
-// not wait, the result is "".
+// Wait describes the event and the clients for which the study waits. It is "" if the study does
+// not wait.
 func (s *Status) Wait() string {
 	text := s.Waits
 	if len(s.For) > 0 {
@@ -39,7 +39,7 @@ func (s *Status) Wait() string {
 	return text
 }
 
-// missed returns those clients for which the study waits and with which gossip has lost contact.
+// missed returns the clients for which the study waits and with which gossip has lost contact.
 func (s *Status) missed() (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -49,9 +49,8 @@ func (s *Status) missed() (gone []string) {
 	return gone
 }
 
-// LastRound describes the last round. The first line of the result states the verdict. If the
-// coordinator can open the messages of the clients, a further line for each answer states its
-// influence.
+// LastRound describes the last round: the verdict in the first line and, if the coordinator can
+// open the clients' messages, the influence of each answer in a further line.
 func (s *Status) LastRound() []string {
 	r := s.Last
 	if r == nil {
@@ -90,8 +89,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%d days", int(d.Hours())/24)
 }
 
-// List joins names with commas for a sentence. If there are more than eight names, it lists eight
-// and then gives the number of the others.
+// List joins names with commas for a sentence. After eight names it gives only the number of the
+// others.
 func List[S ~string](names []S) string {
 	const most = 8
 	var b strings.Builder

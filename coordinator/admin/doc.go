@@ -1,7 +1,7 @@
 // Package admin carries out an operator's orders to a coordinator, such as adding a study. If the
-// coordinator is running, a [Remote] sends the orders over a socket in the state directory. Only
-// the owner of the directory can use the socket. Otherwise [Local] carries out the orders in this
-// process, on a state directory that the caller has opened. Both implement [API].
+// coordinator is running, a [Remote] sends the orders over a socket in the state directory, which
+// only the owner of the directory can use. Otherwise [Local] carries them out in this process. Both
+// implement [API].
 package admin
 
 import (
@@ -14,13 +14,12 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An API carries out the orders of an operator. The parameter study of its methods selects a study
-// by the study's name or by the first digits of its digest. If study is empty, the only study is
-// selected.
+// An API carries out the orders of an operator. The parameter study selects a study by its name or
+// the first digits of its digest. If it is empty, the only study is selected.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)
-	// Invite makes invitations for more clients, and new invitations for clients that have not joined.
+	// Invite makes invitations for more clients, and new ones for clients that have not joined.
 	Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error)
 	// Status returns the status of the selected study, or of all studies if the string is empty.
 	Status(ctx context.Context, study string) ([]coordinator.Status, error)

@@ -19,8 +19,7 @@ import (
 // maxOrder is the maximum size of an order in bytes.
 const maxOrder = 8 << 20
 
-// These are the paths of the requests on the socket. The body of a request is JSON. The body of a
-// reply is JSON, or an error as text.
+// The paths of requests on the socket. Bodies are JSON; an error is text.
 const (
 	pathFound     = "/v1/found"
 	pathInvite    = "/v1/invite"
@@ -40,8 +39,8 @@ type selector struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// NewServer returns an HTTP server that carries out orders with api. The caller must start the
-// server on a listener from [Listen].
+// NewServer returns an HTTP server that carries out orders with api. The caller must start it on a
+// listener from [Listen].
 func NewServer(api API) *http.Server {
 	mux := http.NewServeMux()
 	answer(mux, pathFound, api.Found)
@@ -74,7 +73,7 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ConnContext: withGiver}
 }
 
-// started records whether a reply has begun. After that, an error can no longer be sent as text.
+// started records whether a reply has begun. An error can then no longer be sent as text.
 type started struct {
 	w     io.Writer
 	begun bool
@@ -118,8 +117,8 @@ type Remote struct{ client *http.Client }
 
 var _ API = (*Remote)(nil)
 
-// Dial checks that a coordinator runs on a state directory, and returns a Remote that sends orders
-// to it. If no running coordinator uses the directory, the error wraps [ErrNoServer].
+// Dial returns a Remote that sends orders to the coordinator that runs on a state directory. If
+// there is none, the error wraps [ErrNoServer].
 func Dial(ctx context.Context, dir string) (*Remote, error) {
 	c, err := dial(ctx, dir)
 	if err != nil {

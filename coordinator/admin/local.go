@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// Local carries out orders on a hub in this process. It writes each order to the audit log before
-// the order is carried out, with the user who gave the order. If the order fails, Local also writes
-// the error. Requests for the status are not written, because they change nothing and reveal nothing.
+// Local carries out orders on a hub in this process. The audit log gets each order, with the user
+// who gave it, before it is carried out, and an error afterwards. Requests for the status are not
+// logged: they change nothing and reveal nothing.
 type Local struct {
 	Hub *coordinator.Hub
 	Log *audit.Log // nil if the orders are not logged
@@ -23,15 +23,14 @@ type Local struct {
 
 var _ API = Local{}
 
-// begin writes an order to the audit log. The returned function end must be called with the result
-// of the order. It writes an error to the log, too, and returns it unchanged.
+// begin writes an order to the audit log. The caller must pass the result of the order to end,
+// which logs an error and returns it.
 func (l Local) begin(ctx context.Context, order string, attrs ...slog.Attr) (end func(error) error) {
 	g := giverOf(ctx)
 	return l.Log.Begin(audit.User(g.uid, g.pid), order, attrs...)
 }
 
-// order carries out an order on a study, and writes the order to the audit log first. If the order
-// fails, the log also gets the error.
+// order carries out an order on a study and logs it.
 func (l Local) order(ctx context.Context, order, study string, do func(*coordinator.Study) error, attrs ...slog.Attr) error {
 	end := l.begin(ctx, order, append([]slog.Attr{slog.String("study", study)}, attrs...)...)
 	s, err := l.Hub.Study(study)
@@ -137,8 +136,8 @@ type giver struct{ uid, pid int }
 
 type giverKey struct{}
 
-// giverOf returns the process that gave an order. This is the process at the other end of the
-// connection over which the order came, or the current process if ctx names no connection.
+// giverOf returns the process that gave an order: the other end of the connection, or this process
+// if ctx has no connection.
 func giverOf(ctx context.Context) giver {
 	if g, ok := ctx.Value(giverKey{}).(giver); ok {
 		return g

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/page"
 )
 
-// Report verifies the bundle of a study that is over, and returns the report on the study.
+// Report verifies the bundle of a study that is over, and returns its report.
 func Report(ctx context.Context, api API, study string) (*page.Report, error) {
 	read, write := io.Pipe()
 	wrote := make(chan struct{})

@@ -12,15 +12,14 @@ import (
 
 const socketName = "admin.sock"
 
-// maxPath is the maximum length in bytes of the path of a unix socket. Longer paths fail on some
-// systems.
+// maxPath is the longest path of a unix socket, in bytes, that works on every system.
 const maxPath = 100
 
 // ErrNoServer is returned if no coordinator serves from the state directory.
 var ErrNoServer = errors.New("no coordinator serves from this state directory")
 
 // socketPath returns a path to the socket in dir that is short enough for the system. The caller
-// must call done when the path is no longer needed.
+// must call done afterwards.
 func socketPath(dir string) (path string, done func() error, err error) {
 	path = filepath.Join(dir, socketName)
 	if len(path) <= maxPath {
@@ -33,8 +32,8 @@ func socketPath(dir string) (path string, done func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName), d.Close, nil
 }
 
-// Listen makes the socket in a state directory that the caller has locked. Only the owner can use
-// the socket. If an earlier process has left a socket, Listen replaces that socket.
+// Listen makes the socket in a state directory that the caller has locked, and replaces one that an
+// earlier process has left. Only the owner can use the socket.
 func Listen(dir string) (net.Listener, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {
@@ -48,8 +47,8 @@ func Listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The path may lead through a file descriptor (see socketPath). This descriptor is closed by the
-	// time when the listener is closed, so the listener cannot remove the socket.
+	// The path may lead through a file descriptor that is closed before the listener (see
+	// socketPath), so the listener cannot remove the socket.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -57,11 +56,10 @@ func Listen(dir string) (net.Listener, error) {
 	return guarded{l}, nil
 }
 
-// guarded is a listener that accepts connections only from the same user and from root.
+// guarded is a listener that accepts connections only from the same user and root.
 type guarded struct{ net.Listener }
 
-// Accept returns the next connection from the same user or from root. It closes connections from
-// other users.
+// Accept returns the next connection, and closes those from other users.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -75,7 +73,7 @@ func (g guarded) Accept() (net.Conn, error) {
 	}
 }
 
-// given is a connection for which the process at the other end is known.
+// given is a connection with the process at the other end.
 type given struct {
 	net.Conn
 	giver giver
@@ -89,8 +87,8 @@ func withGiver(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// dial connects to the socket of the coordinator that uses a state directory. If no running
-// coordinator uses the directory, the error wraps [ErrNoServer].
+// dial connects to the coordinator that runs on a state directory. If there is none, the error
+// wraps [ErrNoServer].
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// peerOf returns the current user, without a process ID. On this system the file modes of the
-// socket and of its directory already exclude all other users.
+// peerOf returns the current user, without a process ID. The file modes of the socket and its
+// directory already exclude all other users.
 func peerOf(*net.UnixConn) (giver, error) { return giver{uid: os.Getuid()}, nil }

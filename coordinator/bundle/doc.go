@@ -1,11 +1,9 @@
 // Package bundle writes and verifies the complete record of a study in one file: the study
 // document, the clients' consents, the envelopes of their answers, and the transcript from the
-// roster to the posterior. Every part is signed by its author. The last entry of the transcript,
-// which the coordinator signs, has a receipt for each answer.
+// roster to the posterior. Every part is signed by its author. The last entry of the transcript has
+// a receipt for each answer.
 //
-// [Verify] recomputes the study from the opened sums, without a network and without a key. A bundle
-// does not contain the bodies of answers. It contains the envelopes, each with the hash of the
-// answer's sealed body.
+// [Verify] recomputes the study from the opened sums, without a network and without a key. Of an answer, a bundle contains only the envelope, with the hash of the sealed body.
 //
 // # Format
 //
@@ -19,9 +17,9 @@
 //	32    SHA-256 of everything before
 //
 // If the releases of an outcome are too long for the body of its entry, clients fetch them one by
-// one. In a bundle these releases follow the body of the entry, as one byte string for each client,
-// in the order of the clients. An element of a release is a signed integer of 8 bytes, with the
-// lowest byte first.
+// one. In a bundle they follow the body of the entry, as one byte string for each client, in the
+// order of the clients. An element of a release is a signed integer of 8 bytes, with the lowest
+// byte first.
 package bundle
 
 import (
@@ -49,15 +47,15 @@ const (
 // ErrForm is returned if a file is not a complete bundle.
 var ErrForm = errors.New("not a complete bundle: it was changed, cut short, or written by another program")
 
-// A Writer writes a bundle. Its methods must be called in the order in which this file defines
-// them. After an error, all later calls have no effect, and Close returns the error.
+// A Writer writes a bundle. Its methods must be called in the order of this file. After an error,
+// later calls have no effect, and Close returns the error.
 type Writer struct {
 	w   io.Writer
 	sum hash.Hash
 	err error
 }
 
-// NewWriter returns a writer for a bundle of a study, and writes the study document.
+// NewWriter returns a writer for the bundle of a study, and writes the study document.
 func NewWriter(w io.Writer, document []byte) *Writer {
 	out := &Writer{w: w, sum: sha256.New()}
 	out.raw([]byte(magic))
@@ -80,7 +78,7 @@ func (w *Writer) bytes(b []byte) {
 	w.raw(b)
 }
 
-// Consents writes the number n of consents. The caller must then call Consent n times.
+// Consents writes the number of consents. The caller must then call Consent n times.
 func (w *Writer) Consents(n int) { w.number(uint64(n)) }
 
 // Consent writes the message with which a client consents to the study.
@@ -89,7 +87,7 @@ func (w *Writer) Consent(client string, envelope []byte) {
 	w.bytes(envelope)
 }
 
-// Answers writes the number n of answers. The caller must then call Answer n times.
+// Answers writes the number of answers. The caller must then call Answer n times.
 func (w *Writer) Answers(n int) { w.number(uint64(n)) }
 
 // Answer writes the envelope of a client's answer to plan number ask.
@@ -99,8 +97,7 @@ func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
 	w.bytes(envelope)
 }
 
-// Entries writes the number n of entries of the transcript. The caller must then call Entry n
-// times.
+// Entries writes the number of entries of the transcript. The caller must then call Entry n times.
 func (w *Writer) Entries(n uint64) { w.number(n) }
 
 // Entry writes an entry of the transcript.
@@ -109,8 +106,8 @@ func (w *Writer) Entry(envelope, body []byte) {
 	w.bytes(body)
 }
 
-// Release returns a writer for the bytes of a release that clients fetch. The caller must write
-// exactly size bytes. The releases of an outcome follow its entry, in the order of their clients.
+// Release returns a writer for a release that clients fetch. The caller must write exactly size
+// bytes. The releases of an outcome follow its entry, in the order of their clients.
 func (w *Writer) Release(size int64) io.Writer {
 	w.number(uint64(size))
 	return releaseWriter{w}
@@ -131,7 +128,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// A reader parses a bundle from a stream. After an error, all later calls return zero values.
+// A reader parses a bundle. After an error, all calls return zero values.
 type reader struct {
 	r   io.Reader
 	sum hash.Hash
@@ -146,13 +143,12 @@ func newReader(r io.Reader) *reader {
 	return in
 }
 
-// grow is the size in bytes of the first buffer for a byte string, so that a false length in a
-// file costs little memory.
+// grow is the size of the first buffer for a byte string, so that a false length costs little
+// memory.
 const grow = 32 << 10
 
-// take returns the next n bytes of the bundle. The buffer for these bytes grows as they arrive.
-// take therefore allocates at most four times as many bytes as the file contains, or grow bytes if
-// that is more.
+// take returns the next n bytes. The buffer grows as they arrive, so take allocates at most four
+// times as many bytes as the file contains, or grow.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
@@ -186,7 +182,7 @@ func (r *reader) number(limit uint64) uint64 {
 
 func (r *reader) bytes(limit uint64) []byte { return r.take(r.number(limit)) }
 
-// copy copies the next byte string of the bundle to w in pieces. The string must have size bytes.
+// copy copies the next byte string, which must have size bytes, to w.
 func (r *reader) copy(size int64, w io.Writer) error {
 	if n := r.number(uint64(size)); r.err == nil && n != uint64(size) {
 		r.err = ErrForm
@@ -201,7 +197,7 @@ func (r *reader) copy(size int64, w io.Writer) error {
 	return err
 }
 
-// close checks the hash at the end of the bundle. It also checks that no bytes follow this hash.
+// close checks the hash at the end of the bundle, and that nothing follows it.
 func (r *reader) close() error {
 	if r.err != nil {
 		return r.err
@@ -214,14 +210,14 @@ func (r *reader) close() error {
 	return nil
 }
 
-// An answerKey identifies an answer by the number of its plan and the name of its client.
+// An answerKey identifies an answer by its plan and client.
 type answerKey struct {
 	ask    uint64
 	client string
 }
 
-// parts contains all of a bundle before the transcript: the study document, the consents, the
-// answers, and the number of entries that follow.
+// parts is everything in a bundle before the transcript, and the number of entries in the
+// transcript.
 type parts struct {
 	document []byte
 	consents map[string][]byte

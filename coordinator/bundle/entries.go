@@ -16,8 +16,7 @@ type History struct {
 	All         []transcript.Entry
 }
 
-// Entries verifies a bundle and returns the entries of the transcript in it. The function open is
-// called once.
+// Entries verifies a bundle and returns the entries of its transcript. It calls open once.
 func Entries(open func() (io.ReadCloser, error)) (*History, error) {
 	f, err := open()
 	if err != nil {

@@ -10,15 +10,13 @@ import (
 )
 
 // rounding is the accepted relative difference between moments that two machines compute from the
-// same λ. The moments differ because some CPUs round once for a multiplication and an addition
-// together, and other CPUs round after each of the two.
+// same λ. Some CPUs round once for a multiplication and an addition together, others after each.
 const rounding = 1e-8
 
 var errPosterior = errors.New("the posterior does not follow from the published sums")
 
 // same returns an error unless the published result agrees with own, which was computed again from
-// the transcript. λ is the same on every machine, so λ and all counts must be equal. Moments can
-// differ by rounding.
+// the transcript. λ and all counts must be equal. Moments can differ by rounding.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
@@ -37,8 +35,7 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// Except for the moments, the published result must have the same encoding as own. The variable
-	// rest is a copy of the published result with the moments of own.
+	// Except for the moments, the published result must have the same encoding as own.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()
@@ -62,8 +59,8 @@ func moments(r *session.Result) [][]float64 {
 	return all
 }
 
-// near reports whether two lists of numbers are equal up to rounding: no difference may exceed the
-// constant rounding times the largest absolute value in a.
+// near reports whether no two numbers of a and b differ by more than rounding times the largest
+// absolute value in a.
 func near(a, b []float64) bool {
 	scale := 0.0
 	for _, x := range a {

@@ -12,8 +12,8 @@ import (
 
 var errNoPosterior = errors.New("the study in the bundle has no posterior: it is not over, or was aborted")
 
-// Trace verifies a bundle like [Verify]. It returns the posterior, and the trace: a description of
-// each round. It returns an error if the study has not ended with a posterior.
+// Trace verifies a bundle like [Verify], and returns the posterior and a description of each round.
+// It fails if the study has not ended with a posterior.
 func Trace(r io.Reader) (*session.Posterior, *session.Trace, error) {
 	v := newVerifier(r)
 	v.tracing = true
@@ -35,8 +35,8 @@ func (v *verifier) posterior() (*session.Posterior, error) {
 	return session.Describe(v.document, v.report.Result)
 }
 
-// Page verifies a bundle like [Verify], and returns the data of the study's report page. It returns
-// an error if the study has not ended with a posterior.
+// Page verifies a bundle like [Verify], and returns the data of the study's report page. It fails
+// if the study has not ended with a posterior.
 func Page(r io.Reader) (*page.Report, error) {
 	v := newVerifier(r)
 	p, err := v.posterior()

@@ -33,7 +33,7 @@ type Report struct {
 	Result *session.Result `json:"-"`
 }
 
-// A Fault is an error in a bundle. The field Where names the place of the error in the bundle.
+// A Fault is an error in a bundle, and its place.
 type Fault struct {
 	Where string
 	Err   error
@@ -53,7 +53,7 @@ type verifier struct {
 	server   *session.Server
 	sums     *sums.Progress           // progress of secure aggregation; nil if the study does not use it
 	models   map[uint64]signed.Hash   // hash of the λ in each open plan, keyed by plan number
-	excluded map[identity.Name]uint64 // number of the last plan in which a client may take part, keyed by the name of the excluded or revoked client
+	excluded map[identity.Name]uint64 // last plan in which an excluded or revoked client may take part
 	revoked  int                      // number of clients whose keys were revoked
 	receipts []transcript.Receipt     // receipts of the answers verified so far
 	entries  []transcript.Entry       // entries of the transcript verified so far
@@ -168,8 +168,8 @@ func (v *verifier) entry(envelope, body []byte) error {
 	return err
 }
 
-// begin reads the coordinator's key from the first entry, and starts the chain that verifies all
-// entries. They must be signed with this key, until an entry replaces it with another key.
+// begin reads the coordinator's key from the first entry. All entries must be signed with it, until
+// an entry replaces it.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -181,8 +181,8 @@ func (v *verifier) begin(body []byte) error {
 	return nil
 }
 
-// roster processes the first entry. It checks that all clients in the roster have consented, and
-// creates the server that computes the study again.
+// roster checks that all clients in the roster have consented, and creates the server that computes
+// the study again.
 func (v *verifier) roster(e transcript.Entry) error {
 	for _, p := range v.chain.Members().Entries {
 		if p.Role != identity.Client {
@@ -209,8 +209,7 @@ func (v *verifier) roster(e transcript.Entry) error {
 	return v.pair()
 }
 
-// pair begins the secure sums under the present version of the roster. In a study without secure
-// sums it does nothing.
+// pair begins the secure sums under the present roster, if the study has them.
 func (v *verifier) pair() error {
 	if v.document.Federation.Aggregation != study.Secure {
 		return nil
@@ -223,8 +222,8 @@ func (v *verifier) pair() error {
 	return nil
 }
 
-// version checks an entry that changes the roster. It returns an error if a plan is open. The chain
-// has already verified the signatures in the entry.
+// version checks an entry that changes the roster. No plan may be open. The chain has already
+// verified the signatures.
 func (v *verifier) version() error {
 	if len(v.models) > 0 {
 		return errors.New("the roster changes while a plan is open")
@@ -276,8 +275,8 @@ func (v *verifier) deal(ask uint64, client identity.Name) (sums.Received, error)
 	return r, err
 }
 
-// opened checks that the sum in an outcome is the sum that the clients in the cut have opened. An
-// outcome without a sum passes.
+// opened checks that the sum in an outcome is the one that the clients have opened. An outcome
+// without a sum passes.
 func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	stated, err := v.server.SumOf(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil || stated.Elements == nil {
@@ -290,9 +289,8 @@ func (v *verifier) opened(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// exclude applies an entry that excludes a client. The sums of the plans that are open at this
-// entry can contain answers of the client. The sums of later plans must not contain answers of the
-// client.
+// exclude applies an entry that excludes a client. The open plans may still count answers of the
+// client; later plans must not.
 func (v *verifier) exclude(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	if err != nil {
@@ -307,8 +305,7 @@ func (v *verifier) exclude(body []byte) error {
 	return nil
 }
 
-// mayAnswer returns an error if the client was excluded, or its keys were revoked, before plan
-// number ask.
+// mayAnswer returns an error if the client was excluded or revoked before plan number ask.
 func (v *verifier) mayAnswer(ask uint64, name identity.Name) error {
 	if last, out := v.excluded[name]; out && ask > last {
 		return fmt.Errorf("plan %d counts %s, which was excluded or revoked before", ask, name)
@@ -325,8 +322,7 @@ func (v *verifier) plan(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// outcome recomputes the study up to an outcome, and checks the envelopes of the answers that
-// the outcome contains.
+// outcome recomputes the study up to an outcome, and checks the envelopes of the answers in it.
 func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	body, err := v.answered(e, body)
 	if err != nil {
@@ -355,10 +351,10 @@ func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// answered removes the clients' signatures from the body of an outcome and checks them. It returns
-// the remaining part, which the state machine of the study processes. In a study without
-// commitments, it returns the body unchanged. The client must have signed the hash of its release
-// in the envelope of its answer, and the bundle must contain the same envelope.
+// answered checks the clients' signatures in the body of an outcome, and returns the rest of the
+// body for the study's state machine. Each client must have signed the hash of its release in the
+// envelope of its answer, which the bundle must contain as well. Without commitments, answered
+// returns the body unchanged.
 func (v *verifier) answered(e transcript.Entry, body []byte) ([]byte, error) {
 	if !v.chain.Commits() {
 		return body, nil
@@ -444,8 +440,8 @@ func (v *verifier) end(body []byte) error {
 	return nil
 }
 
-// uncounted checks the envelopes of answers to plans that have no outcome. It then checks that the
-// ledger entry numbers of every client increase.
+// uncounted checks the envelopes of answers to plans without an outcome, and that the ledger entry
+// numbers of every client increase.
 func (v *verifier) uncounted() error {
 	counted := map[answerKey]bool{}
 	for _, r := range v.receipts {
@@ -472,8 +468,7 @@ func (v *verifier) uncounted() error {
 	return ledgersGrow(v.receipts)
 }
 
-// ledgersGrow returns an error unless the ledger entry numbers of each client increase from
-// answer to answer.
+// ledgersGrow checks that the ledger entry numbers of each client increase from answer to answer.
 func ledgersGrow(receipts []transcript.Receipt) error {
 	before := map[identity.Name]uint64{}
 	for _, r := range receipts {

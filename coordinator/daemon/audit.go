@@ -27,7 +27,7 @@ func (s *server) openAudit() (*audit.Log, error) {
 }
 
 // auditConfiguration writes the configuration of the daemon to the audit log. serves is the address
-// at which clients reach the daemon.
+// for clients.
 func (s *server) auditConfiguration(serves net.Addr) {
 	c := s.config
 	studies := []string{}
@@ -71,8 +71,7 @@ func (a auditor) Denied(from net.Addr, peer channel.Party, method, reason string
 		slog.String("address", from.String()), a.peer(peer), slog.String("method", method), slog.String("reason", reason))
 }
 
-// peer returns an attribute with the name of the party at the other end. A party without a
-// certificate has the name "guest".
+// peer returns an attribute with the name of the other end, which is "guest" without a certificate.
 func (auditor) peer(p channel.Party) slog.Attr {
 	if p == (channel.Party{}) {
 		return slog.String("peer", "guest")

@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A gossip runs the gossip nodes of all studies on one port. Through gossip, the members of a
-// study learn which clients are reachable.
+// A gossip runs the gossip nodes of all studies on one port. They tell the members of a study which
+// clients are reachable.
 type gossip struct {
 	port *membership.Port
 	log  *slog.Logger
@@ -27,8 +27,8 @@ func newGossip(address string, log *slog.Logger) (*gossip, error) {
 	return &gossip{port: port, log: log, nodes: map[*coordinator.Study]*membership.Node{}}, nil
 }
 
-// add starts the gossip node of a study, unless the study is over. If the node cannot start, the
-// study continues without gossip.
+// add starts the gossip node of a study that is not over. If this fails, the study continues
+// without gossip.
 func (g *gossip) add(study *coordinator.Study) {
 	if study.Over() {
 		return

@@ -12,11 +12,10 @@ import (
 	"fedpvi/transport"
 )
 
-// metrics contains all numbers that a coordinator exports to a monitoring system. The numbers do
-// not depend on the contents of messages and do not name clients, with two exceptions: the
-// verdicts, which are in the transcript, and the norms of answers that everybody may read. There
-// are no durations. The duration of a round depends on the clients' computing times, which depend
-// on the clients' records.
+// metrics contains all numbers that a coordinator exports to a monitoring system. They do not
+// depend on the contents of messages and do not name clients, with two exceptions: verdicts, which
+// are in the transcript, and norms of answers that everybody may read. There are no durations: a
+// round lasts as long as the clients compute, which depends on their records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -42,9 +41,8 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
-// inUse adds the size of the live heap after the last garbage collection to the metrics. It shows a
-// memory leak better than the resident size of the process, which depends on the time of the last
-// collection.
+// inUse is the size of the live heap after the last garbage collection. It shows a leak better than
+// the resident size, which depends on the time of the last collection.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {
@@ -107,8 +105,7 @@ func (m *metrics) Stored(batch int, ok bool) {
 	m.batch.Observe(float64(batch))
 }
 
-// Audited counts a line of the audit log. written is true if the line was written, and false if it
-// was lost.
+// Audited counts a line of the audit log, which was either written or lost.
 func (m *metrics) Audited(written bool) {
 	m.audited.WithLabelValues(label(written, "ok", "lost")).Inc()
 }
@@ -125,8 +122,8 @@ func (m *metrics) Moved(received, sent int) {
 	m.moved.WithLabelValues("sent").Add(float64(sent))
 }
 
-// handler returns a handler that serves the metrics and a health check. The health check fails if
-// the function works returns an error.
+// handler returns a handler that serves the metrics and a health check, which fails if works
+// returns an error.
 func (m *metrics) handler(works func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

@@ -5,9 +5,8 @@ import (
 	"os"
 )
 
-// notify sends the daemon's state, "READY=1" or "STOPPING=1", to the service manager. The
-// environment variable NOTIFY_SOCKET names the manager's socket. Without this variable notify does
-// nothing. See sd_notify(3) of systemd.
+// notify sends the daemon's state, "READY=1" or "STOPPING=1", to the service manager at the socket
+// NOTIFY_SOCKET, if this is set. See sd_notify(3) of systemd.
 func notify(state string) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {

@@ -32,37 +32,35 @@ type Config struct {
 	// Unlock opens the key files, if they are protected.
 	Unlock keyfile.Unlock
 	Dir    string // state directory
-	// Listen is the address for clients, host:port. If Listen is empty, the coordinator listens on
-	// all addresses of this machine, on the port in the invitations.
+	// Listen is the address for clients, host:port. If it is empty, the coordinator listens on all
+	// addresses of this machine, on the port in the invitations.
 	Listen  string
 	Metrics string // host:port for metrics and health check; empty for none
 	Gossip  string // IP address and port for gossip; empty to disable it
-	// Web is the host:port of this machine for the pages of an operator. It is empty if there are
-	// no pages. WebOrigin is the origin of a proxy in front of the pages. It is empty if there is
-	// no proxy. Announce, unless nil, is a function that receives the first login link.
+	// Web is the host:port for the operator's pages, and WebOrigin the origin of a proxy in front
+	// of them. Either may be empty, for none. Announce, unless nil, receives the first login link.
 	Web, WebOrigin string
 	Announce       func(link string)
 
 	RoundDeadline time.Duration
-	UntilDone     bool // whether Serve returns when every study is over and its clients have received the last entry and left
+	UntilDone     bool // return when every study is over and its clients have received the last entry and left
 	Log           *slog.Logger
 	Traces        trace.TracerProvider // receives traces; nil to disable them
-	// Audit contains the destinations of the audit log, as in audit.Open. AuditTo contains further
+	// Audit contains the destinations of the audit log, as in audit.Open, and AuditTo further
 	// sinks.
 	Audit   []string
 	AuditTo []audit.Sink
-	// Balancers are the networks of load balancers that begin connections with a header of the
-	// PROXY protocol.
+	// Balancers are the networks of load balancers that send a header of the PROXY protocol.
 	Balancers []netip.Prefix
-	// Ready, unless nil, is called as soon as clients can connect. Its arguments are the address for
-	// clients, and the address for metrics or nil.
+	// Ready, unless nil, is called as soon as clients can connect, with the address for clients and
+	// the address for metrics (or nil).
 	Ready func(clients, metrics net.Addr)
 }
 
-// maxHeader is the maximum size in bytes of the header of a request for metrics.
+// maxHeader is the maximum size of the header of a request for metrics, in bytes.
 const maxHeader = 8 << 10
 
-// farewell is the maximum time for which a daemon that stops waits for running calls.
+// farewell limits the time for which a stopping daemon waits for running calls.
 const farewell = 10 * time.Second
 
 // A server contains everything that a daemon must close.
@@ -79,14 +77,13 @@ type server struct {
 	failed  chan error
 }
 
-// glances is the maximum time for which a coordinator that starts waits until commands, such as
-// watch, have closed its state directory. Each of these commands opens the directory for a short
-// time.
+// glances limits the time for which a starting coordinator waits for commands such as watch, which
+// open the state directory for a short time.
 const glances = 10 * time.Second
 
 // Serve runs a coordinator until ctx is done or, with UntilDone, until every study is over. It also
-// stops, and returns an error, if it can no longer serve one of its ports. When Serve returns, all
-// state is on disk. The next call to Serve continues from this state.
+// stops, and returns an error, if it can no longer serve one of its ports. When it returns, all
+// state is on disk, and the next call continues from there.
 func Serve(ctx context.Context, c Config) (err error) {
 	if c.RoundDeadline == 0 {
 		c.RoundDeadline = transport.DefaultRoundDeadline
@@ -139,11 +136,11 @@ func Serve(ctx context.Context, c Config) (err error) {
 }
 
 const (
-	// longAnswer is the size in bytes above which answers use most of the memory of a round.
+	// longAnswer is the size in bytes above which answers take most of the memory of a round.
 	longAnswer = 4 << 20
-	// oftener is the garbage collector's target percentage for studies with long answers. With Go's
-	// default of 100 the program would need twice the memory. Frequent collections take little
-	// time, because the live heap consists of a few long slices.
+	// oftener is the garbage collector's target percentage for studies with long answers, which
+	// would need twice the memory with Go's default of 100. Frequent collections take little time,
+	// because the live heap consists of a few long slices.
 	oftener = 15
 )
 
@@ -231,9 +228,8 @@ func (s *server) openPages(ctx context.Context) (err error) {
 	return nil
 }
 
-// invited returns the address to listen at if the configuration names none. The address stands for
-// all addresses of this machine, on the port that the invitations contain. invited returns an error
-// if there is no study, or if the invitations contain different ports.
+// invited returns the default address to listen at: all addresses of this machine, on the port in
+// the invitations. It fails if there is no study, or if the invitations have different ports.
 func invited(studies []*coordinator.Study) (string, error) {
 	var all []string
 	for _, study := range studies {
@@ -256,8 +252,7 @@ func invited(studies []*coordinator.Study) (string, error) {
 	return ":" + all[0], nil
 }
 
-// serve calls the function run in a goroutine. If run returns an error, the daemon stops with this
-// error.
+// serve calls run in a goroutine. If run returns an error, the daemon stops with it.
 func (s *server) serve(name string, run func() error) {
 	go func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -266,7 +261,7 @@ func (s *server) serve(name string, run func() error) {
 	}()
 }
 
-// works returns an error if the coordinator cannot use its store, or cannot report the status of its
+// works returns an error if the coordinator cannot use its store or report the status of its
 // studies.
 func (s *server) works() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
@@ -275,7 +270,7 @@ func (s *server) works() error {
 	return errors.Join(err, s.hub.Healthy())
 }
 
-// stop closes the listeners, and then waits for running calls, at most for the duration farewell.
+// stop closes the listeners, then waits for running calls for at most farewell.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

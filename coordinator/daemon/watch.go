@@ -9,13 +9,12 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience is the number of log intervals in a round deadline. After each interval the daemon logs
-// the clients for which studies wait. The interval is at least a second and at most a minute.
+// patience is the number of times per round deadline that the daemon logs the clients for which
+// studies wait. The interval is at least a second and at most a minute.
 const patience = 10
 
-// watch regularly logs the clients for which studies wait. If UntilDone is set, watch closes the
-// returned channel when all studies are over and every client has received the last entry and has
-// left.
+// watch regularly logs the clients for which studies wait. With UntilDone, it closes the returned
+// channel as soon as done returns true.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -69,10 +68,10 @@ func (s *server) over() bool {
 	return len(studies) > 0 && !slices.ContainsFunc(studies, func(study *coordinator.Study) bool { return !study.Over() })
 }
 
-// done reports whether every study is over, all clients of these studies have received the last
-// entry, and no client is connected. A client closes its connection when it has read the last entry.
-// Before that, the entry may be in a buffer of the network, while the client tries to send a message
-// of the last round. If the daemon stopped then, the client would lose the entry and wait for ever.
+// done reports whether every study is over, all its clients have received the last entry, and no
+// client is connected. A client closes its connection when it has read the last entry. Until then,
+// the entry may be in a buffer of the network while the client tries to send a message of the last
+// round. If the daemon stopped then, the client would lose the entry and wait for ever.
 func (s *server) done() bool {
 	unaware := func(study *coordinator.Study) bool { return len(study.Unaware()) > 0 }
 	return s.over() && !slices.ContainsFunc(s.hub.Studies(), unaware) && !s.clients.Connected()

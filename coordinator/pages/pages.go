@@ -1,7 +1,7 @@
-// Package pages shows an operator the studies of a coordinator in a browser. The page of a study
-// has the clients, the rounds and verdicts, the clients that the study waits for, the privacy cost,
-// and the report. The pages cannot change a study. They have the same content as the commands
-// coordinator status and coordinator report.
+// Package pages shows an operator the studies of a coordinator in a browser: the clients, the
+// rounds and verdicts, the clients that a study waits for, the privacy cost, and the report. The
+// pages show as much as the commands coordinator status and coordinator report, and cannot change a
+// study.
 package pages
 
 import (
@@ -40,7 +40,7 @@ type pages struct {
 	Config
 
 	mu      sync.Mutex
-	costs   map[string]cost          // costs of studies, keyed by the digest of the study and the names of its clients
+	costs   map[string]cost          // by the digest of the study and the names of its clients
 	reports map[string]template.HTML // reports, keyed by the digest of the study; a report never changes
 }
 
@@ -165,7 +165,7 @@ func newCost(study *coordinator.Study, clients []pvi.ClientID) cost {
 	return c
 }
 
-// report verifies the bundle of a study that is over, and returns the page with the report.
+// report verifies the bundle of a study that is over, and returns the report's page.
 func (p *pages) report(r *http.Request) (*web.Page, error) {
 	status, study, err := p.one(r)
 	if err != nil {

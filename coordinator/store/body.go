@@ -19,13 +19,13 @@ import (
 )
 
 // The store keeps a long value in a file, and the size and hash of the file in the database. The
-// file is written and synced before the transaction that adds its hash to the database. The file is
-// removed after the transaction that removes its hash. If the program crashes between a file
-// operation and the transaction, the database has no hash for the file, and Open removes the file.
+// file is written and synced before the transaction that adds its hash, and removed after the one
+// that removes its hash. If the program crashes in between, the database has no hash for the file,
+// and Open removes it.
 //
-// Formats 2 and 3 kept long values in the database, divided into parts. The key of the first part
-// is the value's key. The key of every other part is the value's key followed by the part's offset.
-// This program reads and removes such parts, but never writes them.
+// Formats 2 and 3 kept long values in the database, divided into parts. The first part has the key
+// of the value, and each other part this key followed by its offset. This program reads and removes
+// such parts, but never writes them.
 
 const (
 	folderName  = "bodies"
@@ -34,8 +34,7 @@ const (
 	partOfNew = "new-"
 )
 
-// A Value is a byte string that is ready to be stored in a transaction. If it is long, it has
-// already been written to a file.
+// A Value is a byte string that is ready to be stored. If it is long, it is already in a file.
 type Value struct {
 	Size  int64
 	Hash  Hash   // SHA-256 of the value
@@ -48,8 +47,8 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether values of the given size are kept in files.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare collects the bytes that the function write writes, and returns them as a [Value]. If the
-// bytes are too many for the database, Prepare writes them to a file.
+// Prepare returns the bytes that write writes as a [Value], in a file if there are too many for the
+// database.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -59,7 +58,7 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// PrepareFile is like Prepare, but always writes the value to a file, even if it is short.
+// PrepareFile is like Prepare, but writes even a short value to a file.
 func (s *Store) PrepareFile(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	err := w.begin()
@@ -122,8 +121,7 @@ func (w *Writer) begin() error {
 	return err
 }
 
-// Finish returns the value. If the value is long, Finish has written it to a file that survives a
-// crash.
+// Finish returns the value. If it is long, it is in a file that survives a crash.
 func (w *Writer) Finish() (*Value, error) {
 	v := &Value{Size: w.size, Hash: Hash(w.sum.Sum(nil))}
 	if w.file == nil {
@@ -155,9 +153,8 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory and syncs the directories above it, so that the new directory
-// survives a crash. It syncs them even if the directory exists, because an earlier process may have
-// failed before the sync.
+// makeFolder makes a directory that survives a crash. It syncs the directories above even if the
+// directory exists, because an earlier process may have failed before the sync.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -196,8 +193,8 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep removes all files that the database does not name. If a file that the database names is
-// missing or has the wrong size, sweep returns an error.
+// sweep removes all files that the database does not name. It fails if a named file is missing or
+// has the wrong size.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -233,7 +230,7 @@ func (s *Store) sweep() error {
 	})
 }
 
-// checkBody checks that a file exists and has the size of v, without reading the file.
+// checkBody checks that a file exists and has the size of v.
 func checkBody(path string, v *Value) error {
 	if err := checkFile(path); err != nil {
 		return err
@@ -245,11 +242,11 @@ func checkBody(path string, v *Value) error {
 	return err
 }
 
-// fileKey returns the key in the bucket "files" of a value that is in a file. The entry under this
-// key contains the size (8 bytes) and the hash of the file.
+// fileKey returns the key in the bucket "files" for a value in a file. Its entry is the size (8
+// bytes) and hash of the file.
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value under a key if the value is in a file, and nil otherwise.
+// file returns the value under a key if it is in a file, and nil otherwise.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
 	if bucket == nil { // earlier versions of the program did not create this bucket
@@ -265,8 +262,7 @@ func readFile(b []byte) *Value {
 	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
 }
 
-// named calls f for each value in a file whose key in the bucket "files" begins with prefix. It
-// passes this key and the value to f.
+// named calls f for each value in a file whose key in the bucket "files" begins with prefix.
 func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -285,7 +281,7 @@ func (s Study) named(prefix []byte, f func(key []byte, v *Value) error) error {
 	return nil
 }
 
-// put stores a value under a key. It replaces any earlier value under this key.
+// put stores a value under a key, and replaces an earlier one.
 func (s Study) put(part string, key []byte, v *Value) error {
 	if err := s.drop(part, key); err != nil {
 		return err
@@ -296,8 +292,7 @@ func (s Study) put(part string, key []byte, v *Value) error {
 	return s.putFile(part, key, v, formatFiles)
 }
 
-// putFile stores the size and hash of a value's file, and raises the format version of the database
-// to the given format.
+// putFile stores the size and hash of a value's file, and raises the database to the given format.
 func (s Study) putFile(part string, key []byte, v *Value, format string) error {
 	if err := s.atLeast(format); err != nil {
 		return err
@@ -309,17 +304,15 @@ func (s Study) putFile(part string, key []byte, v *Value, format string) error {
 	return bucket.Put(fileKey(part, key), append(number(uint64(v.Size)), v.Hash[:]...))
 }
 
-// drop removes a value from the database. If the value is in a file, the file is removed after the
-// transaction.
+// drop removes a value from the database, and its file, if any, after the transaction.
 func (s Study) drop(part string, key []byte) error {
 	bucket := s.part(part)
 	err := errors.Join(bucket.Delete(key), dropParts(bucket, key))
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes files from the database. The files themselves are removed after the
-// transaction. If exact is true, dropFiles removes only the file whose key equals prefix. Otherwise
-// it removes every file whose key begins with prefix.
+// dropFiles removes from the database the file with the key prefix if exact is true, and otherwise
+// all files whose keys begin with prefix. The files are removed after the transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -358,7 +351,7 @@ func partKey(key []byte, offset int64) []byte {
 	return append(bytes.Clone(key), number(uint64(offset))...)
 }
 
-// whole returns a copy of the value under a key, or nil if there is no value.
+// whole returns a copy of the value under a key, or nil if there is none.
 func (s Study) whole(part string, key []byte) ([]byte, error) {
 	size, ok := s.length(part, key)
 	if !ok {
@@ -374,7 +367,7 @@ func (s Study) whole(part string, key []byte) ([]byte, error) {
 	return b, nil
 }
 
-// length returns the length in bytes of the value under a key. If there is no value, ok is false.
+// length returns the length in bytes of the value under a key.
 func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if v := s.file(part, key); v != nil {
 		return v.Size, true
@@ -383,8 +376,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if first := bucket.Get(key); first == nil {
 		return 0, false
 	}
-	// the last part of the value is the entry before the first key that follows all parts, or the
-	// last entry of the bucket if no key follows
+	// the last part is before the first key that follows all parts, or at the end of the bucket
 	c := bucket.Cursor()
 	k, last := c.Last()
 	if next, _ := c.Seek(partKey(key, math.MaxInt64)); next != nil {
@@ -418,8 +410,8 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with the bytes of a value in a file, beginning at the offset from. It works even
-// before a transaction has added the file to the database.
+// ReadFile fills b with the bytes of a value in a file, beginning at the offset from, even before a
+// transaction has added the file to the database.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }

@@ -19,16 +19,15 @@ import (
 
 const (
 	fileName    = "coordinator.db"
-	pageSize    = 16 << 10 // page size of new files in bytes; bbolt uses memory for every page while the file is open
+	pageSize    = 16 << 10 // page size of new files; bbolt keeps memory for every page while the file is open
 	defaultWait = time.Second
-	// These are the versions of the file format. If a program does not know the version of a file,
-	// it refuses the file.
+	// The versions of the file format. A program refuses a file with an unknown version.
 	formatFirst = "1"
 	formatLong  = "2" // keeps long values in parts
-	formatSlots = "3" // divides a long value into several database values, and can keep the state under another key (see stateSlot)
+	formatSlots = "3" // divides a long value into several database values, and can move the state to another key (see stateSlot)
 	formatFiles = "4" // keeps long values in files
-	// The later formats add the messages of secure aggregation, changes of the roster, and files with
-	// releases that clients fetch.
+	// The later formats add secure aggregation, changes of the roster, and releases that clients
+	// fetch.
 	formatShares    = "5"
 	formatChanges   = "6"
 	formatPublished = "7"
@@ -37,15 +36,13 @@ const (
 // ErrHeld is returned if another program has locked the state directory.
 var ErrHeld = errors.New("another coordinator holds the state: only one can serve from a state directory")
 
-// ErrFormat is returned if the state has a format that this program does not know, because a later
-// version of the program wrote it.
+// ErrFormat is returned if a later version of the program wrote the state in an unknown format.
 var ErrFormat = errors.New("the state has a format that this program does not know: use the version that wrote it, or a later one")
 
 // ErrDamaged is returned if the state is inconsistent or cannot be read.
 var ErrDamaged = errors.New("the state is damaged: restore the whole state directory from its latest backup")
 
-// A Store keeps a coordinator's state in a directory. Several goroutines may call its methods
-// concurrently.
+// A Store keeps a coordinator's state in a directory. It is safe for concurrent use.
 type Store struct {
 	dir     string
 	db      *bbolt.DB
@@ -56,30 +53,29 @@ type Store struct {
 	files   atomic.Int64 // number of files written since Open
 
 	mu   sync.Mutex
-	lost error // read error after which the store can no longer be used; nil for none
-	// whether a commit has failed, in this process or an earlier one; the file in the operating
-	// system's memory may then differ from the file on disk
+	lost error // read error after which the store can no longer be used, or nil
+	// whether a commit has failed, in this process or an earlier one, so that the operating
+	// system's copy of the file may differ from the disk
 	unsound bool
 }
 
 // Options configure a store.
 type Options struct {
-	// The store calls Commit for every commit. Commit must call its argument, which commits the
-	// transaction. If Commit is nil, the store commits directly. Tests set Commit to make commits
-	// fail.
+	// Commit, unless nil, is called for every commit, and must call its argument to commit. Tests
+	// use it to make commits fail.
 	Commit func(commit func() error) error
-	// Long is the maximum size in bytes of a value in the database. Larger values are kept in
-	// files. The default is 1 MiB.
+	// Long is the maximum size of a value in the database. Larger ones go to files. The default is
+	// 1 MiB.
 	Long int64
-	// Wait is the time for which Open waits until another program unlocks the file. The default
-	// is one second.
+	// Wait is how long Open waits for another program to unlock the file. The default is one
+	// second.
 	Wait time.Duration
 	// Layer performs the operations on files.
 	Layer durable.Layer
 }
 
-// Open opens the store in a directory. If the directory or the store does not exist, Open makes it.
-// Only the owner can access the directory and the store.
+// Open opens the store in a directory, and makes either if it does not exist. Only the owner has
+// access.
 func Open(dir string, o Options) (*Store, error) {
 	if err := private.MakeDirectory(dir); err != nil {
 		return nil, err
@@ -137,8 +133,8 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// checkFile returns an error for a symbolic link, for a special file, and for a file to which other
-// users have access.
+// checkFile returns an error for a symbolic link, a special file, and a file that other users can
+// access.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -171,8 +167,7 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast raises the format version of the database to the given version, unless it is already at
-// least as high.
+// atLeast raises the format of the database to the given one, unless it is higher.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -181,8 +176,7 @@ func (s Study) atLeast(format string) error {
 	return about.Put(formatKey, []byte(format))
 }
 
-// Close closes the file. After a read error Close does nothing, and the file is closed when the
-// process ends.
+// Close closes the file. After a read error it leaves this to the end of the process.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,17 +186,17 @@ func (s *Store) Close() error {
 	return readable(s.db.Close)
 }
 
-// A Tx is a transaction. The values that its methods return are valid only until the transaction
-// ends, unless the comment of the method states that it returns a copy.
+// A Tx is a transaction. The values that its methods return are valid only until it ends, unless
+// they are copies.
 type Tx struct {
 	tx      *bbolt.Tx
 	store   *Store
 	dropped []droppedFile
 }
 
-// Update runs f in a transaction. When Update returns nil, the changes are on disk. If f returns an
-// error, nothing changes. If the commit fails, it is unknown whether the changes were made, and the
-// next transaction reads the actual state.
+// Update runs f in a transaction. When it returns nil, the changes are on disk. If f fails, nothing
+// changes. If the commit fails, it is unknown whether the changes were made, and the next
+// transaction reads the actual state.
 func (s *Store) Update(f func(*Tx) error) error {
 	var dropped []droppedFile
 	err := s.inside(func() (err error) {
@@ -215,8 +209,8 @@ func (s *Store) Update(f func(*Tx) error) error {
 	return err
 }
 
-// inside calls sound and then f, which contains one transaction. If bbolt panics because the file
-// is damaged, inside returns ErrDamaged.
+// inside runs f, one transaction, on a sound store. It returns ErrDamaged if bbolt panics over a
+// damaged file.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
@@ -224,8 +218,8 @@ func (s *Store) inside(f func() error) error {
 	return s.readable(f)
 }
 
-// update runs f in a transaction that can write. It returns the files that f has removed from the
-// database, for the caller to delete.
+// update runs f in a transaction that can write. It returns the files that f has dropped, for the
+// caller to delete.
 func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	tx, err := s.db.Begin(true)
 	if err != nil {
@@ -245,8 +239,8 @@ func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	return t.dropped, nil
 }
 
-// sound makes sure, after a failed commit, that all bytes of the file are on disk. It returns an
-// error if the store can no longer be used.
+// sound makes sure, after a failed commit, that the whole file is on disk. It returns an error if
+// the store can no longer be used.
 func (s *Store) sound() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,15 +255,14 @@ func (s *Store) sound() error {
 	return err
 }
 
-// View runs f in a read-only transaction, which reads only data that is on disk.
+// View runs f in a read-only transaction, on data that is on disk.
 func (s *Store) View(f func(*Tx) error) error {
 	return s.inside(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx: tx, store: s}) })
 	})
 }
 
-// Dump calls f with every value in the database. The path consists of the names of the value's
-// buckets and the value's key.
+// Dump calls f with every value in the database. Its path is the names of its buckets and its key.
 func (tx *Tx) Dump(f func(path string, value []byte)) error {
 	return tx.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return dump(string(name), b, f) })
 }

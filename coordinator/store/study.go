@@ -11,8 +11,8 @@ import (
 
 var studies = []byte("studies")
 
-// These are the names of the buckets of a study. In the comments, "by plan" means that a key contains
-// the number of a plan, and "by name" means that a key contains the name of a client.
+// The buckets of a study. "By plan" means that the number of a plan is in the key, and "by name"
+// the name of a client.
 const (
 	about     = "about"     // properties of the study that never change (type Fixed), and the notes
 	tickets   = "tickets"   // tickets of invitations, by name
@@ -20,8 +20,8 @@ const (
 	certs     = "certs"     // certificates of clients, by name
 	approvals = "approvals" // envelopes of consents, by name
 	leaves    = "leaves"    // envelopes of the messages with which clients leave the study, by name
-	// envelope of each client's last message, by name; its header contains the number and hash of
-	// an entry in the client's ledger
+	// envelope of each client's last message, by name, with an entry of the client's ledger in its
+	// header
 	last      = "last"
 	envelopes = "envelopes" // envelopes of the transcript's entries, by number
 	bodies    = "bodies"    // bodies of the transcript's entries, by number
@@ -31,10 +31,10 @@ const (
 	releases  = "releases"  // envelopes of accepted answers, by plan and name
 	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
 	evidence  = "evidence"  // envelopes that contradict earlier messages, by plan and name
-	files     = "files"     // size and hash of each file with a long value, by the bucket and the key of the value
+	files     = "files"     // size and hash of each file, by the bucket and key of its value
 
-	// published is not the name of a bucket. In the bucket "files", the key of a release that
-	// clients fetch consists of published, the plan, and the name of the client.
+	// published is not a bucket: it begins the keys of releases that clients fetch in the bucket
+	// "files", followed by the plan and the name.
 	published = "published"
 )
 
@@ -43,10 +43,9 @@ var parts = []string{
 	offers, releases, pieces, evidence, files,
 }
 
-// A Part names a part of a study's state that has one value for each client.
+// A Part is a part of a study's state with one value for each client.
 type Part string
 
-// These are the parts of a study's state that have one value, a byte slice, for each client.
 const (
 	Entry    Part = entries
 	Approval Part = approvals
@@ -162,8 +161,7 @@ func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed"
 // PutNote stores a value under a key, as JSON.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note decodes into value the JSON that PutNote stored under a key. If there is none, Note does not
-// change value.
+// Note decodes into value the JSON that PutNote stored under a key, if any.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
 // Put stores a client's value for a part.
@@ -185,7 +183,7 @@ func (s Study) All(p Part) (map[string][]byte, error) {
 	})
 }
 
-// PutTicket stores the ticket of an invitation. It replaces any earlier ticket for the same name.
+// PutTicket stores the ticket of an invitation, and replaces an earlier one for the same name.
 func (s Study) PutTicket(name string, ticket any) error { return s.putJSON(tickets, name, ticket) }
 
 // Tickets calls f with each ticket, in order of name.
@@ -195,8 +193,8 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// stateNow is the key of the saved state. In a store of format 3 the state can be under another
-// key. The value under stateSlot is then this key.
+// stateNow is the key of the saved state. In a store of format 3 it can be another key, the value
+// under stateSlot.
 var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState stores the state of the study's algorithm. It replaces the earlier state.

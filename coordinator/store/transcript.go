@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// Append stores entry number n of the transcript. If the entry contains a plan, ask is the
-// number of the plan. Otherwise ask is 0.
+// Append stores entry number n of the transcript. ask is the number of the plan in the entry, or 0.
 func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error {
 	err := errors.Join(s.part(envelopes).Put(number(n), envelope), s.put(bodies, number(n), body))
 	if ask > 0 {
@@ -15,16 +14,15 @@ func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error 
 	return err
 }
 
-// Item returns copies of an entry's envelope and body. Both are nil if the transcript has no entry
-// with number n.
+// Item returns copies of an entry's envelope and body, or nil if there is no entry number n.
 func (s Study) Item(n uint64) (envelope, body []byte, err error) {
 	key := number(n)
 	body, err = s.whole(bodies, key)
 	return clone(s.part(envelopes).Get(key)), body, err
 }
 
-// Envelope returns a copy of the envelope of the entry with the number n, and the size of the
-// entry's body. If there is no such entry, the envelope is nil.
+// Envelope returns a copy of the envelope of entry number n, nil if there is none, and the size of
+// its body.
 func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
 	body, _ = s.length(bodies, number(n))
 	return clone(s.part(envelopes).Get(number(n))), body
@@ -57,6 +55,5 @@ func (s Study) Items() uint64 {
 	return readNumber(k)
 }
 
-// PlanOf returns the number of the entry that contains the plan with the number ask. If there is no
-// such entry, it returns 0.
+// PlanOf returns the number of the entry that contains plan number ask, or 0 if there is none.
 func (s Study) PlanOf(ask uint64) uint64 { return readNumber(s.part(asks).Get(number(ask))) }
