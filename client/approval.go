@@ -12,19 +12,19 @@ import (
 )
 
 // An approval records that the data holder consented to a study. It is valid only for the exact
-// bytes of the study document and the policy whose hashes it contains.
+// bytes of the study document and the policy with these hashes.
 type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`
 	Terms
-	Roster *ledger.Hash `json:"roster,omitempty"` // hash of the roster that the client knew at the time of the approval; nil if it knew none
+	Roster *ledger.Hash `json:"roster,omitempty"` // hash of the roster at the time of the approval, or nil if none was known
 	Time   time.Time    `json:"time"`
 }
 
 // Approve records that the data holder consents to a study. digest is the SHA-256 of the study
-// document, in full or at least its first 12 digits. If the data set has no budget, Approve creates
-// a budget. Approve refuses a study whose cost exceeds the remaining budget, and a study that
-// occupies this machine for longer than the policy allows.
+// document, or at least its first 12 digits. Approve creates the budget of the data set if there is
+// none. It refuses a study that costs more than the remaining budget or occupies this machine
+// longer than the policy allows.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: run client review to read the study", digest, m.Hash)}
@@ -63,8 +63,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		// The cost of the whole study is not added again. The ledger has charged the earlier answers,
-		// and checks each later answer when it is charged.
+		// Do not add the cost of the whole study again. The ledger has charged the earlier answers,
+		// and checks each later one when it is charged.
 		cost = accountant.Composed{}
 	}
 	if _, err := c.quote(t, d, m.Study, cost); err != nil {
@@ -82,8 +82,8 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Roster: seen, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// seenRoster returns the hash of the roster that the client has received, or nil if there is none. It
-// returns an error if the roster contains a client that the policy does not allow.
+// seenRoster returns the hash of the roster that the client has received, or nil. It returns an
+// error if the policy does not allow a client in the roster.
 func (c *Client) seenRoster(m *Member, p *Policy) (*ledger.Hash, error) {
 	members, err := c.roster(m)
 	if err != nil || members == nil {
@@ -127,8 +127,7 @@ func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	return a.Terms, nil
 }
 
-// Standing describes in words whether a study is over, left or approved. p is nil if there is no
-// policy.
+// Standing describes whether a study is over, left or approved. p is nil if there is no policy.
 func (c *Client) Standing(m *Member, p *Policy) (string, error) {
 	e, err := c.Ending(m)
 	switch {
@@ -171,8 +170,8 @@ func (c *Client) consent(m *Member) ([]byte, error) {
 	return transcript.SignApproval(m.newest().identity, m.Hash, m.coordinator().Key.Fingerprint(), sequence, head)
 }
 
-// Terms returns the terms under which the data holder approved the study. The second result is
-// false if there is no approval for this policy.
+// Terms returns the terms under which the data holder approved the study, or false if there is no
+// approval under this policy.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil

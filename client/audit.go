@@ -22,8 +22,8 @@ func (c *Client) noteKeys(m *Member, e roster.Entry) {
 	c.note(m, audit.Keys, slog.LevelWarn, slog.String("party", string(e.Name)), slog.String("fingerprint", e.Key.Fingerprint().String()))
 }
 
-// handshakes returns a function that records attempts to connect in the audit log, or nil if there is
-// no audit log. coordinator is the fingerprint that is expected at the addresses.
+// handshakes returns a function that writes attempts to connect to the audit log, or nil if there
+// is none. coordinator is the fingerprint that is expected at the addresses.
 func (c *Client) handshakes(coordinator string) func(address string, err error) {
 	if c.audit == nil {
 		return nil
@@ -45,7 +45,7 @@ func (c *Client) handshakes(coordinator string) func(address string, err error) 
 	}
 }
 
-// noteEntry writes an entry that changes the state of the study or the roster to the audit log.
+// noteEntry writes an entry that changes the study or the roster to the audit log.
 func (a *participant) noteEntry(e transcript.Entry, before session.History) {
 	c, m, now := a.client, a.member, a.history()
 	switch {
@@ -74,9 +74,9 @@ func (a *participant) noteVerdict(ask uint64, level slog.Level, verdict string) 
 	a.client.note(a.member, audit.Verdict, level, slog.Uint64("plan", ask), slog.String("verdict", verdict))
 }
 
-// noteAnswer writes an answer and the charge for it to the audit log. It is called when the answer
-// is sent, because the coordinator sees that time anyway. The time at which the answer was computed
-// depends on records and must not be logged.
+// noteAnswer writes an answer and its charge to the audit log. It is called when the answer is
+// sent, a time that the coordinator sees anyway. The time at which the answer was computed depends
+// on records and must not be logged.
 func (a *participant) noteAnswer(ask uint64, level slog.Level, outcome string) {
 	if a.client.audit == nil {
 		return

@@ -32,8 +32,8 @@ type Options struct {
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
 	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary is called before and after every commit. Layer is inserted between the ledger's
-	// database and the file of the database. Both are for tests. See [ledger.Options].
+	// Boundary is called before and after every commit. Layer is inserted between the database and
+	// its file. Both are for tests. See [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
@@ -49,11 +49,10 @@ type Client struct {
 	unlock keyfile.Unlock // settings with which the key files were opened
 	noise  func(ask int) *dpmech.Stream
 
-	stopwatch func() time.Time // clock that measures the time of rehearsals, in which a client tries out a study
+	stopwatch func() time.Time // clock that measures rehearsals, in which a client tries out a study
 }
 
-// Open opens a state directory. If another process has the directory open, the error is a
-// [*ledger.Held].
+// Open opens a state directory. The error is a [*ledger.Held] if another process has it open.
 func Open(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -86,11 +85,11 @@ const (
 	versionPart    = "version"    // the present version of the roster, if it has changed
 	positionPart   = "position"   // position of the client in the transcript
 	sitePart       = "site"       // state of the site, which computes the answers
-	sumsPart       = "sums"       // state of the secure sums, including the keys that this client shares with each other client
+	sumsPart       = "sums"       // state of the secure sums, with the keys that this client shares with each other client
 	keysPart       = "keys"       // message with this client's keys for the secure sums
-	wordPart       = "word"       // this client's confirmation or share for the open plan of a study with secure sums
+	wordPart       = "word"       // this client's confirmation or share for the open plan, with secure sums
 	leftPart       = "left"       // reason why the client left the study
-	haltPart       = "halt"       // reason why this copy of the state must not be used any more; all studies share this value
+	haltPart       = "halt"       // reason why this copy of the state must not be used any more, for all studies
 )
 
 // membership is the saved result of joining a study.
@@ -104,7 +103,7 @@ type membership struct {
 	Joined      time.Time            `json:"joined"`
 
 	Renewals [][]byte `json:"renewals,omitempty"` // renewals of Entry that this client knows, oldest first
-	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if the client joined with an old version of the program
+	Own      []byte   `json:"own,omitempty"`      // this client's roster entry; missing if an old version of the program joined
 	Next     []byte   `json:"next,omitempty"`     // renewal of Own that is not yet valid
 	Accepted bool     `json:"accepted,omitempty"` // whether the coordinator has accepted the keys in Next
 }
@@ -142,8 +141,8 @@ func (c *Client) Members() ([]*Member, error) {
 	return all, nil
 }
 
-// Member returns a study. named is the name of the study, or the first digits of its digest. An
-// empty string selects the only study.
+// Member returns the study with the given name or first digits of its digest, or the only study if
+// named is empty.
 func (c *Client) Member(named string) (*Member, error) {
 	all, err := c.Members()
 	if err != nil {
@@ -186,7 +185,7 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, c.loadMember(m)
 }
 
-// loadMember parses the roster entries of m, loads its keys, and destroys keys no longer used.
+// loadMember parses the roster entries of m, loads its keys, and destroys old ones.
 func (c *Client) loadMember(m *Member) error {
 	first, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err == nil {
@@ -218,9 +217,8 @@ func (c *Client) loadMember(m *Member) error {
 	return c.destroyOld(m)
 }
 
-// loadFirstKeys loads the keys of a study that the client joined with an earlier version of the
-// program. That version saved no roster entry of the client, so loadFirstKeys makes one with these
-// keys and signs it.
+// loadFirstKeys loads the keys of a study that an earlier version of the program joined. That
+// version saved no roster entry, so loadFirstKeys makes one and signs it.
 func (c *Client) loadFirstKeys(m *Member) (err error) {
 	path := filepath.Join(c.keyFolder(m.Hash), tlsKeyFile)
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
@@ -235,7 +233,7 @@ func (c *Client) loadFirstKeys(m *Member) (err error) {
 	return err
 }
 
-// part reads one value of a study's state. It returns an error if the value is missing.
+// part reads one value of a study's state, which must exist.
 func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
 	b, ok, err := c.store.Part(of, part)
 	if err == nil && !ok {
@@ -244,7 +242,7 @@ func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
 	return b, err
 }
 
-// get reads one JSON value of a study's state into v. It is an error if the value is missing.
+// get reads one JSON value of a study's state, which must exist, into v.
 func (c *Client) get(of ledger.Hash, part string, v any) error {
 	b, err := c.part(of, part)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"fedpvi/transport"
 )
 
-// checkAnswers checks the clients' signatures in the body of an outcome, and returns the rest of the
-// body, which the state machine of the study processes. It returns all other bodies unchanged.
-// Releases that are too long for the outcome are fetched one by one and added up.
+// checkAnswers checks the clients' signatures in the body of an outcome, and returns the rest of
+// the body for the study's state machine. Other bodies stay unchanged. Releases that are too long
+// for the outcome are fetched one by one and added up.
 func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.Entry, body []byte, next *position) ([]byte, error) {
 	if !a.chain.Commits() {
 		return body, nil
@@ -48,9 +48,8 @@ func (a *participant) checkAnswers(ctx context.Context, link Link, e transcript.
 		if names[i] != a.member.Name {
 			continue
 		}
-		// With its release this client signed the number and hash of an entry of its ledger. If the
-		// ledger lacks this entry, the ledger was restored from an earlier copy. The check works
-		// even if the coordinator hides entries.
+		// This client's release names an entry of its ledger. If the ledger lacks it, the ledger
+		// was restored from an earlier copy. The check works even if the coordinator hides entries.
 		if err := a.client.owns(r.Header.LedgerSeq, r.Header.LedgerHead, fmt.Sprintf("the answer of this client in the outcome of plan %d", e.Ask)); err != nil {
 			return nil, err
 		}

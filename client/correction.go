@@ -9,16 +9,15 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// correctionAsk is the plan number in a ledger entry that corrects earlier charges of a study. It
-// is 0, because plans are numbered from 1.
+// correctionAsk is the plan number in a ledger entry that corrects earlier charges of a study. Real
+// plans are numbered from 1.
 const correctionAsk = 0
 
 // correct corrects charges that earlier versions of the program computed too low. If the policy
-// trusted the coordinator and the study assumed no colluders, those versions charged the cost to an
-// outsider. They ignored that each other participant knows its own noise. For each study of this
-// kind, correct adds one entry with the missing cost to the ledger. If the budget of the data set
-// does not cover a correction, correct returns an error, and no more is released about this data
-// set.
+// trusted the coordinator and the study assumed no colluders, they charged the cost for an
+// outsider, although each participant knows its own noise. For each such study, correct adds one
+// entry with the missing cost to the ledger. If the budget does not cover it, correct returns an
+// error, and no more is released about the data set.
 func (c *Client) correct(dataset string) error {
 	last := map[ledger.Hash]ledger.Charge{} // last charge that was computed for an outsider, keyed by study
 	charged := map[ledger.Hash]accountant.Composed{}
@@ -60,10 +59,10 @@ func (c *Client) correct(dataset string) error {
 	return nil
 }
 
-// undercharged finds the missing cost of the earlier charges of a study. It returns the name of the
-// strongest observer that the study does not trust, and the event that must be charged in addition.
-// The charges so far are for an outsider. Together with the additional event they cost at least as
-// much as the same releases cost for this observer.
+// undercharged finds the missing cost of the earlier charges of a study. It returns the strongest
+// observer that the study does not trust, and the event to charge in addition. The charges so far
+// are for an outsider. With the additional event they cost at least as much as the same releases
+// cost for this observer.
 //
 // For Gaussian releases the two costs are equal. The parameter μ of Gaussian differential privacy
 // is larger for an observer who knows noise shares:

@@ -7,9 +7,9 @@ import (
 )
 
 // useDevice selects a device for the private gradient steps of the site. If the user has not chosen
-// one, it selects a device only if it is likely to be faster than the CPU. The CPU draws the batches
-// in any case, with the selection Exact of package dpmech. Before the site exists, useDevice does
-// nothing. The log contains no values that depend on records.
+// one, a device is used only if it is likely to be faster than the CPU. In any case the CPU draws
+// the batches, with the selection Exact of package dpmech. The log contains no values that depend
+// on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
@@ -35,7 +35,7 @@ func (a *participant) useDevice() error {
 	return nil
 }
 
-// withoutDevice logs why the CPU computes the steps. It is an error if the user requires a device.
+// withoutDevice logs why the CPU computes the steps, or fails if the user requires a device.
 func (a *participant) withoutDevice(why error) error {
 	if a.wanted.Demanded() {
 		return &UsageError{why}

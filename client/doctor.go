@@ -31,16 +31,15 @@ func failed(check string, err error, fix string) Finding {
 
 // An Examination configures [Client.Examine].
 type Examination struct {
-	Study string        // name of the study, or first digits of its digest; empty for the only study
+	Study string        // name or first digits of the digest; empty for the only study
 	Data  origin.Source // table of records; the zero Source skips the check
 	// Connect connects to the coordinator. If Connect is nil, Examine skips this check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
 }
 
-// Examine checks everything that a run needs, and returns one Finding for each check. A Finding
-// that failed names a remedy. The state directory and the ledger always pass, because Open has
-// already checked them.
+// Examine checks everything that a run needs, and returns a Finding for each check, with a remedy
+// if it failed. The state directory and the ledger always pass, because Open has checked them.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{

@@ -20,8 +20,9 @@ type Ending struct {
 	Result  []byte `json:"result,omitempty"` // the posterior as JSON
 }
 
-// end checks the last entry of the transcript and returns the client's own result. The coordinator's
-// λ must be the same, and the ledger must contain the entries in the receipts of this client.
+// end checks the last entry of the transcript and returns the client's own result. The
+// coordinator's λ must be the same, and the ledger must contain the entries in this client's
+// receipts.
 func (a *participant) end(body []byte) (*Ending, error) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -42,8 +43,8 @@ func (a *participant) end(body []byte) (*Ending, error) {
 		return nil, err
 	}
 	for _, r := range closing.Receipts {
-		// Clients do not sign receipts, so the coordinator can forge a receipt. A forged receipt
-		// must not make the client treat its own state as an old copy.
+		// Clients do not sign receipts, so a forged one must not make the client treat its own
+		// state as an old copy.
 		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
 			return nil, &Refusal{fmt.Sprintf("the receipt for plan %d names entry %d of the ledger, which this ledger does not contain", r.Ask, r.LedgerSeq)}
 		}
@@ -51,9 +52,9 @@ func (a *participant) end(body []byte) (*Ending, error) {
 	return &Ending{Result: own}, nil
 }
 
-// sameNumbers returns an error unless the stated result has the protocol and λ of the client's own
-// result. λ is the same on every machine. Numbers computed from λ can be rounded differently, so
-// sameNumbers does not compare them. The data holder receives the numbers that this client computed.
+// sameNumbers checks that the stated result has the protocol and λ of the client's own. λ is the
+// same on every machine. Numbers computed from λ can be rounded differently and are not compared:
+// the data holder receives the client's own.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`
@@ -73,7 +74,7 @@ func aborted(body []byte) (*Ending, error) {
 	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
 }
 
-// excluded processes an entry that excludes a client. If it is this client, it stops.
+// excluded processes an entry that excludes a client, and refuses if it is this one.
 func (a *participant) excluded(body []byte) error {
 	x, err := transcript.ParseAbortion(body)
 	switch {

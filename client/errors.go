@@ -18,22 +18,22 @@ import (
 	"fedpvi/transport"
 )
 
-// These exit codes are the same in every version of the program. See docs/use/exit-codes.md.
+// Exit codes, the same in every version of the program. See docs/use/exit-codes.md.
 const (
 	OK          = 0
 	Failed      = 1   // any other error; the message gives the reason
 	Usage       = 2   // the command line or a file cannot be used
 	Declined    = 3   // refused by the policy, the rules of the study, or the coordinator
 	OverBudget  = 4   // the study costs more than the remaining privacy budget
-	Damaged     = 5   // the state is damaged, or older than a message that this client has sent
+	Damaged     = 5   // the state is damaged, or older than a message of this client
 	Unreachable = 6   // the coordinator cannot be reached
 	Fruitless   = 7   // several consecutive answers were charged without success (see [Failing] and [Stalled])
 	Interrupted = 130 // stopped by a signal
 )
 
 // A Refusal is the error for an action that the policy, the study or the coordinator does not
-// allow, and for a message that breaks the rules of the study. Reason explains the refusal to the
-// data holder. The refused action has not changed the state.
+// allow, and for a message that breaks the rules of the study. Reason is for the data holder. The
+// refused action has not changed the state.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return r.Reason }
@@ -45,8 +45,8 @@ func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent.
-// One cause is a ledger that was restored from a backup.
+// RolledBack is the error for a ledger that lacks the charge of an answer that was already sent,
+// for example after it was restored from a backup.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
@@ -55,8 +55,8 @@ func (r *RolledBack) Error() string {
 		"the whole budget of its data sets is spent: see docs/use/exit-codes.md, code 5"
 }
 
-// Failing is the error of a client that stops because several consecutive answers were charged
-// but could not be computed.
+// Failing is the error of a client that stops because too many answers in a row were charged but
+// could not be computed.
 type Failing struct {
 	Failures int // number of consecutive failures
 	Last     error
@@ -71,9 +71,8 @@ func (f *Failing) Error() string {
 // Unwrap returns the error of the last failed answer.
 func (f *Failing) Unwrap() error { return f.Last }
 
-// Stalled is the error of a client that stops because too many consecutive rounds were rejected.
-// Each of these rounds was charged. A coordinator that follows the study would have stopped the
-// study.
+// Stalled is the error of a client that stops because too many rounds in a row were rejected, and
+// charged. A coordinator that follows the rules would have stopped the study.
 type Stalled struct{ Why string }
 
 func (s *Stalled) Error() string {
@@ -93,7 +92,7 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes lists the errors with their exit codes, the most serious first. [CodeOf] uses the first match.
+// codes lists the errors with their exit codes, the most serious first.
 var codes = []struct {
 	code int
 	kind func(error) bool
@@ -119,7 +118,7 @@ func as[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// isForged reports whether err means that an entry of the transcript or its signature is invalid.
+// isForged reports whether an entry of the transcript or its signature is invalid.
 func isForged(err error) bool {
 	return slices.ContainsFunc([]error{
 		roster.ErrForm, roster.ErrConsent, roster.ErrParty, roster.ErrChange,

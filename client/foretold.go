@@ -9,10 +9,9 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief processes the next entry of the transcript. The coordinator is allowed to omit the
-// body of an entry if clients can compute it from earlier entries. The coordinator still signs the
-// hash of the body. followBrief computes an omitted body. If its hash is not the signed one,
-// because of rounding or another version of the program, followBrief requests the body.
+// followBrief processes the next entry of the transcript. The coordinator may omit a body that
+// clients can compute from earlier entries, but signs its hash. followBrief computes the body, and
+// requests it if the hash differs because of rounding or another version of the program.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(ctx, link, item)
@@ -31,7 +30,7 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 	return a.follow(ctx, link, item)
 }
 
-// foretell computes the body of the next entry from earlier entries, or returns nil if it cannot.
+// foretell computes the body of the next entry from earlier ones, or returns nil if it cannot.
 func (a *participant) foretell(envelope []byte) []byte {
 	e, err := transcript.Claims(envelope)
 	if err != nil || !e.Kind.Outcome() {

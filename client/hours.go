@@ -13,11 +13,10 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Duration is an estimate of the time for which the computations of a study occupy this machine.
-// The estimate depends on the study and on the speed of this machine on made-up records. It does
-// not depend on the client's own records.
+// A Duration estimates how long the computations of a study occupy this machine, from the study and
+// the machine's speed on made-up records. It does not depend on the client's own records.
 type Duration struct {
-	Hours   float64 `json:"hours"`             // computing time in hours of a client with Records records; 0 if it is unknown
+	Hours   float64 `json:"hours"`             // computing time of a client with Records records; 0 if it is unknown
 	Records int     `json:"records"`           // federation.max_records
 	Answers int     `json:"answers"`           // number of answers of one client
 	Unknown string  `json:"unknown,omitempty"` // reason why there is no estimate; empty if there is an estimate
@@ -26,15 +25,15 @@ type Duration struct {
 const (
 	fewRecords  = 256            // number of made-up records of the first simulated client
 	someRecords = 8 * fewRecords // number of made-up records of the second simulated client
-	// A rehearsal (a simulation of two clients) ends after this time if each client has answered a
-	// plan of the rounds phase.
+	// A rehearsal (a simulation of two clients) ends after this time, once each client has answered
+	// a plan of the rounds phase.
 	rehearse = 300 * time.Millisecond
 	longest  = 30 * time.Second // time limit of a rehearsal
 )
 
-// estimate simulates the beginning of a study with two clients and made-up records, and measures
-// the computing time. It assumes that the time is linear in the number of records. It also assumes
-// that a round that was not simulated takes the mean time of the simulated rounds.
+// estimate measures the computing time of the beginning of a study with two clients and made-up
+// records. It assumes that the time is linear in the number of records, and that a round that was
+// not simulated takes the mean time of the others.
 func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	most, large := st.Federation.MaxRecords, min(someRecords, st.Federation.MaxRecords)
 	r := &rehearsal{records: [2]int{min(fewRecords, large/2), large}, tasks: map[task]*timings{}, clock: c.stopwatch}
@@ -51,7 +50,7 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 			d.Unknown = err.Error()
 			return d
 		}
-	case <-time.After(longest): // the goroutine of the simulation continues until it is done or the program ends
+	case <-time.After(longest): // the simulation continues until it is done or the program ends
 		d.Unknown = fmt.Sprintf("%d made-up records took longer than %s", large, longest)
 		return d
 	}
@@ -62,7 +61,8 @@ func (c *Client) estimate(st *study.Study, p *pvi.Protocol, l Leaves) Duration {
 	return d
 }
 
-// allowsHours returns a Refusal if the policy has a limit and the estimate exceeds it or is missing.
+// allowsHours returns a Refusal if the policy has a limit that the estimate exceeds, or no
+// estimate.
 func (p *Policy) allowsHours(d Duration) error {
 	switch {
 	case p.MaxHours == 0:
@@ -75,7 +75,7 @@ func (p *Policy) allowsHours(d Duration) error {
 	return nil
 }
 
-// mayTake estimates the computing time only if the policy has a limit. See allowsHours.
+// mayTake estimates the computing time if the policy has a limit (see allowsHours).
 func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) error {
 	if p.MaxHours == 0 {
 		return nil
@@ -91,8 +91,8 @@ func (c *Client) mayTake(p *Policy, st *study.Study, clients []pvi.ClientID) err
 	return p.allowsHours(c.estimate(st, protocol, l))
 }
 
-// A rehearsal measures how long two simulated clients take for each task of a study. Both have
-// made-up records. The first client has fewer records than the second.
+// A rehearsal measures how long two simulated clients take for each task of a study, on made-up
+// records. The first client has fewer records than the second.
 type rehearsal struct {
 	records [2]int
 	tasks   map[task]*timings
@@ -105,7 +105,7 @@ type task struct {
 	answer bool
 }
 
-// timings contains the measured times of one task for each of the two clients.
+// timings contains the measured times of one task for the two clients.
 type timings [2]struct {
 	count          int
 	total, fastest time.Duration
@@ -143,10 +143,9 @@ func (r *rehearsal) timed(w session.Work) error {
 	return err
 }
 
-// hours returns the mean time of a task in hours, for a client with the given number of records. It
-// returns 0 if the task was not simulated. The time for one more record is computed from the
-// fastest run of each of the two clients, because other programs have slowed the fastest runs
-// least.
+// hours returns the mean time of a task for a client with the given number of records, or 0 if it
+// was not simulated. The time for one more record comes from the fastest run of each client, which
+// other programs have slowed least.
 func (r *rehearsal) hours(kind session.Kind, answer bool, records int) float64 {
 	p := r.tasks[task{kind, answer}]
 	if p == nil || p[1].count == 0 {
@@ -177,7 +176,7 @@ func (d Duration) InWords() string {
 	return fmt.Sprintf("%s of computing in all if there are federation.max_records = %d records, and less with fewer.", inWords(d.Hours), d.Records)
 }
 
-// inWords describes a time of h hours in words, with about two significant digits.
+// inWords describes a time of h hours with about two significant digits.
 func inWords(h float64) string {
 	switch s := h * 3600; {
 	case s < 60:

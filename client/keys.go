@@ -18,7 +18,7 @@ import (
 )
 
 // New keys are saved in new files, such as tls-2.key. The client's entry in the roster of a study
-// determines the keys that the study uses. The first identity always signs the ledger.
+// determines which keys the study uses. The first identity always signs the ledger.
 
 // keys are the keys of this client for one study.
 type keys struct {
@@ -53,8 +53,8 @@ func (c *Client) identities() ([]*identity.Identity, error) {
 	return all, nil
 }
 
-// Fingerprint returns the fingerprint of the newest identity. The client joins new studies with
-// this identity.
+// Fingerprint returns the fingerprint of the newest identity, with which the client joins new
+// studies.
 func (c *Client) Fingerprint() (identity.Fingerprint, error) {
 	all, err := c.identities()
 	if err != nil {
@@ -63,8 +63,8 @@ func (c *Client) Fingerprint() (identity.Fingerprint, error) {
 	return all[len(all)-1].Fingerprint(), nil
 }
 
-// newKeys makes keys for a study, with the newest identity. If an interrupted join has already made
-// keys, newKeys loads these keys. When the study is over, newKeys returns no sealing key.
+// newKeys makes keys for a study, with the newest identity, or loads the keys of an interrupted
+// join. There is no sealing key when the study is over.
 func (c *Client) newKeys(of ledger.Hash) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -93,8 +93,8 @@ func loadOrMake[K any](l *keyfile.Lock, path string, load, create func(*keyfile.
 	return load(l, path)
 }
 
-// keysOf loads the keys in a roster entry of this client. When the study is over, the sealing key
-// has been destroyed, and the result has no sealing key.
+// keysOf loads the keys in a roster entry of this client. There is no sealing key when the study is
+// over.
 func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	all, err := c.identities()
 	if err != nil {
@@ -121,8 +121,7 @@ func (c *Client) keysOf(of ledger.Hash, e roster.Entry) (k keys, err error) {
 	return k, err
 }
 
-// find returns the oldest version of a key file for whose key has returns true. If there is none, it
-// returns zero values.
+// find returns the oldest version of a key file for which has is true, or zero values.
 func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) (*K, error), has func(*K) bool) (string, *K, error) {
 	paths, err := keyfile.Versions(path)
 	for _, path := range paths {
@@ -137,16 +136,15 @@ func find[K any](l *keyfile.Lock, path string, load func(*keyfile.Lock, string) 
 	return "", nil, err
 }
 
-// destroyKey destroys the sealing keys of a study that is over. The coordinator has kept the deals
-// of the other clients. With these deals and the sealing keys, a thief could decrypt the columns
-// for this client.
+// destroyKey destroys the sealing keys of a study that is over. The coordinator has kept the other
+// clients' deals. A thief of the keys could decrypt this client's columns of these deals.
 func (c *Client) destroyKey(m *Member) error {
 	m.keys.sealing = nil
 	return c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile))
 }
 
-// destroyOld destroys the TLS keys and sealing keys of a study that are in neither the present nor
-// the next roster entry of this client.
+// destroyOld destroys the TLS and sealing keys that are in neither the present nor the next roster
+// entry of this client.
 func (c *Client) destroyOld(m *Member) error {
 	var tls, sealing []string
 	for _, e := range m.entries() {
@@ -166,7 +164,7 @@ func (c *Client) destroyOld(m *Member) error {
 		c.destroyAll(filepath.Join(c.keyFolder(m.Hash), sealingKeyFile), sealing...))
 }
 
-// destroyAll removes all versions of a key file, except for the versions with the given paths.
+// destroyAll removes all versions of a key file except the given paths.
 func (c *Client) destroyAll(path string, except ...string) error {
 	paths, err := keyfile.Versions(path)
 	if err != nil {
@@ -225,8 +223,8 @@ func (m *Member) entries() []roster.Entry {
 	return []roster.Entry{m.own, m.next.Entry}
 }
 
-// newest returns the keys for which certificates are issued: the new keys if the coordinator has
-// accepted them, and otherwise the present keys.
+// newest returns the keys to certify: the new ones if the coordinator has accepted them, and
+// otherwise the present ones.
 func (m *Member) newest() keys {
 	if m.Accepted {
 		return m.nextKeys
@@ -234,7 +232,7 @@ func (m *Member) newest() keys {
 	return m.keys
 }
 
-// promote makes the new keys valid if e, the present entry of this client in the roster, has them.
+// promote makes the new keys valid if they are in e, this client's present roster entry.
 func (m *Member) promote(e roster.Entry) error {
 	switch {
 	case bytes.Equal(e.Bytes(), m.own.Bytes()):

@@ -20,19 +20,18 @@ import (
 
 // Network configures the connections of a client to a coordinator.
 type Network struct {
-	// RoundDeadline is the time limit for a round. All other time limits are derived from it.
+	// RoundDeadline is the time limit for a round, from which all others are derived.
 	RoundDeadline time.Duration
 	// Poll is the interval at which the client requests new entries. If it is 0, the client stays
 	// connected.
 	Poll     time.Duration
 	Observer transport.Observer
-	// Proxy returns the proxy for an address, or nil for a direct connection. If Proxy is nil, all
-	// connections are direct.
+	// Proxy returns the proxy for an address, or nil for a direct connection. A nil Proxy means no
+	// proxies.
 	Proxy func(address string) (*transport.Proxy, error)
 }
 
-// dial tries to connect to the addresses in the given order. It returns the first connection that
-// succeeds.
+// dial tries the addresses in order, and returns the first connection that succeeds.
 func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string, config transport.Config) (*transport.Client, error) {
 	config.RoundDeadline, config.Poll, config.Observer, config.Log = n.RoundDeadline, n.Poll, n.Observer, log
 	if config.RoundDeadline == 0 {
@@ -66,9 +65,9 @@ func (n Network) dialOne(ctx context.Context, address string, config transport.C
 	return transport.Dial(ctx, config)
 }
 
-// Dial connects to the coordinator of a study. If the certificate of this client has expired, or if
-// one of the two parties rejects the other's keys, Dial renews the certificate, learns the
-// coordinator's new keys, and tries again.
+// Dial connects to the coordinator of a study. If this client's certificate has expired, or one
+// party rejects the other's keys, Dial renews the certificate, learns the coordinator's new keys,
+// and tries again.
 func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
 	line, err := c.dial(ctx, m, n)
 	if err == nil || !errors.Is(err, errStale) && !transport.Mistrusted(err) {
@@ -104,14 +103,14 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.newest().tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins returns the pinned TLS key of the coordinator. A client connects to no other party.
+// pins returns the pinned TLS key of the coordinator, the only party that a client connects to.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	hub := m.coordinator()
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == hub.Name
 	return hub.Pin, ok
 }
 
-// maxEntry returns an upper bound on the size in bytes of an entry's body: a roster, a plan, an
+// maxEntry returns an upper bound on the size of an entry's body, in bytes: a roster, a plan, an
 // outcome, an opening, or the posterior in JSON, with two covariances and the receipts.
 func (m *Member) maxEntry() int64 {
 	const perNumber, perWord, perReceipt, room = 32, 8, 256, 1 << 20
@@ -132,8 +131,8 @@ func (m *Member) maxEntry() int64 {
 	return min(size, transcript.MaxBody)
 }
 
-// pretended returns made-up client names for a study whose roster is not known yet: the fewest with
-// which the study can begin, or fewest if that is larger.
+// pretended returns made-up client names for a study without a roster yet: as many as the study
+// needs to begin, and at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	all := make([]pvi.ClientID, max(fewest, st.Federation.Least()))
 	for i := range all {

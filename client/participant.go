@@ -25,8 +25,8 @@ import (
 )
 
 // A participant is the state machine of a client in one study. It processes the entries of the
-// transcript and answers plans. After every step it saves its state. It uses the network only to
-// fetch releases. A participant is not safe for concurrent use.
+// transcript, answers plans, and saves its state after every step. It uses the network only to
+// fetch releases. It is not safe for concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -41,9 +41,9 @@ type participant struct {
 	sums  *sums.Client  // nil unless the study aggregates securely and the roster is known
 	at    position
 	sent  uint64    // number of the last plan whose answer this process sent
-	keyed bool      // whether this process sent the keys for the secure sums to the other clients
-	said  bool      // whether this process sent its confirmation or share for the present step of the secure sum
-	asked time.Time // time when this process read the last plan; before the first plan, time when it connected
+	keyed bool      // whether this process sent its keys for the secure sums
+	said  bool      // whether this process sent its confirmation or share for the present step
+	asked time.Time // when this process read the last plan or, before the first one, connected
 
 	wanted  device.Source // source of the device for the run; nil to compute on the CPU
 	devices []device.Device
@@ -55,12 +55,11 @@ type position struct {
 	Records ledger.Hash       `json:"records"` // hash of the file of records at the start of the study
 	Plan    uint64            `json:"plan"`    // number of the last plan for this client
 	Model   [32]byte          `json:"model"`   // model hash of plan number Plan
-	Asks    [2]int            `json:"asks"`    // number of plans published so far, and number of plans in the whole study
+	Asks    [2]int            `json:"asks"`    // number of plans published so far, and in the whole study
 	Ended   *Ending           `json:"ended,omitempty"`
 	Missed  map[uint64]string `json:"missed,omitempty"` // reasons why charged answers were not accepted, keyed by plan number
 	Failed  int               `json:"failed,omitempty"` // number of consecutive answers that could not be computed
-	// Open maps the number of each open plan to the model hash in the plan's entry. It is used only
-	// if clients commit to their answers.
+	// Open maps each open plan to the model hash in its entry, if clients commit to their answers.
 	Open map[uint64][32]byte `json:"open,omitempty"`
 }
 
@@ -71,7 +70,7 @@ func (p *position) miss(ask uint64, why string) {
 	p.Missed[ask] = why
 }
 
-// A saved is the first entry of the transcript, or a message of this client, as stored on disk.
+// A saved is the first entry of the transcript, or a message of this client, on disk.
 type saved struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
@@ -150,7 +149,7 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
 // witness compares the saved state with the coordinator's record of this client: the number of
-// entries, and the ledger entry that the last message of this client named.
+// entries, and the ledger entry that this client's last message named.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
 		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, but this client has followed %d: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
@@ -179,7 +178,7 @@ func (c *Client) owns(sequence uint64, head ledger.Hash, message string) error {
 	return errors.Join(&RolledBack{problem}, c.put(ledger.Hash{}, haltPart, problem))
 }
 
-// halted returns a RolledBack if this copy of the state was marked as unusable, and nil otherwise.
+// halted returns a RolledBack if this copy of the state was marked as unusable.
 func (c *Client) halted() error {
 	var problem string
 	ok, err := c.has(ledger.Hash{}, haltPart)
@@ -192,8 +191,8 @@ func (c *Client) halted() error {
 	return &RolledBack{problem}
 }
 
-// follow processes the next entry of the transcript: it checks the entry, applies it, and saves the
-// state. If an outcome does not contain the releases that its sum is made of, follow fetches them.
+// follow checks the next entry of the transcript, applies it, and saves the state. It fetches the
+// releases behind the sum of an outcome that does not contain them.
 func (a *participant) follow(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if a.at.Number == 0 {
 		a.chain = a.first(item.Envelope)
@@ -264,7 +263,7 @@ func (a *participant) keep(change *ledger.Change, e transcript.Entry, item trans
 	return err
 }
 
-// begin checks the first entry of the transcript, which contains the roster, and creates the site.
+// begin checks the first entry of the transcript, the roster, and creates the site.
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
@@ -314,7 +313,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 	return a.useDevice()
 }
 
-// otherTerms refuses a roster for which the terms of the study differ from the approved terms.
+// otherTerms refuses a roster whose terms differ from the approved ones.
 func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	why := fmt.Sprintf("with the clients of the roster, the study is charged against %q, but it was approved for %q: run client review, then client approve", t.View, a.terms.View)
 	if t.View == a.terms.View {
@@ -323,7 +322,7 @@ func (a *participant) otherTerms(t Terms, members *roster.Roster) error {
 	return a.refuseRoster(why, members)
 }
 
-// fits returns an error if the whole study costs more than the remaining budget of the data set.
+// fits returns an error if the whole study costs more than the remaining budget.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	whole, err := a.terms.whole(a.member.Study, clients)
 	if err != nil {
@@ -381,7 +380,7 @@ func (a *participant) change(settled uint64) (ledger.Change, error) {
 	return ledger.Change{Study: a.member.Hash, Parts: parts, Settled: settled}, nil
 }
 
-// pending returns the number of the plan that this client must answer next, if there is one.
+// pending returns the number of the plan that this client must answer next, if any.
 func (a *participant) pending() (ask uint64, ok bool) {
 	if a.site == nil {
 		return 0, false
@@ -390,10 +389,10 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok && a.mayDeal()
 }
 
-// answer checks the budget, and then computes, charges and saves the answer to the pending plan. It
-// returns the message with the answer. The charge is on disk by then, so the caller can send the
-// message. If the computation fails, answer charges the noise that was drawn and returns an error.
-// If ctx is done before the answer is charged, answer returns the error of ctx and charges nothing.
+// answer checks the budget, then computes, charges and saves the answer to the pending plan, and
+// returns its message. The charge is on disk by then, so the message can be sent. If the
+// computation fails, answer charges the noise that was drawn and returns an error. If ctx is done
+// before the charge, answer returns the error of ctx and charges nothing.
 func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
@@ -429,10 +428,10 @@ func (a *participant) answer(ctx context.Context) (transport.Item, error) {
 	return a.pay(ask, answer, failed)
 }
 
-// compute computes the answer to the pending plan. It returns at once when ctx is done. The
-// computation then continues until it is finished or the program ends. This continuation is safe
-// because the participant is not used again. The abandoned computation has charged, written and
-// sent nothing, and the next run draws new noise.
+// compute computes the answer to the pending plan, or returns at once when ctx is done. The
+// abandoned computation then continues until it is finished or the program ends. This is safe: the
+// participant is not used again, nothing was charged, written or sent, and the next run draws new
+// noise.
 func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, error) {
 	type result struct {
 		answer session.Answer
@@ -453,7 +452,7 @@ func (a *participant) compute(ctx context.Context, ask uint64) (session.Answer, 
 }
 
 // pay charges an answer and returns the message to send. If failed is not nil, the answer could not
-// be computed. pay then charges the noise that was drawn for it, and returns an error.
+// be computed; pay then charges the noise that was drawn for it, and returns an error.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	charge, err := a.terms.charge(answer.Spent)
 	if err != nil {
@@ -498,7 +497,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 			return transport.Item{}, err
 		}
 		if !a.chain.Commits() {
-			// the study has no commitments, because it began with an earlier version of the program
+			// the study began with an earlier version of the program, without commitments
 			answer.Commitment = [32]byte{}
 		}
 		envelope, err := transcript.SignRelease(signer, header, body, answer.Commitment)
@@ -506,7 +505,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	})
 }
 
-// missed records the reason why a charged answer was not accepted, and deletes the stored answer.
+// missed records why a charged answer was not accepted, and deletes the stored answer.
 func (a *participant) missed(ask uint64, why string) error {
 	a.at.miss(ask, why)
 	change, err := a.change(ask)

@@ -22,33 +22,31 @@ import (
 // PolicyFile is the name of the policy in a state directory.
 const PolicyFile = "policy.toml"
 
-// A Policy lists the actions that the data holder allows. All other actions are refused.
+// A Policy lists the actions that the data holder allows. All others are refused.
 type Policy struct {
 	Hash         ledger.Hash // SHA-256 of the policy file
 	Coordinators []identity.Fingerprint
 	// TrustCoordinator states that the data holder trusts the coordinator to open only the messages
-	// that the study permits. Releases are then charged for the observer that the study names. If
-	// TrustCoordinator is false, releases are charged for a coordinator that opens every message.
-	// The field Recognised allows an exception for secure aggregation.
+	// that the study permits. Releases are then charged for the observer that the study names.
+	// Otherwise they are charged for a coordinator that opens every message, except for secure
+	// aggregation as in Recognised.
 	TrustCoordinator bool
 	MinParticipants  int // minimum number of clients in a study
-	// Recognised contains the fingerprints of clients that the data holder knows. If
-	// TrustCoordinator is false, the charge of a study with secure aggregation depends on them,
-	// because the study assumes that at most t clients collude. If at most t clients in the roster
-	// are not recognised, the study is charged against t colluding clients. Otherwise it is charged
-	// against a coordinator that opens every message.
+	// Recognised contains the fingerprints of clients that the data holder knows. A study with
+	// secure aggregation assumes that at most t clients collude. Without TrustCoordinator, it is
+	// charged against t colluding clients if at most t clients in the roster are not recognised,
+	// and otherwise against a coordinator that opens every message.
 	Recognised []identity.Fingerprint
 	// Known contains the fingerprints of all clients that are allowed in a study with this client.
-	// A roster with any other client is refused. Clients in Known count as recognised. If Known is
-	// nil, every client is allowed.
+	// They count as recognised. If Known is nil, every client is allowed.
 	Known []identity.Fingerprint
 	// ReviewRoster requires that the data holder approves the roster before the first answer.
 	ReviewRoster bool
 	Datasets     map[string]Dataset
 	// RefusePrograms refuses studies whose model is a program in the Stan language.
 	RefusePrograms bool
-	// MaxHours is the maximum estimated computing time of a study on this machine, in hours. The
-	// estimate does not depend on the records. A value of 0 means no limit.
+	// MaxHours limits the estimated computing time of a study on this machine, in hours. The
+	// estimate does not depend on the records. 0 means no limit.
 	MaxHours float64
 	Proxy    *transport.Proxy // proxy for connections to coordinators; nil if the policy names none
 }
@@ -56,24 +54,24 @@ type Policy struct {
 // A Dataset contains the limits for one data set in the policy.
 type Dataset struct {
 	Promise accountant.Target
-	// Unit is the protected unit: ledger.Record, ledger.Person or ledger.Client. If it is empty, the
-	// first study determines the unit.
+	// Unit is the protected unit: ledger.Record, ledger.Person or ledger.Client. If it is empty,
+	// the first study determines the unit.
 	Unit string
-	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If
-	// Person is empty, the first study determines the column.
+	// Person is the column that identifies the person of a row, if the unit is ledger.Person. If it
+	// is empty, the first study determines the column.
 	Person string
 	Filter string // "auto", ledger.Gaussian or ledger.Renyi
 	Order  float64
-	// Public states that the records are not secret. A study without privacy can then use these
-	// records, at no cost.
+	// Public states that the records are not secret. A study without privacy can then use them at
+	// no cost.
 	Public bool
 }
 
 const policyVersion = 1
 
 // LoadPolicy reads the policy of a state directory. It refuses a symbolic link, and a file or
-// directory that other users can access. If the text is invalid, the error lists every problem with
-// file and line.
+// directory that other users can access. The error lists every problem in the text with file and
+// line.
 func LoadPolicy(dir string) (*Policy, error) {
 	path := filepath.Join(dir, PolicyFile)
 	source, err := private.Read(path, document.MaxSize)
@@ -201,7 +199,7 @@ func (p *Policy) strangers(members *roster.Roster, own identity.Name) (all []ros
 // fewestStrangers returns the number of strangers if all recognised clients take part.
 func (p *Policy) fewestStrangers(clients int) int { return max(0, clients-1-len(p.Recognised)) }
 
-// dataset returns a data set of the policy. An empty name selects the only one.
+// dataset returns a data set of the policy, or the only one if name is empty.
 func (p *Policy) dataset(name string) (string, Dataset, error) {
 	names := slices.Sorted(maps.Keys(p.Datasets))
 	if name == "" && len(names) == 1 {
@@ -219,9 +217,9 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
 }
 
-// WritePolicy writes a policy with explanations if the state directory has no policy. The result
-// written reports whether it wrote the policy. The policy allows one coordinator, and contains a
-// data set named "records" with the privacy limit promise.
+// WritePolicy writes a policy with explanations if the state directory has none, and reports
+// whether it did. The policy allows one coordinator, and contains a data set named "records" with
+// the privacy limit promise.
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	text := fmt.Sprintf(policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
 	err = private.Create(filepath.Join(dir, PolicyFile), []byte(text))

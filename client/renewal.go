@@ -12,14 +12,14 @@ import (
 	"fedpvi/transport"
 )
 
-// A Renewer is a connection on which a client can renew its certificate. Even a connection without
-// a client certificate is a Renewer.
+// A Renewer is a connection on which a client can renew its certificate, even without having a
+// valid one.
 type Renewer interface {
 	Renew(ctx context.Context, r transport.RenewRequest) (transport.Renewed, error)
 }
 
-// renew requests a new certificate if two thirds of the current certificate's validity period have
-// passed, or if this client has new keys that the coordinator has not accepted.
+// renew requests a new certificate if two thirds of the validity period have passed, or if this
+// client has new keys that the coordinator has not accepted.
 func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	credentials, err := c.credentials(m)
 	if err == nil && c.now().Before(credentials.RenewFrom()) && (m.next == nil || m.Accepted) {
@@ -32,9 +32,9 @@ func (c *Client) renew(ctx context.Context, m *Member, link Renewer) error {
 	return err
 }
 
-// renewNow requests a new certificate. If this client has made new keys, renewNow sends them. The
-// connection need not be authenticated, because renewNow sends no secrets and checks the
-// coordinator's signature of everything that it receives.
+// renewNow requests a new certificate, and sends new keys if this client has made any. The
+// connection need not be authenticated: renewNow sends no secrets and checks the coordinator's
+// signature of everything that it receives.
 func (c *Client) renewNow(ctx context.Context, m *Member, link Renewer) error {
 	k := m.keys
 	if m.next != nil {
@@ -89,9 +89,9 @@ func (c *Client) comeBackTo(ctx context.Context, m *Member, n Network) (err erro
 }
 
 // Rotate makes new keys for this client in a study: an identity, a TLS key and a sealing key. It
-// saves the keys, connects to the coordinator, and sends the public keys. In a study that has
-// begun, the new keys are valid from the next version of the roster that the client follows. If
-// Rotate is interrupted, the next call continues with the same keys.
+// saves the keys and sends the public ones to the coordinator. In a study that has begun, they are
+// valid from the next version of the roster that the client follows. An interrupted Rotate
+// continues with the same keys when it is called again.
 func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context.Context) (Renewer, func() error, error)) error {
 	if ending, err := c.Ending(m); err != nil || ending != nil {
 		return errors.Join(err, &Refusal{"the study " + m.Study.Name + " is over"})
@@ -124,13 +124,12 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 		}
 		defer func() { err = errors.Join(err, end()) }()
 		if m.Accepted {
-			return nil // connect has renewed the certificate with the new keys, and the coordinator has accepted them
+			return nil // connect has sent the new keys, and the coordinator has accepted them
 		}
 		return c.renewNow(ctx, m, link)
 	}
 	// When the coordinator accepts new keys, it closes all connections that use the previous TLS
-	// key. The coordinator's reply can be lost with this connection. The second attempt then
-	// connects with the new keys.
+	// key, and its reply can be lost. The second attempt connects with the new keys.
 	if err := send(); !transport.Mistrusted(err) {
 		return err
 	}
@@ -138,9 +137,9 @@ func (c *Client) Rotate(ctx context.Context, m *Member, connect func(ctx context
 }
 
 // learn checks all renewals of the coordinator's roster entry since the study was created, and adds
-// the new ones. A renewal that contradicts a known one is refused.
+// the new ones. It refuses a renewal that contradicts a known one.
 func (m *Member) learn(all [][]byte) error {
-	for i, b := range all { // m.Entry already includes the renewals from the time before this client joined, so skip them
+	for i, b := range all { // skip the renewals from before this client joined, which m.Entry includes
 		if r, err := roster.ParseRenewal(b, m.Hash); err == nil && bytes.Equal(r.Entry.Bytes(), m.Entry) {
 			all = all[i+1:]
 			break
@@ -181,8 +180,8 @@ func (c *Client) learnAndSave(m *Member, all [][]byte) error {
 // coordinator returns the newest roster entry of the coordinator that this client knows.
 func (m *Member) coordinator() roster.Entry { return *m.hub.Load() }
 
-// coordinatorOf returns the roster entry of the coordinator whose identity has the fingerprint f, and
-// the renewals after it. If this client knows no such entry, it returns a Refusal.
+// coordinatorOf returns the roster entry of the coordinator whose identity has the fingerprint f,
+// and the renewals after it, or a Refusal if this client knows no such entry.
 func (m *Member) coordinatorOf(f identity.Fingerprint) (e roster.Entry, later [][]byte, err error) {
 	if e, err = roster.ParseEntry(m.Entry, m.Hash); err != nil {
 		return e, nil, err

@@ -16,8 +16,8 @@ import (
 // ErrNoResult is the error for a study without a result.
 var ErrNoResult = errors.New("the study has no result")
 
-// Posterior describes the posterior in the result of the study. It returns an error that wraps
-// [ErrNoResult] if the study was aborted.
+// Posterior describes the posterior in the result of the study. The error wraps [ErrNoResult] if
+// the study was aborted.
 func (e *Ending) Posterior(st *study.Study) (*session.Posterior, error) {
 	if e.Aborted {
 		return nil, fmt.Errorf("%w: it was aborted by %s (%s)", ErrNoResult, e.By, e.Reason)
@@ -29,8 +29,8 @@ func (e *Ending) Posterior(st *study.Study) (*session.Posterior, error) {
 	return session.Describe(st, &result)
 }
 
-// Posterior returns the result of a study. If the study has no result, the error is a [UsageError]
-// that wraps [ErrNoResult].
+// Posterior returns the result of a study. If there is none, the error is a [UsageError] that wraps
+// [ErrNoResult].
 func (c *Client) Posterior(m *Member) (*session.Posterior, error) {
 	ending, err := c.Ending(m)
 	if err != nil {
@@ -46,9 +46,9 @@ func (c *Client) Posterior(m *Member) (*session.Posterior, error) {
 	return p, err
 }
 
-// Report returns the report on a study. Like [Client.Posterior], it needs a study with a result.
-// The report depends only on the study and on its transcript. Two clients that have followed the
-// same transcript therefore have the same report, whatever their records are.
+// Report returns the report on a study that has a result. It depends only on the study and its
+// transcript: two clients with the same transcript have the same report, whatever their records
+// are.
 func (c *Client) Report(m *Member) (*page.Report, error) {
 	p, err := c.Posterior(m)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Client) Report(m *Member) (*page.Report, error) {
 	return r, err
 }
 
-// checked lists in words the checks that this client has made in a study that is over. It verifies
-// the saved envelopes of the transcript again, and returns an error if one is damaged.
+// checked lists the checks that this client has made in a study that is over. It verifies the saved
+// envelopes of the transcript again, and returns an error if one is damaged.
 func (c *Client) checked(m *Member) ([]string, error) {
 	head, err := c.Head(m)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review tells the data holder the content, the cost and the messages of a study, before the data
-// holder decides whether to approve it.
+// A Review tells the data holder the content, the cost and the messages of a study before its
+// approval.
 type Review struct {
 	Study       *words.Explained `json:"study"`
 	Digest      ledger.Hash      `json:"digest"` // SHA-256 of the study document; the approval contains this hash
@@ -35,11 +35,10 @@ type Review struct {
 	Noise    Noise    `json:"noise"`
 	Terms    Terms    `json:"terms"`
 	Approved bool     `json:"approved"`
-	// Strangers are the clients in the roster that the policy does not recognise. The field is set
-	// only for studies with secure aggregation.
+	// Strangers are the clients in the roster that the policy does not recognise, for studies with
+	// secure aggregation.
 	Strangers []Stranger `json:"not_recognised,omitempty"`
-	// Problems contains a reason why the study cannot be approved. It is empty if the study can be
-	// approved.
+	// Problems contains a reason why the study cannot be approved, or nothing if it can be.
 	Problems []string `json:"problems,omitempty"`
 }
 
@@ -62,9 +61,9 @@ type Leaves struct {
 	Numbers  int `json:"numbers"`         // count of numbers in the longest message
 	Bytes    int `json:"bytes_a_message"` // size in bytes of every encrypted message, including its envelope
 	// Dealt states that the client deals each message out to the other clients (see package sums)
-	// instead of sending it to the coordinator. With each message the client then also sends a
-	// confirmation and a share of the sum. Once in the study, it also sends keys. Bytes is then an
-	// upper bound on the size of each of these messages.
+	// instead of sending it to the coordinator. It then also sends a confirmation and a share of
+	// the sum with each message, and keys once in the study. Bytes is an upper bound on each of
+	// these messages.
 	Dealt bool `json:"dealt_to_clients,omitempty"`
 }
 
@@ -75,35 +74,32 @@ type Cost struct {
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Delta     float64              `json:"delta"`
 	Observers []method.Cost        `json:"observers,omitempty"`
-	// Conditions states in words the conditions under which the costs hold, and the cases that
-	// they do not cover.
+	// Conditions states when the costs hold, and the cases that they do not cover.
 	Conditions string `json:"conditions,omitempty"`
-	// sentence about the cost to a person with rows at two clients; see words.AtTwoClients
+	// cost to a person with rows at two clients, in words; see words.AtTwoClients
 	AtTwo string `json:"at_two_clients,omitempty"`
-	// Quote is the cost of this study under the policy, with the state of the budget before and
-	// after the study.
+	// Quote is the cost under the policy, with the state of the budget before and after the study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
 	Cap   float64       `json:"cap"` // limit on ε in the policy, at the δ in the field At
 	At    float64       `json:"at_delta"`
 }
 
-// Noise describes the noise of this client's messages, and the effect of this noise on the
-// posterior.
+// Noise describes the noise of this client's messages, and its effect on the posterior.
 type Noise struct {
-	// maximum L2 norm by which adding or removing one privacy unit changes a message
+	// largest L2 norm by which adding or removing one privacy unit changes a message
 	Clip            float64 `json:"clip"`
 	Share           float64 `json:"share_sd"` // standard deviation of this client's noise in a message
 	method.Forecast         // forecast of the effect of the noise on the posterior
 	InWords         string  `json:"in_words"`
-	// Widening is the factor by which noise widens a credible interval (see the function widening).
-	// It is 0 if the number of records is not public.
+	// Widening is the factor by which noise widens a credible interval (see the function widening),
+	// or 0 if the number of records is not public.
 	Widening float64 `json:"interval_factor,omitempty"`
 	unit     string  // privacy unit in one word
 	nominal  int     // public number of records per client; 0 if unknown
 }
 
-// Review describes a study and its cost. If the policy is missing or forbids the study, the
-// field Problems contains the reason.
+// Review describes a study and its cost. If the policy is missing or forbids the study, Problems
+// contains the reason.
 func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	clients, known, err := c.clients(m)
 	if err != nil {
@@ -147,7 +143,7 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	return r, c.judge(r, m, p, dataset, clients)
 }
 
-// clients returns the clients in the roster. known is false before the client receives the roster.
+// clients returns the clients in the roster. known is false before the client has received it.
 func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
 	members, err := c.roster(m)
 	if err != nil || members == nil {
@@ -210,9 +206,8 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// ofUnit returns the maximum L2 norm by which one privacy unit changes a message. clip is the bound
-// on the norm of one clipped vector. If the method clips the vectors of single rows, each row of a
-// person can change a message by clip.
+// ofUnit returns the largest L2 norm by which one privacy unit changes a message, for vectors
+// clipped to clip. If single rows are clipped, each row of a person can change a message by clip.
 func ofUnit(p *pvi.Protocol, clip float64) float64 {
 	if _, steps := method.StepsOf(p.Method()); steps || p.Study().Inference.Partitions.Count > 0 {
 		return clip
@@ -227,8 +222,8 @@ func unitInWords(u study.Unit) string {
 	return string(u)
 }
 
-// judge sets the terms and the quote of the review, and the first reason that it finds why the study
-// cannot be approved.
+// judge sets the terms and the quote of the review, and the first reason why the study cannot be
+// approved.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {

@@ -16,7 +16,7 @@ type Section struct {
 	Title string
 	Items []string   // paragraphs
 	Text  string     // preformatted text after the items; may be empty
-	Table [][]string // table after the items; the first row contains the names of the columns; nil if there is no table
+	Table [][]string // table after the items, with the names of the columns in the first row, or nil
 	Note  string     // paragraph after the table; may be empty
 }
 
@@ -117,7 +117,7 @@ func (r *Review) leaving() []string {
 	return append(append([]string(nil), r.Study.Sent...), size)
 }
 
-// protected describes in words the privacy unit of a cost, and how neighbouring data sets differ.
+// protected describes the privacy unit of a cost, and how neighbouring data sets differ.
 func protected(p Cost) string {
 	how := "removing it, or adding one"
 	switch {
@@ -166,7 +166,7 @@ func (r *Review) table() [][]string {
 	return rows
 }
 
-// meaning describes the costs in words. If there are no costs, it returns "".
+// meaning describes the costs in words, or returns "" if there are none.
 func (r *Review) meaning() string {
 	if len(r.Privacy.Observers) == 0 {
 		return ""

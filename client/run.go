@@ -25,37 +25,34 @@ type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
-	// Whole returns an entry with its body. The method Entry differs: it can omit a body that the
-	// client can compute from earlier entries.
+	// Whole returns an entry with its body. Entry can omit a body that the client can compute from
+	// earlier entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
-	// Submit sends a message with a body. The body is an answer or, in a study with secure
-	// aggregation, the keys for the other clients, a deal or a share.
+	// Submit sends a message with a body: an answer or, with secure aggregation, the keys for the
+	// other clients, a deal or a share.
 	Submit(ctx context.Context, item transport.Item) error
-	// PairKeys returns the parts of the dealers' key messages that are meant for this client. The
-	// parts follow each other without separators, and their total length is size bytes. dealers
-	// contains the dealers' places in the roster.
+	// PairKeys returns the parts for this client in the dealers' key messages, without separators,
+	// size bytes in total. dealers are places in the roster.
 	PairKeys(ctx context.Context, dealers []int, size int64) ([]byte, error)
-	// Columns returns this client's columns of all deals in the cut of a plan. The columns follow
-	// each other without separators, and their total length is size bytes.
+	// Columns returns this client's columns of all deals in the cut of a plan, without separators,
+	// size bytes in total.
 	Columns(ctx context.Context, ask uint64, size int64) ([]byte, error)
-	// Release writes a release to w. The release has the given hash and size in bytes. It is a part
-	// of an answer to the plan with the number ask. Release does not compare the bytes with the
-	// hash.
+	// Release writes a release, part of an answer to plan number ask, with the given hash and size
+	// to w. It does not check the hash.
 	Release(ctx context.Context, ask uint64, hash [32]byte, size int64, w io.Writer) error
 	Confirm(ctx context.Context, envelope []byte) error
-	// Complain reports to the coordinator that a deal cannot be read. dealer is the dealer's place
-	// in the roster.
+	// Complain reports to the coordinator that a deal cannot be read. dealer is a place in the
+	// roster.
 	Complain(ctx context.Context, ask uint64, dealer int) error
 	Renewer
 }
 
-// A Status describes the progress of a client in a study. It contains no numbers that depend on
-// records.
+// A Status describes the progress of a client in a study. No number in it depends on records.
 type Status struct {
 	Study string `json:"study"`
 	Asked int    `json:"questions_asked"`
 	Of    int    `json:"questions_in_all"`
-	// description of the event that the client waits for; empty while the client computes
+	// event that the client waits for; empty while it computes
 	Waiting string    `json:"waiting_for,omitempty"`
 	Since   time.Time `json:"since"`
 	Missed  string    `json:"gossip_misses,omitempty"` // names of the daemons with which gossip has lost contact
@@ -71,18 +68,17 @@ type Run struct {
 	Reading func(shard.Report)
 	// Connect connects to the coordinator. Run calls Connect again when a connection fails.
 	Connect func(ctx context.Context) (Link, io.Closer, error)
-	// Patience is the time after which Run gives up if it cannot reach the coordinator.
+	// Patience is how long Run tries to reach the coordinator before it gives up.
 	Patience time.Duration
 	// Show, if set, is called whenever the status changes.
 	Show func(Status)
-	// Wait returns after the duration d, or when ctx is done. Run calls Wait between two attempts
-	// to connect, and before it sends an answer.
+	// Wait returns after the duration d, or when ctx is done. It is called between attempts to
+	// connect, and before an answer is sent.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Gossip is the IP address and port at which other daemons reach this daemon by UDP and TCP. If
-	// Gossip is empty, the daemon does not gossip.
+	// Gossip is the IP address and port at which other daemons reach this one by UDP and TCP, or
+	// empty for no gossip.
 	Gossip string
-	// Device provides the device that computes the private gradient steps. If Device is nil, the
-	// CPU computes the steps.
+	// Device provides the device that computes the private gradient steps, or nil for the CPU.
 	Device device.Source
 
 	status *showing
@@ -93,8 +89,8 @@ type Run struct {
 const maxBetween = 30 * time.Second
 
 // Read reads the records as the study describes their columns. It also returns a keyed hash (see
-// [ledger.NameRecords]), computed from the bytes of the file or from the values that the query
-// returns. Only the data holder may see the report, which depends on the records.
+// [ledger.NameRecords]) of the bytes of the file or the values of the query. Only the data holder
+// may see the report, which depends on the records.
 func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var records *shard.Records
 	var report shard.Report
@@ -116,8 +112,8 @@ func (c *Client) Read(ctx context.Context, m *Member, data origin.Source) (*shar
 	return records, report, named, nil
 }
 
-// Run takes part in a study until the end of the study, and returns the result. It continues where
-// the last run stopped, and reconnects when a connection fails.
+// Run takes part in a study until its end, and returns the result. It continues where the last run
+// stopped, and reconnects when a connection fails.
 func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
@@ -158,7 +154,7 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	return ending, err
 }
 
-// untilOver takes part in a study until its end. It gives up if no connection succeeds for the time
+// untilOver takes part in a study until its end, or until no connection has succeeded for
 // r.Patience.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
 	var failing time.Time // time when the last connection failed; zero while connected
@@ -227,9 +223,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if _, asked := a.pending(); !asked && !a.adds() {
 			continue
 		}
-		// A new entry may have closed the plan since the last request. An answer to a closed plan
-		// would be charged but not used. The client therefore requests the number of entries again
-		// before it answers.
+		// A new entry may have closed the plan since the last request, and an answer to it would be
+		// charged for nothing. So request the number of entries again before the answer.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}
@@ -238,8 +233,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 }
 
 // turn takes one step. known is the number of entries in the transcript. If this client has
-// processed all of them, turn sends the stored answers, and computes and sends the answer to the
-// pending plan. It then waits for the next entry and processes it.
+// processed all of them, turn sends the stored answers and answers the pending plan. It then waits
+// for the next entry and processes it.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -296,7 +291,7 @@ func (a *participant) history() session.History {
 	return a.site.History()
 }
 
-// logVerdict logs the verdict on the round that has ended since before, an earlier history.
+// logVerdict logs the verdict on the round that has ended since the history before.
 func (a *participant) logVerdict(before session.History) {
 	now := a.history()
 	switch {
@@ -309,13 +304,12 @@ func (a *participant) logVerdict(before session.History) {
 	}
 }
 
-// maxFailures is the number of consecutive failed answers after which the client stops. Each failed
-// answer is charged. The state keeps the number of failures, so a later run stops after one more
-// failure.
+// maxFailures is the number of failed answers in a row after which the client stops. Each is
+// charged. The state keeps their number, so a later run stops after one more failure.
 const maxFailures = 3
 
-// reply computes, charges and sends the answer to a plan. If the answer cannot be computed, the
-// client goes on without it. After maxFailures such answers in a row, reply returns a Failing.
+// reply computes, charges and sends the answer to a plan. If this fails, the client goes on without
+// the answer. After maxFailures in a row, reply returns a Failing.
 func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) error {
 	item, err := a.answer(ctx)
 	if gone := new(lost); errors.As(err, &gone) {
@@ -332,9 +326,8 @@ func (a *participant) reply(ctx context.Context, r *Run, link Link, ask uint64) 
 	return a.submit(ctx, r, link, ask, item)
 }
 
-// lost is the error for an answer that was charged but could not be computed. Messages of other
-// clients can cause this error. The client continues after this error, so that no client can stop
-// another client.
+// lost is the error for an answer that was charged but could not be computed. Other clients'
+// messages can cause it, so the client continues: no client can stop another.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
@@ -347,7 +340,7 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent || !a.mayDeal() {
-			continue // this process has already sent the answer, or it is too late to add the answer to the sum
+			continue // already sent, or too late to be added to the sum
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {
@@ -360,10 +353,9 @@ func (a *participant) resend(ctx context.Context, r *Run, link Link) error {
 	return nil
 }
 
-// keepPace waits until an answer can be sent. An answer is sent one pace (a fixed interval of the
-// study) after its plan was read. If the computation took longer, the answer is sent at the next
-// multiple of the pace. The computing time depends on the records, so the coordinator must not see
-// when the computation ended.
+// keepPace waits until an answer can be sent: one pace (a fixed interval of the study) after its
+// plan was read, or at the next multiple of it if the computation took longer. The computing time
+// depends on the records, so the coordinator must not see when it ended.
 func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	after, rest, late := a.untilPace(a.asked)
 	if late {
@@ -372,11 +364,11 @@ func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	return a.pause(ctx, r, rest)
 }
 
-// comeBack delays the first connection of a client that began the study in an earlier process. The
-// connection is made at a multiple of the study's pace (a fixed interval) after this process began.
-// The time to read the records depends on the contents of the records. Without the delay, the
-// coordinator could infer this time. With an audit log every client waits, because the log can
-// contain the time at which the reading began.
+// comeBack delays the first connection of a client that began the study in an earlier process, to a
+// multiple of the study's pace (a fixed interval) after this process began. Otherwise the
+// coordinator could infer how long it took to read the records, which depends on their contents.
+// With an audit log every client waits, because the log can contain the time at which the reading
+// began.
 func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) error {
 	if a.at.Number > 0 || a.client.audit != nil {
 		_, rest, _ := a.untilPace(began)
@@ -389,8 +381,8 @@ func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) err
 }
 
 // untilPace finds the smallest multiple of the study's pace that is longer than the time since the
-// given time. after is this multiple, rest is the remaining time, and late is true after more than
-// one pace. All results are zero if the study has no pace.
+// given one. rest is the remaining time, and late is true after more than one pace. All are zero if
+// the study has no pace.
 func (a *participant) untilPace(since time.Time) (after, rest time.Duration, late bool) {
 	pace := time.Duration(a.member.Study.Federation.Pace * float64(time.Second))
 	if pace == 0 {
@@ -408,8 +400,8 @@ func (a *participant) pause(ctx context.Context, r *Run, d time.Duration) error 
 	return r.Wait(ctx, d)
 }
 
-// submit sends an answer. If the answer arrives after its plan was closed or after the end of the
-// study, submit records that the answer was not accepted. The charge for the answer stays.
+// submit sends an answer. If it arrives after the end of its plan or of the study, submit records
+// that it was not accepted. Its charge stays.
 func (a *participant) submit(ctx context.Context, r *Run, link Link, ask uint64, item transport.Item) error {
 	if err := a.keepPace(ctx, r, ask); err != nil {
 		return err

@@ -15,13 +15,12 @@ type showing struct {
 	status Status
 }
 
-// show updates the progress in the status. waiting describes the event that a waits for.
+// show updates the progress in the status. waiting is the event that a waits for.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change applies the function change to the status. It shows the new status if it differs from the
-// old one.
+// change changes the status, and shows it if it is different now.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

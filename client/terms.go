@@ -12,8 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Terms state how a study is charged: the data set, the observer for which the cost is computed,
-// and the adjacency.
+// Terms state how a study is charged: the data set, the observer, and the adjacency.
 type Terms struct {
 	Dataset   string               `json:"dataset"`
 	View      string               `json:"view"`
@@ -21,7 +20,7 @@ type Terms struct {
 }
 
 // terms returns the terms on which the policy allows a study with the given clients. strangers is
-// the number of these clients that the policy does not recognise.
+// the number that it does not recognise.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID, strangers int) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
@@ -69,7 +68,7 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 }
 
 // unitOf returns the privacy unit in which a study is charged. A study without privacy costs
-// nothing in any unit, so unitOf returns study.Record for it.
+// nothing in any unit.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -78,9 +77,8 @@ func unitOf(st *study.Study) study.Unit {
 }
 
 // strangers returns the number of clients in the roster that the policy does not recognise. Before
-// the roster is known, it returns the smallest possible number for a roster of assumed clients. If
-// the actual roster has more unrecognised clients, the terms can differ, and the data holder must
-// approve the study again.
+// the roster is known, it is the smallest possible number for assumed clients. If the actual roster
+// has more, the terms can differ, and the data holder must approve the study again.
 func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	members, err := c.roster(m)
 	if err != nil || members == nil {
@@ -89,11 +87,10 @@ func (c *Client) strangers(m *Member, p *Policy, assumed int) (int, error) {
 	return len(p.strangers(members, m.Name)), nil
 }
 
-// observer returns the name of the observer for whom a study is charged. This observer is the
-// strongest one that the policy does not trust. If the study opens only sums and the policy does
-// not trust the coordinator, the observer is a coordinator that opens every message. There is one
-// exception. A study with secure aggregation assumes at most t colluding clients. If at most t
-// clients are strangers, the coordinator cannot open a message. Strangers are counted because the
+// observer returns the observer for whom a study is charged: the strongest one that the policy does
+// not trust. If the policy does not trust the coordinator, this is a coordinator that opens every
+// message, with one exception. Secure aggregation assumes at most t colluding clients. If at most t
+// clients are strangers, the coordinator cannot open a message. Strangers count because the
 // coordinator may have joined under their names.
 func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) string {
 	hidden := st.Federation.Aggregation == study.Secure && strangers <= members.Colluders
@@ -110,11 +107,11 @@ func observer(st *study.Study, p *Policy, members phase.Roster, strangers int) s
 	return method.Outsider
 }
 
-// charge selects the cost of an answer for the observer and adjacency of these terms. s lists the
-// costs for the actual roster, which may differ from the roster at the approval. If s is empty, the
-// answer costs nothing. The observers [method.Anyone] and [method.Coordinator] are the same in
-// every roster. For any other observer, charge takes the strongest observer in s that the study
-// does not trust. If the study states no cost for these terms, charge returns an error.
+// charge selects the cost of an answer under these terms. s lists the costs for the actual roster,
+// which may differ from that at the approval. If s is empty, the answer costs nothing. The
+// observers [method.Anyone] and [method.Coordinator] are the same in every roster. Otherwise charge
+// takes the strongest observer in s that the study does not trust. It returns an error if the study
+// states no cost for these terms.
 func (t Terms) charge(s session.Spent) (session.Charge, error) {
 	if len(s) == 0 {
 		return session.Charge{View: method.View{Name: t.View}, Adjacency: t.Adjacency, Event: accountant.Composed{}}, nil
@@ -135,8 +132,8 @@ func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event,
 	return c.Event, err
 }
 
-// budget returns the budget of the data set, and made if the ledger has it. Otherwise it is the budget
-// that a first charge would create. whole is the accounting event of the whole study.
+// budget returns the budget of the data set, if made is true, or the one that a first charge would
+// create. whole is the event of the whole study.
 func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil
@@ -154,8 +151,8 @@ func (c *Client) budget(t Terms, d Dataset, st *study.Study, whole accountant.Ev
 	return b, false, nil
 }
 
-// quote returns the cost of an event. It returns an error if the event does not fit into the budget
-// of the data set or into the limit in the current policy.
+// quote returns the cost of an event, or an error if it does not fit into the budget of the data
+// set or the limit in the current policy.
 func (c *Client) quote(t Terms, d Dataset, st *study.Study, e accountant.Event) (ledger.Quote, error) {
 	b, made, err := c.budget(t, d, st, e)
 	if err != nil {

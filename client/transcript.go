@@ -8,7 +8,6 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// entryPart returns the name under which the state contains the envelope of an entry.
 func entryPart(number uint64) string { return fmt.Sprintf("entry %d", number) }
 
 // A Head identifies the last entry of the transcript that a client has followed. Two clients with
@@ -19,8 +18,7 @@ type Head struct {
 	Head  string `json:"head"`  // SHA-256 of the envelope of this entry
 }
 
-// Head returns the number and the hash of the last entry of the transcript that this client has
-// followed.
+// Head returns the number and hash of the last entry that this client has followed.
 func (c *Client) Head(m *Member) (Head, error) {
 	h := Head{Study: m.Study.Name}
 	at, begun, err := c.position(m.Hash)
@@ -31,9 +29,8 @@ func (c *Client) Head(m *Member) (Head, error) {
 	return h, err
 }
 
-// Export returns the envelopes of the transcript that this client has followed. Earlier versions of
-// the program did not keep the envelopes. If the study began with such a version, the first
-// envelopes are missing.
+// Export returns the envelopes of the transcript that this client has followed. The first ones are
+// missing if the study began with an early version of the program.
 func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	head, err := c.Head(m)
 	if err != nil {
@@ -66,10 +63,9 @@ func (c *Client) Export(m *Member) (*transcript.Export, error) {
 	return x, nil
 }
 
-// VerifyBundle checks a bundle of the coordinator, and compares the transcript in the bundle with
-// the transcript that this client has followed. It returns the number of entries that the two have
-// in common. If they differ, the error is a [transcript.Fork]. A bundle of another study or
-// coordinator is a [UsageError].
+// VerifyBundle checks a bundle of the coordinator against the transcript that this client has
+// followed, and returns the number of common entries. If the two differ, the error is a
+// [transcript.Fork]. A bundle of another study or coordinator is a [UsageError].
 func (c *Client) VerifyBundle(m *Member, open func() (io.ReadCloser, error)) (common int, err error) {
 	own, coordinator, err := c.entries(m)
 	if err != nil {

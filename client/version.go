@@ -15,7 +15,7 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// first returns an empty chain, which is ready to verify the first entry of the transcript.
+// first returns an empty chain to verify the first entry of the transcript.
 func (a *participant) first(envelope []byte) transcript.Chain {
 	hub := a.member.coordinator()
 	if claims, err := signed.Claims(envelope); err == nil {
@@ -50,7 +50,7 @@ func (c *Client) signedBy(envelope []byte, claims signed.Header) (bool, error) {
 	return false, err
 }
 
-// newVersion applies an entry that changes the roster. The chain has already verified the entry.
+// newVersion applies an entry that changes the roster, which the chain has verified.
 func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	m := a.member
 	if a.site == nil || a.site.Open() || a.sums != nil && a.sums.Step() != sums.Idle {
@@ -87,7 +87,7 @@ func (a *participant) newVersion(chain transcript.Chain, body []byte) error {
 	return a.beginSums(chain)
 }
 
-// learnNext adds a renewal that the client has read in a version of the roster, as learn does.
+// learnNext adds a renewal from a version of the roster, like learn.
 func (m *Member) learnNext(r roster.Renewal) error {
 	e, err := roster.ParseEntry(m.Entry, m.Hash)
 	if err != nil {
@@ -101,8 +101,7 @@ func (m *Member) learnNext(r roster.Renewal) error {
 		case bytes.Equal(b, r.Bytes()):
 			return nil
 		case r.Check(m.Hash, e) == nil:
-			// The coordinator has renewed the entry e twice, in different ways. Therefore learn returns
-			// an error here.
+			// The coordinator has renewed the entry e in two ways, so learn returns an error here.
 			return m.learn(append(slices.Clone(m.Renewals[:i]), r.Bytes()))
 		}
 		e = known.Entry
@@ -110,8 +109,8 @@ func (m *Member) learnNext(r roster.Renewal) error {
 	return m.learn(append(slices.Clone(m.Renewals), r.Bytes()))
 }
 
-// consents returns an error unless the data holder has consented to the clients of a roster, by the
-// policy or by an approval of this roster.
+// consents checks that the data holder has consented to the clients of a roster, by the policy or
+// by an approval of this roster.
 func (a *participant) consents(members *roster.Roster) error {
 	if err := a.policy.knows(members, a.member.Name); err != nil {
 		return a.refuseRoster(err.Error(), members)
@@ -129,14 +128,14 @@ func (a *participant) consents(members *roster.Roster) error {
 	return nil
 }
 
-// refuseRoster returns a Refusal with the reason why. It saves the roster, so that a review shows
-// the roster and an approval uses the terms for this roster.
+// refuseRoster returns a Refusal for the reason why. It saves the roster, so that a review shows it
+// and an approval uses its terms.
 func (a *participant) refuseRoster(why string, members *roster.Roster) error {
 	return errors.Join(&Refusal{why}, a.client.put(a.member.Hash, rosterPart, saved{Body: members.Bytes()}))
 }
 
-// knows returns an error if the policy has a list of known clients, and the roster contains a client
-// that is neither on this list nor own, this client.
+// knows returns an error if the policy has a list of known clients, and the roster has a client
+// that is neither on it nor own.
 func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	if p.Known == nil {
 		return nil
@@ -149,32 +148,30 @@ func (p *Policy) knows(members *roster.Roster, own identity.Name) error {
 	return nil
 }
 
-// A Party is a member of a study: a client or the coordinator, with the fingerprint that this
-// client knows.
+// A Party is a client or the coordinator of a study, with the fingerprint that this client knows.
 type Party struct {
 	Name        identity.Name        `json:"name"`
 	Role        string               `json:"role"` // client or coordinator
 	Fingerprint identity.Fingerprint `json:"fingerprint"`
-	// First is the fingerprint of the party's identity at the beginning of the study. It is set
-	// only if the party now has another identity. A policy names the party by this fingerprint.
+	// First is the fingerprint of the party's identity at the beginning of the study, if it has
+	// changed. A policy names the party by it.
 	First *identity.Fingerprint `json:"first_fingerprint,omitempty"`
-	// relation to this client: "this client", "known", "recognised", "not recognised" or "revoked";
-	// for the coordinator "allowed" or "not allowed"
+	// "this client", "known", "recognised", "not recognised" or "revoked"; for the coordinator
+	// "allowed" or "not allowed"
 	State string `json:"state"`
 }
 
-// Members lists the parties in the newest version of the roster that this client has followed.
-// Before the roster is known, they are the coordinator and this client.
+// Members lists the parties in the newest roster that this client has followed. Before the roster
+// is known, they are the coordinator and this client.
 type Members struct {
 	Study   string  `json:"study"`
 	Version uint64  `json:"version"` // version of the roster; 0 before the study has begun
 	Parties []Party `json:"parties"`
-	// description of the state of this client's new keys; empty if there are none
+	// state of this client's new keys; empty if there are none
 	NewKeys string `json:"new_keys,omitempty"`
 }
 
-// Roster returns the members of a study. Before the roster is known, the members are the coordinator
-// and this client. p can be nil.
+// Roster returns the members of a study. p can be nil.
 func (c *Client) Roster(m *Member, p *Policy) (*Members, error) {
 	if p == nil {
 		p = &Policy{}

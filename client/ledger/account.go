@@ -21,14 +21,13 @@ type Account struct {
 	Total   float64   `json:"total"`
 	Spent   float64   `json:"spent"`
 	Left    float64   `json:"left"`
-	// Epsilon is the ε of all releases so far, at the budget's δ. This ε is an estimate, because it
-	// treats the releases as if they had been planned in advance. The guarantee is the ε of the
-	// whole budget.
+	// Epsilon is the ε of all releases so far, at the budget's δ, as if they had been planned in
+	// advance. It is for information: the guarantee is the ε of the whole budget.
 	Epsilon float64      `json:"epsilon_so_far"`
 	Studies []StudySpent `json:"studies"`
 }
 
-// Counted describes in words the unit of the account's numbers, and the ε of all releases so far.
+// Counted describes the unit of the account's numbers, and the ε of all releases so far.
 func (a *Account) Counted() string {
 	return fmt.Sprintf("Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.", a.Unit, a.Epsilon)
 }
@@ -42,14 +41,14 @@ type StudySpent struct {
 	Last    time.Time `json:"last"`
 }
 
-// Accounts returns the state of every data set's budget, sorted by the name of the data set.
+// Accounts returns the budgets of all data sets, sorted by name.
 func (s *Store) Accounts() []Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.chain.summary()
 }
 
-// Account returns the state of a data set's budget, and reports whether the data set has a budget.
+// Account returns the budget of a data set, or false if it has none.
 func (s *Store) Account(dataset string) (Account, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,7 @@ func (a *account) summary(dataset string) Account {
 		}
 		of := &out.Studies[i]
 		of.Spent, of.Last = of.Spent+c.cost, c.at
-		if c.ask > 0 { // if ask is 0, the entry corrects earlier charges and is not an answer
+		if c.ask > 0 { // ask is 0 in a correction of earlier charges, which is no answer
 			of.Answers++
 		}
 	}
@@ -101,10 +100,9 @@ type Quote struct {
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
-// Quote returns the cost of a release on a data set without charging it. The release must fit into
-// the budget and into the limit promise, which can be stricter than the budget. Otherwise the error
-// is the *accountant.BudgetError that a charge would return. If the data set has no budget, the
-// error is a [*Refused].
+// Quote returns the cost of a release on a data set without charging it. If it does not fit into
+// the budget, or into the limit promise, which can be stricter, the error is the
+// *accountant.BudgetError of a charge. If the data set has no budget, the error is a [*Refused].
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,10 +149,9 @@ func (s *Store) Head() (sequence uint64, head Hash) {
 	return s.chain.head()
 }
 
-// Contains reports whether the ledger has an entry with the given number and hash. If both are
-// zero, the result is true. Every answer that a client sends names an entry of its ledger. If the
-// ledger lacks an entry that an earlier answer named, the ledger was restored from a backup, or
-// another copy of the ledger is in use.
+// Contains reports whether the ledger has an entry with the given number and hash, or both are
+// zero. Every answer of a client names an entry of its ledger. If the ledger lacks an entry that an
+// earlier answer named, it was restored from a backup, or another copy is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +161,7 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
 }
 
-// Answered returns the number of the entry that charges the answer to the plan with the number ask.
-// If there is no such entry, ok is false.
+// Answered returns the number of the entry that charges the answer to plan number ask.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,8 +184,8 @@ func (s *Store) Charged(study Hash, ask uint64) (e Entry, err error) {
 	return e, err
 }
 
-// ChargedTo returns the data set to which a file of records was first charged, and reports
-// whether the file was ever charged. A file must not be charged to two budgets.
+// ChargedTo returns the data set to which a file of records was first charged, or false if it never
+// was. A file must not be charged to two budgets.
 func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +193,7 @@ func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	return dataset, ok
 }
 
-// Stamps calls f with every entry, from the first to the last, and stops at the first error.
+// Stamps calls f with every entry in order, and stops at the first error.
 func (s *Store) Stamps(f func(Stamp) error) error {
 	return s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(chainBucket).ForEach(func(_, v []byte) error {

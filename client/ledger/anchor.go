@@ -20,23 +20,22 @@ import (
 // AnchorFile is the name of the anchor's file in a state directory.
 const AnchorFile = "ledger.anchor"
 
-// A mark identifies the state of the ledger after a commit. The ledger has two files, the database
-// and the anchor. Each transaction writes its mark to the database. After the commit, and before
-// the caller sends a message, the mark is also appended to the anchor and synced.
+// A mark identifies the state of the ledger after a commit. Each transaction writes its mark to the
+// database. After the commit, and before the caller sends a message, the mark is also appended to a
+// second file, the anchor, and synced.
 //
-// The database alone cannot detect that its newest transaction is missing. The library bbolt keeps
-// the meta page of the previous transaction, and uses this older page if the newest meta page has a
-// flipped bit. A charge or a saved state of a study would then be lost. To detect this, [Open]
-// compares the mark in the database with the anchor. If the anchor is one commit behind, the
-// program has crashed between the two writes, and Open updates the anchor. Any other difference is
-// damage.
+// The database alone cannot detect that its newest transaction is missing. bbolt keeps the meta
+// page of the previous transaction, and uses it if the newest meta page has a flipped bit. A charge
+// or a saved state of a study would then be lost. [Open] therefore compares the mark in the
+// database with the anchor. If the anchor is one commit behind, the program has crashed between the
+// two writes, and Open updates the anchor. Any other difference is damage.
 type mark struct {
 	commits uint64 // number of transactions since the first one that wrote a mark
 	head    Hash   // hash of the newest entry; zero if the ledger is empty
 }
 
-// markSize is the size of an encoded mark in bytes. The last 8 bytes are a checksum. They are the
-// beginning of a SHA-256 over the data holder's public key and the other bytes of the mark.
+// markSize is the size of an encoded mark in bytes. The last 8 bytes begin a SHA-256 of the data
+// holder's public key and the other bytes.
 const markSize = 8 + sha256.Size + 8
 
 func (m mark) encode(holder identity.PublicKey) []byte {
@@ -52,8 +51,8 @@ func decodeMark(b []byte, holder identity.PublicKey) (m mark, ok bool) {
 	return m, bytes.Equal(b, m.encode(holder))
 }
 
-// decodeAnchor returns the newest mark of an anchor. It ignores a last mark that is incomplete or
-// wrong, which a crash during a write can leave.
+// decodeAnchor returns the newest mark of an anchor. It ignores an incomplete or wrong last mark,
+// which a crash during a write can leave.
 func decodeAnchor(b []byte, holder identity.PublicKey) (newest mark, err error) {
 	whole := 0
 	for ; len(b) >= markSize; whole, b = whole+1, b[markSize:] {
@@ -96,8 +95,8 @@ type anchor struct {
 }
 
 // openAnchor compares the anchor in a directory with db, the newest mark of the database. head and
-// previous are the hashes of the two newest entries. Then openAnchor replaces the anchor with a file
-// that contains only the mark db. The mark is then durable, and the file stays short.
+// previous are the hashes of the two newest entries. It then replaces the anchor with a file of
+// only this mark, which makes the mark durable and keeps the file short.
 func openAnchor(layer durable.Layer, dir string, holder identity.PublicKey, db mark, head, previous Hash) (*anchor, error) {
 	path := filepath.Join(dir, AnchorFile)
 	if err := compare(path, holder, db, head, previous); err != nil {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// These are the kinds of filters. A filter decides whether a release fits into a budget.
+// The kinds of filters, which decide whether a release fits into a budget.
 const (
 	Gaussian = "gaussian" // exact for Gaussian releases; refuses all other releases
 	Renyi    = "renyi"    // adds up Rényi divergences of one fixed order; accepts every kind of release
@@ -32,10 +32,10 @@ type Budget struct {
 	Order     float64              `json:"order,omitempty"` // order of a Rényi filter; 0 for other filters
 }
 
-// NewBudget returns a budget with the limit target. If the unit is Person, the column with the name
-// person identifies the person of a row. If every planned release is Gaussian, the filter is
-// Gaussian, and later studies on the data set must be Gaussian too. Otherwise the filter is a Rényi
-// filter of the order 1 + 2·log(1/δ)/ε.
+// NewBudget returns a budget with the limit target. If the unit is Person, person is the column
+// that identifies the person of a row. If every planned release is Gaussian, the filter is
+// Gaussian, and later studies on the data set must be Gaussian too. Otherwise it is a Rényi filter
+// of the order 1 + 2·log(1/δ)/ε.
 func NewBudget(unit, person string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Person: person, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
@@ -49,8 +49,8 @@ func NewBudget(unit, person string, adjacency accountant.Adjacency, target accou
 	return b, err
 }
 
-// AtOrder returns a copy of the budget with a Rényi filter of the given order. If order is 0, the
-// order is 1 + 2·log(1/δ)/ε.
+// AtOrder returns a copy of the budget with a Rényi filter of the given order, or of 1 +
+// 2·log(1/δ)/ε if order is 0.
 func (b Budget) AtOrder(order float64) Budget {
 	if order == 0 {
 		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon

@@ -25,18 +25,18 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("ledger, entry %d: %s", f.Sequence, f.Problem)
 }
 
-// roundOff is the maximum accepted relative difference between a recorded cost and the same cost
-// computed again. Different machines and versions may round products and sums differently.
+// roundOff is the accepted relative difference between a recorded cost and the same cost computed
+// again, possibly on another machine.
 const roundOff = 0x1p-40
 
-// A chain is the state in memory that follows from the ledger entries read so far: the accounts of
-// the data sets, and the indices that find an entry.
+// A chain is the state that follows from the ledger entries read so far: the accounts of the data
+// sets, and indices of the entries.
 type chain struct {
 	holder   identity.PublicKey
 	heads    []Hash // hash of entry n at index n − 1
 	accounts map[string]*account
 	answered map[answer]uint64 // number of the entry that charges the answer
-	names    map[Hash]string   // first data set that was charged for a file of records, keyed by the hash of the file
+	names    map[Hash]string   // first data set charged for a file of records, by the hash of the file
 }
 
 // An answer identifies the answer to one plan of one study.
@@ -73,8 +73,8 @@ func (c *chain) head() (uint64, Hash) {
 	return uint64(len(c.heads)), c.heads[len(c.heads)-1]
 }
 
-// read parses the next line of the ledger, checks its signature, order and costs, and applies the
-// entry. The error is a *Fault.
+// read parses the next line of the ledger, checks its signature, order and costs, and applies it.
+// The error is a *Fault.
 func (c *chain) read(b []byte) (Stamp, error) {
 	next := uint64(len(c.heads)) + 1
 	s, err := parseStamp(b, c.holder)
@@ -119,7 +119,7 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	}, err
 }
 
-// open checks an entry that creates a budget. take applies the entry to the chain.
+// open checks an entry that creates a budget. take applies the entry.
 func (c *chain) open(e Entry) (take func(), err error) {
 	if _, ok := c.accounts[e.Dataset]; ok {
 		return nil, fmt.Errorf("the data set %s already has a budget, which never changes", e.Dataset)
@@ -132,7 +132,8 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge checks that the cost in an entry is correct and fits into the budget. take applies the entry.
+// charge checks that the cost in an entry is correct and fits into the budget. take applies the
+// entry.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}
 	if before, ok := c.answered[key]; ok {
@@ -172,21 +173,21 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is the cost of an event in the unit of a filter, and the filter after the event.
+// A price is the cost of an event in the unit of a filter, and the filter after it.
 type price struct {
 	cost  float64
 	after *accountant.Filter
 }
 
-// price returns the price of an event. If the event does not fit into the budget, the error is an
-// *accountant.BudgetError. The account does not change.
+// price returns the price of an event, or an *accountant.BudgetError if the event does not fit into
+// the budget. The account does not change.
 func (a *account) price(e accountant.Event) (price, error) {
 	after := a.filter.Clone()
 	cost, err := after.Admit(e)
 	return price{cost, after}, err
 }
 
-// agrees returns an error if the numbers that a charge records differ from the computed ones.
+// agrees checks that the recorded numbers of a charge are the computed ones.
 func (p price) agrees(c *Charge) error {
 	for _, n := range []struct {
 		what           string
@@ -203,8 +204,8 @@ func (p price) agrees(c *Charge) error {
 	return nil
 }
 
-// under returns a filter with all charges of the account under target, a stricter limit than the
-// budget. If the charges exceed it, under returns an error.
+// under returns a filter with all charges of the account under a stricter limit than the budget, or
+// an error if they exceed it.
 func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
 	b := a.budget
 	b.Epsilon, b.Delta = target.Epsilon, target.Delta

@@ -13,19 +13,19 @@ import (
 	"fedpvi/transport"
 )
 
-// A Change is an update of the saved state of one study. One transaction writes the whole change.
+// A Change is an update of the saved state of one study, in one transaction.
 type Change struct {
 	Study Hash
-	// Parts maps the names of values to their new contents, which are encrypted on disk. A nil
-	// content removes the value.
+	// Parts maps the names of values to their new contents, which are encrypted on disk. nil
+	// removes a value.
 	Parts map[string][]byte
-	// Settled is the number of a plan whose outcome is known, or 0. The stored answer to this plan
-	// is removed, because the client will not send the answer again.
+	// Settled is the number of a plan whose outcome is known, or 0. The client will not send its
+	// answer again, so the stored answer is removed.
 	Settled uint64
 }
 
-// A Release describes an answer that the ledger is about to charge: its accounting event, and the
-// hashes and names that the charge records.
+// A Release describes an answer that is about to be charged: its event, and the hashes and names
+// for the record of the charge.
 type Release struct {
 	Dataset  string
 	Protocol Hash
@@ -57,20 +57,19 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
-// Lose charges an answer that could not be computed after the noise of the answer was drawn. No
-// message is stored. The plan counts as answered.
+// Lose charges an answer that could not be computed after its noise was drawn. No message is
+// stored. The plan counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
 
 // Charge charges a release and returns the message to send. The charge, the change and the message
-// become durable together or not at all. If the release does not fit into the budget, the error is
-// an [*accountant.BudgetError]. For a second answer to a plan, the error is a [*Refused].
+// become durable together or not at all. The error is an [*accountant.BudgetError] if the release
+// does not fit into the budget, and a [*Refused] for a second answer to a plan.
 //
-// Charge calls the function wrap with the number and hash of the new entry. The message that wrap
-// returns must name this entry in its envelope. If the commit fails, it is unknown whether the
-// transaction is on disk, and the store accepts no further changes. The next call of [Open] reads
-// the state that is on disk.
+// wrap makes the message. It receives the number and hash of the new entry, which the envelope must
+// name. If the commit fails, it is unknown whether the transaction is on disk. The store then
+// accepts no further changes, and the next [Open] reads the state that is on disk.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -85,9 +84,8 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay writes a charge for the release r, and the change c of the client's state, in one
-// transaction. It calls send within this transaction. send saves the message for the coordinator
-// and returns the hash of the message's envelope.
+// pay writes a charge for the release r and the change c in one transaction, in which it calls
+// send. send saves the message for the coordinator and returns the hash of its envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -106,7 +104,7 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 	})
 }
 
-// charge computes the charge of a release, or returns an error if the release is not allowed.
+// charge computes the charge of a release, or returns an error if it is not allowed.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
 		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
@@ -138,8 +136,8 @@ type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next returns an entry with the next number, the hash of the last entry, and the other fields
-// that budgets and charges have in common.
+// next returns an entry with the next number, the hash of the last entry, and the other common
+// fields.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
 	return Entry{
@@ -148,9 +146,9 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks the entry as a reader of the ledger does, and adds the entry to the
-// transaction. The function envelope returns the hash of the message that the entry pays for. The
-// returned function keep applies the entry to the state in memory.
+// put signs an entry, checks it as a reader of the ledger does, and adds it to the transaction.
+// envelope returns the hash of the message that the entry pays for. keep applies the entry to the
+// state in memory.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	stamp, err := sign(s.holder, e, envelope)
 	if err != nil {
@@ -168,9 +166,8 @@ func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error
 	return keep, tx.Bucket(chainBucket).Put(key, stamp.line)
 }
 
-// update runs f in one transaction. After the commit it calls the function keep that f has
-// returned, which changes the state in memory. If the file turns out to be damaged, the store
-// accepts no further changes.
+// update runs f in one transaction. After the commit it calls keep, which changes the state in
+// memory. If the file turns out to be damaged, the store accepts no further changes.
 func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

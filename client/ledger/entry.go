@@ -17,12 +17,12 @@ const Version = 1
 // Domain is the signature domain of ledger entries.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
-// maxLine is the maximum length in bytes of an entry's line. It suffices for the largest event.
+// maxLine is the maximum length of an entry's line in bytes, enough for the largest event.
 const maxLine = 128 << 10
 
-// An Entry is one step of the ledger. It creates a budget or charges an answer. The encoding of an
-// entry is one line of JSON. The fields of the line are in the order of the fields of Entry, so
-// each entry has exactly one encoding. The hash of an entry is the SHA-256 of the encoding.
+// An Entry is one step of the ledger, which creates a budget or charges an answer. It is encoded as
+// one line of JSON with the fields in the order of the struct, so each entry has exactly one
+// encoding. The hash of an entry is the SHA-256 of the encoding.
 type Entry struct {
 	Version  int       `json:"version"`
 	Sequence uint64    `json:"sequence"` // number of the entry, from 1
@@ -39,28 +39,28 @@ type Charge struct {
 	Study    Hash `json:"study"`    // hash of the study document
 	Protocol Hash `json:"protocol"` // hash of the protocol, which is derived from the study
 	Roster   Hash `json:"roster"`   // hash of the roster
-	// number of the plan, from 1; 0 in an entry that corrects earlier charges of the study
+	// number of the plan, from 1; 0 in a correction of earlier charges
 	Ask     uint64 `json:"ask"`
 	View    string `json:"view"`    // name of the observer for which the cost is computed
 	Policy  Hash   `json:"policy"`  // hash of the policy file
 	Records Hash   `json:"records"` // keyed hash of the file of records; see NameRecords
 	Event   []byte `json:"event"`   // encoding by accountant.MarshalEvent
 
-	// Cost is the cost of the event, and Spent is the sum of all costs on this data set so far.
-	// Both are in the unit of the budget's filter. For Gaussian filters, SpentDivergence is the
-	// total max divergence between the releases and exact Gaussian releases.
+	// Cost is the cost of the event, and Spent the sum of all costs on this data set so far, in the
+	// unit of the budget's filter. For Gaussian filters, SpentDivergence is the total max
+	// divergence between the releases and exact Gaussian ones.
 	Cost            float64 `json:"cost"`
 	Spent           float64 `json:"spent"`
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
-// A Stamp is a signed entry. It consists of the entry, the hash of the entry, the hash of the
-// envelope that the entry pays for, and the data holder's signature of both hashes. The hash of the
-// envelope is not part of the entry, because the envelope contains the hash of the entry.
+// A Stamp is a signed entry: the entry, its hash, the hash of the envelope that it pays for, and
+// the data holder's signature of both hashes. The envelope names the entry, so its hash cannot be
+// part of the entry.
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // hash of the entry
-	Envelope Hash // hash of the envelope of the message that the entry pays for; zeros if there is no message
+	Envelope Hash // hash of the envelope that the entry pays for; zeros if there is none
 	line     []byte
 }
 
@@ -71,8 +71,8 @@ type line struct {
 	Signature signature       `json:"signature"`
 }
 
-// sign returns the stamp of an entry, signed by the data holder. The function envelope returns the
-// hash of the message that the entry pays for.
+// sign returns the stamp of an entry, signed by the data holder. envelope returns the hash of the
+// message that the entry pays for.
 func sign(holder *identity.Identity, e Entry, envelope func(head Hash) (Hash, error)) (Stamp, error) {
 	b, err := json.Marshal(e)
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 // maxEntries is the maximum number of entries in an export that Verify accepts.
 const maxEntries = 1 << 22
 
-// A Title is the first line of an exported ledger. It contains the data holder's public key, the
-// number of entries and the hash of the last entry. A reader therefore detects that entries at the
-// end are missing.
+// A Title is the first line of an exported ledger. Its number of entries and last hash show a
+// reader whether entries are missing at the end.
 type Title struct {
 	Version int                `json:"version"`
 	Holder  identity.PublicKey `json:"holder"`
@@ -34,8 +33,8 @@ type titleLine struct {
 	Signature signature       `json:"signature"`
 }
 
-// Export writes the whole ledger as signed lines of JSON. The first line is a title, and each
-// further line is an entry. The lines contain budgets and charges, and no records.
+// Export writes the whole ledger as signed lines of JSON: a title, then the entries. The lines
+// contain budgets and charges, and no records.
 func (s *Store) Export(w io.Writer, now time.Time) error {
 	out := bufio.NewWriter(w)
 	var lines [][]byte
@@ -74,7 +73,7 @@ type Report struct {
 
 // Verify reads an export, checks every signature and hash, and computes every cost again. The error
 // is a [*Fault] that names the invalid entry. The caller must compare the fingerprint in the report
-// with the known fingerprint of the data holder.
+// with that of the data holder.
 func Verify(r io.Reader) (*Report, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

@@ -14,11 +14,10 @@ import (
 const (
 	fileMode = 0o600
 
-	heldFile = "in-use.json" // file that names the process that has the store open; used in error messages
+	heldFile = "in-use.json" // names the process that has the store open, for error messages
 )
 
-// Damaged is the error for a damaged store. The client must not send any message from a damaged
-// store.
+// Damaged is the error for a damaged store, from which the client must not send any message.
 type Damaged struct {
 	Path    string
 	Problem string
@@ -64,8 +63,7 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// createFile makes an empty file and syncs its directory, because the database library does not
-// sync the directory.
+// createFile makes an empty file and syncs its directory, which bbolt does not.
 func createFile(dir, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
 	if err != nil {

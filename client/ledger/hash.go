@@ -36,14 +36,13 @@ func fromHex(dst, text []byte) error {
 	return err
 }
 
-// recordsDomain is the signature domain of the secret key that [NameRecords] uses. This key is a
-// signature that nobody sees.
+// recordsDomain is the signature domain of the secret key of [NameRecords]: a signature that nobody
+// sees.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords returns a hash that identifies a file of records in the ledger. It hashes the bytes
-// that read writes to named, with a key. Equal bytes have equal hashes. Only the holder of the
-// private key can compute the hash. With a hash that needs no key, a reader of an exported ledger
-// could guess the records and test the guess.
+// NameRecords returns a keyed hash of the bytes that read writes to named, to identify a file of
+// records in the ledger. Only the holder of the private key can compute it. Otherwise a reader of
+// an exported ledger could guess the records and test the guess.
 func NameRecords(holder *identity.Identity, read func(named io.Writer) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

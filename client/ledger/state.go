@@ -52,7 +52,7 @@ func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	return err
 }
 
-// Part decrypts a value of a study's state, and reports whether the value exists.
+// Part decrypts a value of a study's state, and reports whether it exists.
 func (s *Store) Part(study Hash, name string) (part []byte, ok bool, err error) {
 	var sealed []byte
 	err = s.view(func(tx *bbolt.Tx) error {
@@ -86,8 +86,8 @@ func (s *Store) Studies() ([]Hash, error) {
 	return all, err
 }
 
-// Unsent returns the stored answer to the plan with the number ask. If there is no such answer, ok
-// is false. The store keeps an answer until the outcome of the plan is known.
+// Unsent returns the stored answer to plan number ask, if any. An answer is kept until the outcome
+// of its plan is known.
 func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(outboxBucket).Get(outboxKey(study, ask))
@@ -101,8 +101,7 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 	return item, ok, err
 }
 
-// Outbox returns the numbers of the plans of a study whose answers are stored, in increasing
-// order.
+// Outbox returns the plans of a study whose answers are stored, in increasing order.
 func (s *Store) Outbox(study Hash) ([]uint64, error) {
 	var asks []uint64
 	err := s.view(func(tx *bbolt.Tx) error {
@@ -131,7 +130,7 @@ func (s *Store) read(f func(tx *bbolt.Tx) error) error {
 
 func outboxKey(study Hash, ask uint64) []byte { return binary.BigEndian.AppendUint64(study[:], ask) }
 
-// encodeItem encodes the length of the envelope in four bytes, the envelope, and the body.
+// encodeItem encodes the length of the envelope (four bytes), the envelope, and the body.
 func encodeItem(i transport.Item) []byte {
 	b := make([]byte, 0, 4+len(i.Envelope)+len(i.Body))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(i.Envelope)))

@@ -34,15 +34,13 @@ const lockWait = time.Second
 // format is the name and version of the file's layout.
 const format = "fedpvi client ledger 2"
 
-// unanchored is the format of a file without marks, which identify the newest transactions. The
-// next commit changes the format, so that earlier versions of the program cannot add entries
-// without a mark.
+// unanchored is the format of a file without marks. The next commit changes it, so that earlier
+// versions of the program cannot add entries without a mark.
 const unanchored = "fedpvi client ledger 1"
 
-// These are the names of the buckets of the database. The bucket meta contains the format, the
-// data holder's public key and the mark of the newest transaction. The bucket chain contains the
-// entries, keyed by number. The bucket studies contains a bucket for each study with its encrypted
-// state. The bucket outbox contains the charged messages of plans whose outcome is unknown.
+// The buckets of the database. meta contains the format, the data holder's public key and the
+// newest mark; chain the entries, by number; studies the encrypted state of each study; and outbox
+// the charged messages of plans whose outcome is unknown.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -54,8 +52,8 @@ var (
 	markKey   = []byte("mark")
 )
 
-// A Store contains a data holder's ledger and the states of the data holder's studies in one file.
-// Only one process can open the file at a time. The methods of a Store can be called concurrently.
+// A Store contains a data holder's ledger and the states of its studies in one file, which only one
+// process can open at a time. It is safe for concurrent use.
 type Store struct {
 	dir      string
 	path     string // path of the database file
@@ -79,11 +77,10 @@ type Options struct {
 	Command string         // command line, shown to a process that finds the store in use
 	Now     time.Time      // start time, shown to a process that finds the store in use
 	Unlock  keyfile.Unlock // opens the key files, if they are protected
-	// If Existing is set and the directory does not exist, Open returns an error. Otherwise Open
-	// creates a missing store.
+	// Existing makes Open fail if the directory does not exist, instead of creating a store.
 	Existing bool
-	// Boundary, if set, is called before and after every commit. If Boundary returns an error, the
-	// transaction returns this error. Tests use Boundary to simulate a crash.
+	// Boundary, if set, is called before and after every commit. An error from it fails the
+	// transaction. Tests use it to simulate a crash.
 	Boundary func(point string) error
 	// Layer performs the file operations of the database. Only tests set it.
 	Layer durable.Layer
@@ -92,11 +89,10 @@ type Options struct {
 // ErrNothing is the error for a missing store.
 var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
-// Open opens the store in a directory and checks all entries. If the directory is missing or
-// contains no store, Open creates one. If the directory is missing and o.Existing is set, the error
-// wraps [ErrNothing]. If another process has the store open, the error is a [*Held]. If the store
-// is damaged, the error is a [*Damaged]. A damaged store must not be used until a person has
-// examined it.
+// Open opens the store in a directory and checks all entries. If there is no store, Open creates
+// one. The error wraps [ErrNothing] if o.Existing is set and there is no directory. It is a [*Held]
+// if another process has the store open, and a [*Damaged] if the store is damaged. A damaged store
+// must not be used until a person has examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +121,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// openFile opens and locks the file. It waits at most lockWait for the lock.
+// openFile opens and locks the file, and waits at most lockWait for the lock.
 func (s *Store) openFile() error {
 	err := s.whole(func() (err error) {
 		s.db, err = s.layer.Open(s.path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
@@ -137,8 +133,8 @@ func (s *Store) openFile() error {
 	return err
 }
 
-// prepare makes the directory and the store's file if they do not exist. The file is made before the
-// keys, so a key without the file means that the file was lost.
+// prepare makes the directory and the store's file if they do not exist. The file is made before
+// the keys, so a key without the file means that the file was lost.
 func prepare(dir string) error {
 	if err := private.MakeDirectory(dir); err != nil {
 		return err
@@ -159,8 +155,8 @@ func prepare(dir string) error {
 	return private.CheckFile(path, info)
 }
 
-// load reads the keys and the entries, and checks the entries. For a new file it makes the keys and
-// writes the first contents of the file.
+// load reads the keys and reads and checks the entries. For a new file it makes the keys and the
+// first contents.
 func (s *Store) load(unlock keyfile.Unlock) error {
 	var fresh bool
 	err := s.read(func(tx *bbolt.Tx) error {
@@ -225,8 +221,8 @@ func (s *Store) loadKeys(fresh bool, o keyfile.Unlock) (err error) {
 	return err
 }
 
-// keyOf loads the key at path. If there is none, it makes a key for a new file, and otherwise returns
-// a [*Damaged].
+// keyOf loads the key at path. If it is missing, keyOf makes one for a new file, and otherwise
+// returns a [*Damaged].
 func keyOf[K any](l *keyfile.Lock, path string, fresh bool, create, load func(*keyfile.Lock, string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
@@ -269,8 +265,8 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f and wraps its error in a [*Damaged]. Errors about a full disk or missing permissions do
-// not mean that the file is damaged.
+// whole runs f and wraps its error in a [*Damaged], unless the disk is full or permissions are
+// missing.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, fs.ErrPermission) {
@@ -304,7 +300,7 @@ func (s *Store) Close() error {
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Lock returns the lock of the directory. Key files are read and written while this lock is held.
+// Lock returns the lock of the directory, which is held while key files are read or written.
 func (s *Store) Lock() *keyfile.Lock { return s.lock }
 
 // Identity returns the data holder's identity, which signs messages.

@@ -8,26 +8,26 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// barWidth is the width of the bar that shows the whole budget, in the units of the picture.
+// barWidth is the width of the bar for the whole budget, in the units of the picture.
 const barWidth = 600.
 
-// An account is the budget of a data set, with the bars that show how much of it is spent.
+// An account is the budget of a data set, with the bars that show the spent part.
 type account struct {
 	ledger.Account
 	Spending []spending
 	Used     float64 // width of the bar for all spending, in the unit of barWidth
 }
 
-// Guess describes in words how well an observer can guess under the budget (see [words.Guess]).
+// Guess describes how well an observer can guess under the budget (see [words.Guess]).
 func (a *account) Guess() string {
 	b := a.Budget
 	return words.Guess(b.Protects(), b.Adjacency, b.Epsilon, b.Delta)
 }
 
-// A spending is the part of a data set's budget that one study has spent so far.
+// A spending is the part of a data set's budget that one study has spent.
 type spending struct {
 	ledger.StudySpent
-	Name    string // name of the study; if the client has not joined the study, the first digits of its digest
+	Name    string // name of the study, or the first digits of its digest if the client has not joined it
 	Mine    bool   // whether there is a page of the study
 	X, Wide float64
 	Odd     bool

@@ -1,5 +1,5 @@
-// Package pages shows a data holder the studies of a client in a browser. Every study has a page with
-// the review, forms to approve and to refuse the study, the progress of a run, and the result. Other
+// Package pages shows a data holder the studies of a client in a browser. Every study has a page
+// with the review, forms to approve and to refuse it, the progress of a run, and the result. Other
 // pages show the examination of the records, the report on a study, and the ledger. The examination
 // depends on single records and has no noise, so only the data holder may see the pages. The forms
 // do the same as the commands client approve and client leave.
@@ -25,12 +25,12 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// Config configures [Open]. The functions Approve, Leave and Check carry out the commands with
-// these names. Approve and Leave also write the lines of these commands to the audit log.
+// Config configures [Open]. Approve, Leave and Check carry out the commands of these names. Approve
+// and Leave also write to the audit log.
 type Config struct {
 	Client *client.Client
-	// Members are the studies that the client has joined. A run changes the Member values that it
-	// uses, so a run must not use the values in this list.
+	// Members are the studies that the client has joined. A run changes its Member values, so it
+	// must not use those in this list.
 	Members []*client.Member
 	Policy  func() (*client.Policy, error)
 	Approve func(m *client.Member, p *client.Policy, dataset, digest string) error
@@ -50,7 +50,7 @@ type Pages struct {
 	c Config
 
 	// busy is locked while the server processes a form, examines records, or makes a review or a
-	// report. A run begins only when busy is unlocked, so that no other task slows the run.
+	// report. A run begins only when busy is unlocked, so that nothing slows it.
 	busy    sync.Mutex
 	reviews map[string]*client.Review // cached reviews; the key is the state from which a review was made
 	reports map[ledger.Hash]*page.Report
@@ -58,7 +58,7 @@ type Pages struct {
 	mu      sync.Mutex
 	running bool          // whether a run has begun
 	status  client.Status // progress of the run
-	awaited ledger.Hash   // study for which a run waits until the data holder decides; zero if no run waits
+	awaited ledger.Hash   // study for which a run waits until the data holder decides; zero for none
 	changed chan struct{} // closed when the next form has been processed
 }
 
@@ -102,15 +102,15 @@ func (p *Pages) Show(s client.Status) {
 	p.status = s
 }
 
-// End tells the pages that the run has ended. They allow forms and examinations again.
+// End tells the pages that the run has ended, so that they allow forms and examinations again.
 func (p *Pages) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = false
 }
 
-// Begin must be called before a run begins. It waits until the server has processed the forms and
-// examinations that it has received. From then on the pages refuse forms and examinations.
+// Begin must be called before a run begins. It waits for the forms and examinations in progress.
+// From then on the pages refuse them.
 func (p *Pages) Begin() {
 	p.busy.Lock()
 	defer p.busy.Unlock()
@@ -120,8 +120,8 @@ func (p *Pages) Begin() {
 }
 
 // Decision waits until the data holder has approved a study, and returns the policy of the
-// approval. If the study is over, Decision does not wait. If the data holder refuses the study,
-// Decision returns a [client.Refusal].
+// approval. It returns at once if the study is over, and a [client.Refusal] if the data holder
+// refuses.
 func (p *Pages) Decision(ctx context.Context, m *client.Member) (*client.Policy, error) {
 	for {
 		p.mu.Lock()
@@ -170,8 +170,7 @@ func (p *Pages) one(r *http.Request) (*client.Member, error) {
 	return p.c.Members[n], nil
 }
 
-// policy returns the policy, or nil if there is none. Without a policy, reviews state that no study
-// is allowed.
+// policy returns the policy, or nil if there is none. Reviews then state that no study is allowed.
 func (p *Pages) policy() (*client.Policy, error) {
 	policy, err := p.c.Policy()
 	if err != nil && client.CodeOf(err) != client.Declined {
@@ -210,8 +209,8 @@ func (p *Pages) rows() ([]row, error) {
 	return all, nil
 }
 
-// state returns a string by which a browser detects that it must load a page again. The string
-// changes whenever the content of a page changes.
+// state returns a string that changes whenever the content of a page changes, so that a browser
+// loads it again.
 func (p *Pages) state(context.Context) (string, error) {
 	rows, err := p.rows()
 	if err != nil {
@@ -246,7 +245,7 @@ func (p *Pages) document(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Document of " + m.Study.Name, Name: "document", Of: m}, nil
 }
 
-// report shows the report on a study that is over. The command client report shows the same report.
+// report shows the report on a study that is over, like the command client report.
 func (p *Pages) report(r *http.Request) (*web.Page, error) {
 	m, err := p.one(r)
 	if err != nil {
@@ -263,8 +262,7 @@ func (p *Pages) report(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: "Report on " + m.Study.Name, Name: "body", Of: body}, err
 }
 
-// result returns the section of the report on a study that shows the result, or "" if the study has
-// no result.
+// result returns the section of the report with the result of a study, or "" if it has none.
 func (p *Pages) result(m *client.Member) (template.HTML, error) {
 	report, err := p.reportOn(m)
 	if errors.Is(err, client.ErrNoResult) {
@@ -276,7 +274,7 @@ func (p *Pages) result(m *client.Member) (template.HTML, error) {
 	return report.Result()
 }
 
-// reportOn returns the report on a study. The report never changes, so it is made only once.
+// reportOn returns the report on a study, which never changes and is made once.
 func (p *Pages) reportOn(m *client.Member) (*page.Report, error) {
 	p.busy.Lock()
 	defer p.busy.Unlock()

@@ -17,7 +17,7 @@ type reviewed struct {
 	*client.Review
 	Parts    []client.Section
 	Datasets []string // data sets of the policy, if there are several
-	Dataset  string   // data set for which the review was made; empty for the default data set
+	Dataset  string   // data set of the review; empty for the default
 	Policy   string   // hash of the policy; empty if there is none
 	Stands   string
 	Result   template.HTML // result of the study; empty if there is none
@@ -57,8 +57,7 @@ func (p *Pages) review(r *http.Request) (*web.Page, error) {
 	return &web.Page{Title: m.Study.Name, Name: "study", Of: v}, nil
 }
 
-// reviewOf returns the review of a study. It keeps the last one, because making a review takes a
-// while.
+// reviewOf returns the review of a study. It keeps the last one, which takes a while to make.
 func (p *Pages) reviewOf(m *client.Member, policy *client.Policy, v *reviewed) (*client.Review, error) {
 	sequence, _ := p.c.Client.Store().Head()
 	members, err := p.c.Client.Roster(m, policy)
@@ -122,7 +121,7 @@ func (p *Pages) refuse(r *http.Request) (next string, err error) {
 	})
 }
 
-// decided calls f with the study that a form decides on, and wakes the calls of Decision.
+// decided calls f with the study of a form, and wakes the calls of Decision.
 func (p *Pages) decided(r *http.Request, f func(m *client.Member) error) (next string, err error) {
 	m, err := p.one(r)
 	if err != nil {
