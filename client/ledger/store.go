@@ -121,7 +121,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// openFile opens and locks the file, and waits at most lockWait for the lock.
+// openFile opens and locks the file. It waits at most lockWait for the lock.
 func (s *Store) openFile() error {
 	err := s.whole(func() (err error) {
 		s.db, err = s.layer.Open(s.path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})

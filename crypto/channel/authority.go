@@ -15,24 +15,22 @@ import (
 	"fedpvi/crypto/keyfile"
 )
 
-// Skew is the largest accepted difference between the clocks of two parties. The validity of a
-// certificate begins this long before the certificate is issued. A party then accepts the
-// certificate even if the party's clock is slow or the issuer's clock is fast. One day suffices for
-// a clock that is set to another time zone.
+// Skew is the largest accepted difference between the clocks of two parties. Certificates become
+// valid this long before they are issued. One day suffices for a clock that is set to another time
+// zone.
 const Skew = 24 * time.Hour
 
-// An Authority certifies the TLS keys of the parties of one study. An Authority has a key of its
-// own. Its certificates are valid only for this study, and only if the roster contains the pin
-// (hash) of the certified key.
+// An Authority certifies the TLS keys of the parties of one study, with a key of its own. A
+// certificate is valid only for this study, and only if the roster contains the pin (hash) of the
+// certified key.
 type Authority struct {
 	study       Hash
 	key         *Key
 	certificate *x509.Certificate
 }
 
-// CreateAuthority makes the authority of a study, valid from now to until. It writes the
-// key to a new file that only its owner can read. The caller stores the certificate,
-// which is public.
+// CreateAuthority makes the authority of a study, valid from now to until. It writes the key to a
+// new file that only its owner can read. The caller stores the certificate, which is public.
 func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Time) (*Authority, error) {
 	if !until.After(now) {
 		return nil, errors.New("the authority would expire before it begins: check the clock and the end of the study")
@@ -44,7 +42,7 @@ func CreateAuthority(l *keyfile.Lock, path string, study Hash, now, until time.T
 	return certifyItself(key, study, now, until)
 }
 
-// certifyItself returns an authority with the given key and a new self-signed certificate for it.
+// certifyItself returns an authority with the given key and a new self-signed certificate.
 func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, error) {
 	host := hex.EncodeToString(study[:])
 	template := &x509.Certificate{
@@ -67,8 +65,8 @@ func certifyItself(key *Key, study Hash, now, until time.Time) (*Authority, erro
 	return newAuthority(key, der, study)
 }
 
-// LoadAuthority returns the authority with the given certificate. It reads the authority's key from
-// a file that CreateAuthority wrote.
+// LoadAuthority returns the authority with the given certificate and the key in a file that
+// CreateAuthority wrote.
 func LoadAuthority(l *keyfile.Lock, path string, certificate []byte, study Hash) (*Authority, error) {
 	key, err := loadKey(l, path, authorityKind)
 	if err != nil {
@@ -88,7 +86,7 @@ func newAuthority(key *Key, der []byte, study Hash) (*Authority, error) {
 	return &Authority{study: study, key: key, certificate: certificate}, nil
 }
 
-// parseAuthority decodes the self-signed certificate of the authority of a study, whatever its origin.
+// parseAuthority decodes the self-signed certificate of the authority of a study.
 func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 	c, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -106,10 +104,10 @@ func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 // Certificate returns the authority's own certificate (X.509, DER).
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
-// Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made. The
-// certificate is valid from now to until, but not longer than the authority's own certificate. The
-// caller takes p, holder (the key of the party's identity) and pin from the roster, and the request
-// must agree with them. To renew a certificate, call Issue again.
+// Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made. It is
+// valid from now to until, but not longer than the authority's own certificate. The request must
+// agree with p, holder (the key of the party's identity) and pin, which the caller takes from the
+// roster. To renew a certificate, call Issue again.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
 		return nil, errors.New("the authority of a study cannot certify a party of another study")
@@ -139,8 +137,8 @@ func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pi
 	return x509.CreateCertificate(rand.Reader, template, a.certificate, key, a.key)
 }
 
-// OpenAuthority returns the authority with the key in a file that CreateAuthority wrote. It makes a
-// new certificate for this key, valid from now to until. Earlier certificates stay valid.
+// OpenAuthority returns the authority with the key in a file that CreateAuthority wrote, and a new
+// certificate that is valid from now to until. Earlier certificates stay valid.
 func OpenAuthority(l *keyfile.Lock, path string, study Hash, now, until time.Time) (*Authority, error) {
 	key, err := loadKey(l, path, authorityKind)
 	if err != nil {
@@ -154,20 +152,19 @@ func (a *Authority) Renew(now, until time.Time) (*Authority, error) {
 	return certifyItself(a.key, a.study, now, until)
 }
 
-// RenewFrom returns the time at which two thirds of the validity period of the authority's
-// certificate have passed. From then on, the certificate should be renewed.
+// RenewFrom returns the time from which the authority's certificate should be renewed, after two
+// thirds of its validity period.
 func (a *Authority) RenewFrom() time.Time { return renewFrom(a.certificate) }
 
 const authorityDomain identity.Domain = "fedpvi/v1/authority"
 
-// Vouch signs the authority's certificate with the coordinator's identity and returns the signature.
-// [CheckAuthority] verifies the signature.
+// Vouch signs the authority's certificate with the coordinator's identity, for [CheckAuthority].
 func (a *Authority) Vouch(coordinator *identity.Identity) [identity.SignatureSize]byte {
 	return coordinator.Sign(authorityDomain, requestStatement(a.study, a.certificate.Raw))
 }
 
 // CheckAuthority returns an error unless the coordinator with the given key has signed the
-// certificate of the authority of a study (X.509, DER).
+// certificate (X.509, DER) of the authority of a study.
 func CheckAuthority(certificate []byte, study Hash, coordinator identity.PublicKey, signature []byte) error {
 	if len(signature) != identity.SignatureSize || !coordinator.Verify(authorityDomain, requestStatement(study, certificate), [identity.SignatureSize]byte(signature)) {
 		return errors.New("the certificate of the study's authority is not signed with the coordinator's identity")

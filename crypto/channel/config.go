@@ -11,8 +11,8 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// These are the errors of a failed handshake. The text of an error does not depend on the peer. The
-// peer learns only that its certificate is bad.
+// The errors of a failed handshake. Their texts do not depend on the peer, which learns only that
+// its certificate is bad.
 var (
 	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
 	ErrRole = errors.New("the certificate of the peer does not belong to a party of this study in the expected role")
@@ -20,23 +20,23 @@ var (
 	ErrName = errors.New("the client connects to a study that is not served here")
 )
 
-// Pins returns the pin (hash of the TLS key) of a party in the current roster. The function is
-// called at every handshake. If the party is not in the roster, the second result is false.
+// Pins returns the pin (hash of the TLS key) of a party in the current roster, or false if it is
+// not in the roster. It is called at every handshake.
 type Pins func(Party) (identity.Pin, bool)
 
 // A Server configures the coordinator's side of the connections of one study.
 type Server struct {
 	Credentials *Credentials
 	Pins        Pins
-	// Guests permits connections without a client certificate. A guest, which is a party without a
-	// certificate, can then redeem an invitation. For a guest, PeerOf returns the zero Party.
-	// Callers must refuse all other requests of guests.
+	// Guests permits connections without a client certificate, over which a guest can redeem an
+	// invitation. PeerOf returns the zero Party for a guest. Callers must refuse all its other
+	// requests.
 	Guests bool
 	Now    func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. The caller may change the result, for example to
-// add protocols.
+// Config returns the configuration for crypto/tls. The caller may change it, for example to add
+// protocols.
 func (s Server) Config() *tls.Config {
 	c := base(s.Now)
 	c.ClientAuth = tls.RequireAndVerifyClientCert
@@ -60,9 +60,8 @@ func (s Server) Config() *tls.Config {
 	return c
 }
 
-// Serve returns the configuration of a port that serves several studies. The function find returns
-// the configuration of the study with the given server name. If there is no such study, find
-// returns nil.
+// Serve returns the configuration of a port that serves several studies. find returns the
+// configuration of the study with the given server name, or nil.
 func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -76,7 +75,7 @@ func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	}
 }
 
-// A Client configures a party's side of a connection to the coordinator of its study.
+// A Client configures a party's connection to the coordinator of its study.
 type Client struct {
 	Credentials *Credentials
 	Pins        Pins
@@ -98,20 +97,19 @@ func (l Client) Config() *tls.Config {
 	return c
 }
 
-// Join returns the configuration of a party that has an invitation but no certificate. The party
-// does not yet know the authority of the study, so the connection authenticates the coordinator by
-// the pin in the invitation.
+// Join returns the configuration of a party that has an invitation but no certificate. It does not
+// yet know the authority of the study, so the pin in the invitation authenticates the coordinator.
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 	return guest(study, now, func(Party) (identity.Pin, bool) { return pin, true })
 }
 
 // Return returns the configuration of a party whose certificate has expired, or that does not know
-// the coordinator's present TLS key. The connection authenticates neither side. The party must send
-// only public bytes, and must verify the coordinator's signature of everything that it receives.
+// the coordinator's present TLS key. Neither side is authenticated. The party must send only public
+// bytes, and must verify the coordinator's signature of everything that it receives.
 func Return(study Hash, now func() time.Time) *tls.Config { return guest(study, now, nil) }
 
-// guest returns the configuration of a party without a certificate. If pins is nil, every key of
-// the coordinator is accepted.
+// guest returns the configuration of a party without a certificate. If pins is nil, the coordinator
+// can have any key.
 func guest(study Hash, now func() time.Time, pins Pins) *tls.Config {
 	c := base(now)
 	c.ServerName = ServerName(study)
@@ -140,8 +138,7 @@ func base(now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: []tls.CurveID{tls.X25519MLKEM768},
-		// Sessions cannot be resumed, because a resumed session would not be checked against the
-		// current roster.
+		// A resumed session would not be checked against the current roster.
 		SessionTicketsDisabled: true,
 		Time:                   now,
 	}
@@ -154,8 +151,7 @@ func checkTLS(state tls.ConnectionState) error {
 	return nil
 }
 
-// check checks the party at the other end of a connection. Both ends call it, in addition to the
-// verification of the certificate chain.
+// check checks the party at the other end of a connection, in addition to the certificate chain.
 func check(state tls.ConnectionState, study Hash, pins Pins, roles ...identity.Role) error {
 	if err := checkTLS(state); err != nil {
 		return err

@@ -27,8 +27,8 @@ const (
 		"keys, but they are refused where the roster pins a different key."
 )
 
-// A Key is a party's Ed25519 key for TLS. It differs from the key of the party's identity, which
-// signs the request for a certificate. Formatting verbs, loggers and encoders do not show the key.
+// A Key is a party's Ed25519 key for TLS. Another key, that of the party's identity, signs the
+// request for a certificate. Formatting verbs, loggers and encoders do not show the key.
 type Key struct {
 	public ed25519.PublicKey
 	key    secret.Secret // private key, an ed25519.PrivateKey
@@ -47,12 +47,12 @@ func fromKey(key ed25519.PrivateKey) *Key {
 	return &Key{public: key.Public().(ed25519.PublicKey), key: secret.New(key)}
 }
 
-// CreateKey makes a new key and writes it to a new file in the format of package keyfile.
+// CreateKey makes a new key and writes it to a new file (see package keyfile).
 func CreateKey(l *keyfile.Lock, path string) (*Key, error) {
 	return createKey(l, path, tlsKind, tlsComment)
 }
 
-// LoadKey reads a key from a file that CreateKey wrote. It returns the errors of [keyfile.Lock.Load].
+// LoadKey reads a key that CreateKey wrote. It returns the errors of [keyfile.Lock.Load].
 func LoadKey(l *keyfile.Lock, path string) (*Key, error) { return loadKey(l, path, tlsKind) }
 
 func createKey(l *keyfile.Lock, path, kind, comment string) (*Key, error) {
@@ -107,8 +107,8 @@ func (k *Key) Wipe() { k.key.Wipe() }
 // Format prints the result of String for every verb.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 
-// String returns the same text for every key, so that it cannot reveal a key.
+// String returns the same text for every key.
 func (k *Key) String() string { return "key for connections" }
 
-// LogValue returns the same text for every key, so that no log contains a key.
+// LogValue returns the same text for every key.
 func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

@@ -24,12 +24,11 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// domainName is the domain of the server names. Public authorities issue no certificates for names
-// under .invalid (RFC 2606).
+// domainName is the domain of the server names. No public authority issues certificates under
+// .invalid (RFC 2606).
 const domainName = "fedpvi.invalid"
 
-// A Party is the holder of a certificate, with the fields that the certificate contains. The zero
-// Party is a guest, which has no certificate.
+// A Party is the holder of a certificate. The zero Party is a guest, which has no certificate.
 type Party struct {
 	Study Hash
 	Role  identity.Role
@@ -38,14 +37,13 @@ type Party struct {
 
 var errParty = errors.New("the certificate does not name a party of a study")
 
-// uri returns the URI that identifies the party in certificates (SPIFFE-ID, section 2). STUDY in
-// spiffe://STUDY/ROLE/NAME is in hexadecimal.
+// uri returns the URI spiffe://STUDY/ROLE/NAME that identifies the party in certificates
+// (SPIFFE-ID, section 2). STUDY is in hexadecimal.
 func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }
 
-// partyOf reads the party of a certificate from its URIs. There must be exactly one URI, in the form
-// that Party.uri returns.
+// partyOf reads the party of a certificate from its one URI, which must have the form of Party.uri.
 func partyOf(uris []*url.URL) (Party, error) {
 	if len(uris) != 1 {
 		return Party{}, errParty
@@ -70,8 +68,8 @@ func partyOf(uris []*url.URL) (Party, error) {
 	return p, nil
 }
 
-// usage returns the extended key usage for a role. The coordinator is a TLS server, and the other
-// parties are TLS clients.
+// usage returns the extended key usage for a role: TLS server for the coordinator, TLS client for
+// the others.
 func usage(r identity.Role) x509.ExtKeyUsage {
 	if r == identity.Coordinator {
 		return x509.ExtKeyUsageServerAuth
@@ -79,20 +77,17 @@ func usage(r identity.Role) x509.ExtKeyUsage {
 	return x509.ExtKeyUsageClientAuth
 }
 
-// ServerName returns the TLS server name of the coordinator of a study. The server name is in the
-// certificate, and a client sends it unencrypted in the first message of a connection. The first
-// label of the server name is a part of a hash of the study's hash, so the server name does not
-// reveal the study.
+// ServerName returns the TLS server name of the coordinator of a study. Clients send it
+// unencrypted, so its first label is a hash of the study's hash, which does not reveal the study.
 func ServerName(study Hash) string {
 	sum := sha256.Sum256(append([]byte("fedpvi/v1/server-name\x00"), study[:]...))
 	label := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])
 	return strings.ToLower(label) + "." + domainName
 }
 
-// PeerOf returns the party at the other end of a connection that was made with a configuration of
-// this package. For a guest, a party without a certificate, it returns the zero Party. A party can
-// leave the roster while it is connected. Callers must therefore look up the party in the roster
-// for every request.
+// PeerOf returns the party at the other end of a connection that was configured by this package, or
+// the zero Party for a guest. A party can leave the roster while it is connected, so callers must
+// look it up there for every request.
 func PeerOf(state tls.ConnectionState) (Party, error) {
 	if !state.HandshakeComplete {
 		return Party{}, errors.New("the peer is not known before the handshake is complete")

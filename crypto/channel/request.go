@@ -22,10 +22,9 @@ const (
 // ErrRequest is returned for every invalid request for a certificate.
 var ErrRequest = errors.New("the request for a certificate is malformed, or not signed with the identity and the TLS key that the roster has for this party")
 
-// NewRequest returns a message that requests a certificate from the authority of a study. The
-// message consists of a certificate request (PKCS #10, RFC 2986), which is signed with the TLS key,
-// and a signature of this certificate request by the identity of the party. The message is not
-// secret. To renew the certificate, the party can send the same message again.
+// NewRequest returns a message that requests a certificate from the authority of a study: a
+// certificate request (PKCS #10, RFC 2986) signed with the TLS key, and a signature of it by the
+// party's identity. The message is not secret, and can be sent again to renew the certificate.
 func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 	template := &x509.CertificateRequest{URIs: []*url.URL{p.uri()}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
@@ -44,7 +43,7 @@ func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identi
 	der := r.Bytes(maxRequest)
 	var signature [identity.SignatureSize]byte
 	r.Fixed(signature[:])
-	// The signature is verified first, so that requests of unknown senders are not parsed.
+	// Verify the signature first, so that requests of unknown senders are not parsed.
 	if !r.Done() || !holder.Verify(requestDomain, requestStatement(p.Study, der), signature) {
 		return nil, ErrRequest
 	}
@@ -60,7 +59,7 @@ func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identi
 	return key, nil
 }
 
-// RequestOf returns the party in a request for a certificate. The request is not verified.
+// RequestOf returns the party in a request for a certificate, unverified.
 func RequestOf(request []byte) (Party, error) {
 	r := wire.NewReader(request)
 	csr, err := x509.ParseCertificateRequest(r.Bytes(maxRequest))

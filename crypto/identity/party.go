@@ -9,16 +9,15 @@ import (
 // MaxName is the maximum length of a name in bytes.
 const MaxName = 40
 
-// ErrName is returned for a malformed name. The text of the error describes the form of a valid
-// name.
+// ErrName is returned for a malformed name, and describes a valid one.
 var ErrName = fmt.Errorf("a name consists of 1 to %d lower-case letters a to z and digits, with single hyphens between them, as in st-olav-2", MaxName)
 
 // A Name identifies a party within a study. Its characters are safe in paths, URIs and log lines.
 // Names that look alike have the same [Name.Skeleton].
 type Name string
 
-// ParseName returns the text as a Name. For a malformed name it returns ErrName, whose text does
-// not quote the input.
+// ParseName returns the text as a Name. For a malformed name it returns ErrName, which does not
+// quote the input.
 func ParseName(text string) (Name, error) {
 	if len(text) == 0 || len(text) > MaxName {
 		return "", ErrName
@@ -36,7 +35,7 @@ var (
 	alikePairs = strings.NewReplacer("rn", "m", "vv", "w", "cl", "d")
 )
 
-// Skeleton returns a form of the name that is the same for names that look alike, such as
+// Skeleton returns a form of the name that names which look alike have in common, such as
 // "clinic-1" and "clinic-l". The parties of one study have different skeletons.
 func (n Name) Skeleton() string { return alikePairs.Replace(alike.Replace(string(n))) }
 

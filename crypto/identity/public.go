@@ -20,13 +20,11 @@ const (
 // ErrPublicKey is returned for bytes that are not the public key of an identity.
 var ErrPublicKey = errors.New("not a public key of an identity")
 
-// A PublicKey verifies the signatures of a party. Two values can be compared with ==, and a value
-// can be the key of a map.
+// A PublicKey verifies the signatures of a party. It is comparable, and can be the key of a map.
 type PublicKey [PublicKeySize]byte
 
-// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small order.
-// With a key of small order, one signature is valid for many messages, so a party could deny that
-// it has signed a message.
+// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of small order,
+// for which one signature is valid for many messages, so that a party could deny having signed one.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != PublicKeySize || smallOrder(PublicKey(b)) {
 		return PublicKey{}, ErrPublicKey
@@ -68,9 +66,9 @@ type Fingerprint [sha256.Size]byte
 // String returns the full fingerprint as 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// Short returns the first 64 bits of the fingerprint in four groups (5ff1-0c4a-…), so that
-// people can recognise a party. An attacker with enough computing power can make a key with the
-// same short form, so programs compare full fingerprints.
+// Short returns the first 64 bits of the fingerprint in four groups (5ff1-0c4a-…), for people. An
+// attacker with enough computing power can make a key with the same short form, so programs compare
+// full fingerprints.
 func (f Fingerprint) Short() string {
 	var groups [4]string
 	for i := range groups {
@@ -90,9 +88,8 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Pin identifies the key that a party uses for TLS. It is the SHA-256 of the key's subject
-// public key info (RFC 5280, DER). A connection is accepted only if the peer's key has the
-// expected pin.
+// A Pin identifies the key that a party uses for TLS. It is the SHA-256 of the key's subject public
+// key info (RFC 5280, DER). A connection is accepted only if the peer's key has the expected pin.
 type Pin [sha256.Size]byte
 
 // String returns the pin in hexadecimal.
@@ -100,8 +97,8 @@ func (p Pin) String() string { return hex.EncodeToString(p[:]) }
 
 func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
 
-// fromHex decodes lower-case hexadecimal digits into dst. Upper-case digits are refused, so that every
-// value has exactly one text form.
+// fromHex decodes lower-case hexadecimal digits into dst. It refuses upper-case digits, so that
+// every value has exactly one text form.
 func fromHex(dst, text []byte) bool {
 	decoded, err := hex.DecodeString(string(text))
 	if err != nil || len(decoded) != len(dst) || string(hexText(decoded)) != string(text) {
@@ -111,10 +108,9 @@ func fromHex(dst, text []byte) bool {
 	return true
 }
 
-// smallOrders lists the encodings of the eight points of order 1, 2, 4 and 8, without the sign of
-// the coordinate x. Encodings that are not canonical are included. RFC 7748 section 6 warns of
-// these points. The values can be computed from p = 2²⁵⁵ − 19 and the coordinate y of a point of
-// order 8.
+// smallOrders lists all encodings, canonical or not, of the eight points of order 1, 2, 4 and 8,
+// without the sign of x. RFC 7748 section 6 warns of these points. The values follow from p = 2²⁵⁵
+// − 19 and the coordinate y of a point of order 8.
 var smallOrders = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",

@@ -1,10 +1,10 @@
 // Package invitation implements the invitations with which parties join a study. The coordinator
 // makes an invitation for a name and sends it to the party by any means, such as mail or chat. The
-// party redeems the invitation once, with the public key that it will use in the study.
+// party redeems it once, with the public key that it will use in the study.
 //
-// Anyone who has an invitation can join under its name until the invitation is used or expires. The
-// coordinator stores a [Ticket] with the hash of the invitation's token. The token cannot be
-// computed from the hash.
+// Anyone who has an invitation can join under its name until it is used or expires. The coordinator
+// stores a [Ticket] with the hash of the invitation's token, from which the token cannot be
+// computed.
 package invitation
 
 import (
@@ -27,8 +27,7 @@ import (
 )
 
 const (
-	// Prefix begins the text of every invitation. The number in Prefix is the version of the
-	// format.
+	// Prefix begins the text of every invitation, with the version of the format.
 	Prefix = "fedpvi-invite-1-"
 	// MaxText is the maximum length of an invitation's text in bytes.
 	MaxText = 4 << 10
@@ -43,11 +42,10 @@ const (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// ErrForm is returned for a text that is not an invitation. The message of the error does not
-// depend on the text.
+// ErrForm is returned for a text that is not an invitation, and does not depend on it.
 var ErrForm = errors.New("not a complete invitation: an invitation is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
 
-// An Invitation contains the data of an invitation. Only its method Text reveals the secret token.
+// An Invitation is a decoded invitation. Only the method Text reveals its secret token.
 type Invitation struct {
 	Study       Hash
 	Name        identity.Name        // name of the party in the study
@@ -58,8 +56,8 @@ type Invitation struct {
 	Token       secret.Secret        // token of 256 random bits
 }
 
-// New returns the invitation i with a new token, which replaces any token in i. It also returns the
-// ticket with which the coordinator checks the token later.
+// New returns the invitation i with a new token, and the ticket with which the coordinator checks
+// the token later.
 func New(i Invitation) (Invitation, Ticket, error) {
 	token := make([]byte, tokenSize)
 	rand.Read(token) // Read never returns an error, because crypto/rand aborts the program instead
@@ -89,7 +87,7 @@ func (i Invitation) check() error {
 	return nil
 }
 
-// checkAddress returns an error, without the address, unless a is a host name or IP address and a port.
+// checkAddress checks that a is a host name or IP address and a port. The error does not quote it.
 func checkAddress(a string) error {
 	bad := errors.New("not host:port with a name or an IP address and a port from 1 to 65535")
 	host, port, err := net.SplitHostPort(a)
@@ -118,9 +116,9 @@ func isHostName(host string) bool {
 
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// Text returns the invitation as one line: the prefix, then letters and digits. The line contains
-// the token, so anyone who reads the line can join. Mail programs may insert spaces and line
-// breaks, or change letters to upper or lower case. Parse ignores such changes.
+// Text returns the invitation as one line: the prefix, then letters and digits. Anyone who reads
+// the line can join. Mail programs may insert spaces and line breaks, or change the case of
+// letters; Parse ignores this.
 func (i Invitation) Text() string {
 	b := i.bytes()
 	defer clear(b)
@@ -141,8 +139,8 @@ func (i Invitation) bytes() []byte {
 	return b
 }
 
-// Parse decodes the output of Text. It cannot check whether the invitation is genuine, unused and
-// not expired. Only the coordinator can.
+// Parse decodes the output of Text. Only the coordinator can check whether the invitation is
+// genuine, unused and not expired.
 func Parse(text string) (Invitation, error) {
 	if len(text) > MaxText {
 		return Invitation{}, ErrForm
@@ -153,7 +151,7 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder ignores the unused last bits, so b is encoded again to detect their change.
+	// The decoder ignores the unused last bits. Encode b again to detect a change of them.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}
@@ -185,7 +183,7 @@ func decode(b []byte) (Invitation, error) {
 	return i, nil
 }
 
-// maxUnix is the end of the year 9999, the last time that RFC 3339 can represent.
+// maxUnix is the end of the year 9999, the last that RFC 3339 can represent.
 const maxUnix = 253402300799
 
 func checksum(b []byte) []byte {

@@ -5,8 +5,8 @@
 //	fedpvi-identity-key v1 AAECAwQ…
 //
 // The third word is the key and a checksum of eight bytes in base64 (RFC 4648 section 5, unpadded).
-// The checksum detects damage, so that a damaged file is not read as another key. If the state
-// directory has a [Lock], the text is encrypted.
+// The checksum keeps a damaged file from being read as another key. If the state directory has a
+// [Lock], the text is encrypted.
 package keyfile
 
 import (
@@ -25,8 +25,8 @@ const (
 	maxFile      = 16 << 10
 )
 
-// ErrDamaged is returned by Load, wrapped in another error, if the key file or the lock file is
-// missing or damaged, or if the key is of another kind.
+// ErrDamaged is wrapped by the errors of Load if the key file or the lock file is missing or
+// damaged, or the key is of another kind.
 var ErrDamaged = errors.New("damaged")
 
 // Errors of Load for malformed files.
@@ -40,7 +40,7 @@ var encoding = base64.RawURLEncoding.Strict()
 
 func encode(kind, comment string, key []byte) []byte {
 	var b bytes.Buffer
-	b.Grow(maxFile) // this allocates the buffer at once, because a buffer that grows leaves copies of the key in memory
+	b.Grow(maxFile) // allocate the buffer at once: one that grows leaves copies of the key in memory
 	for line := range strings.Lines(comment) {
 		b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 	}

@@ -14,18 +14,17 @@ import (
 	"fedpvi/internal/private"
 )
 
-// LockFile is the name of the file in a state directory that contains the key for decrypting the
-// directory's protected key files. This key is itself encrypted.
+// LockFile is the file in a state directory with the key that decrypts the protected key files. It
+// is itself encrypted.
 const LockFile = "lock.age"
 
 // A Lock reads and writes the key files of a state directory. If the directory contains the file
-// lock.age, its key files are protected: each key file is an age file, encrypted for one hybrid
-// key. The file lock.age contains this hybrid key, encrypted with a passphrase or for age
-// identities. A nil *Lock is the lock of a directory without lock.age, and writes key files without
-// encryption.
+// lock.age, its key files are age files, encrypted for one hybrid key. lock.age contains this key,
+// encrypted with a passphrase or for age identities. A nil *Lock is the lock of a directory without
+// lock.age, and writes key files without encryption.
 //
-// A Lock also reads key files that are not encrypted, so that a directory can be used after an
-// interrupted Protect or Unprotect.
+// A Lock also reads unencrypted key files, so that a directory can be used after an interrupted
+// Protect or Unprotect.
 type Lock struct{ key *age.HybridIdentity }
 
 // maxProtected is the maximum size in bytes of a protected key file.
@@ -34,13 +33,12 @@ const maxProtected = maxFile + 4<<10
 // ageFile is the first line of every file in the format of age.
 var ageFile = []byte("age-encryption.org/v1\n")
 
-// ErrLocked is returned, wrapped in another error, if the operator's passphrase or identities do
-// not open the lock. No file has changed in this case.
+// ErrLocked is wrapped by the error if the operator's passphrase or identities do not open the
+// lock. No file has changed.
 var ErrLocked = errors.New("the keys stay locked")
 
-// Open opens the lock of a state directory. If the key files are not protected, Open returns a nil
-// lock. If u.File is set, however, the operator expects protected key files, and Open returns an
-// error instead of a nil lock.
+// Open opens the lock of a state directory. If the key files are not protected, it returns nil, or
+// an error if u.File is set, because the operator then expects protected files.
 func Open(dir string, u Unlock) (*Lock, error) {
 	path := filepath.Join(dir, LockFile)
 	there, err := private.Exists(path)
@@ -77,9 +75,8 @@ func openLock(path string, sealed []byte, m material) (*Lock, error) {
 	return &Lock{key}, nil
 }
 
-// Create writes a key of the given kind to a new file. It returns an error if the path exists, so
-// that it never overwrites a key. The comment can have several lines and must not contain the key.
-// The key must have at most 4 KiB.
+// Create writes a key of the given kind, of at most 4 KiB, to a new file. It never overwrites a
+// file. The comment can have several lines and must not contain the key.
 func (l *Lock) Create(path, kind, comment string, key []byte) error {
 	if len(key) > maxKey {
 		return fmt.Errorf("the key has %d bytes: a key file holds at most %d", len(key), maxKey)
@@ -96,9 +93,9 @@ func (l *Lock) Create(path, kind, comment string, key []byte) error {
 	return nil
 }
 
-// Load reads a key of the given kind. It returns an error if the file is a symbolic link, or if
-// other users can read the file or enter its directory. It also returns an error if the last line
-// does not have exactly the form that Create writes.
+// Load reads a key of the given kind. It returns an error if the file is a symbolic link, if other
+// users can read it or enter its directory, or if the last line does not have exactly the form that
+// Create writes.
 func (l *Lock) Load(path, kind string) (secret.Secret, error) {
 	text, err := l.text(path)
 	if err != nil {
@@ -133,8 +130,7 @@ func (l *Lock) text(path string) ([]byte, error) {
 	return text, nil
 }
 
-// protect returns the content of a key file: the text, encrypted for the key of the lock if there is
-// one.
+// protect returns the content of a key file: the text, encrypted if the lock has a key.
 func (l *Lock) protect(text []byte) ([]byte, error) {
 	if l == nil {
 		return text, nil
@@ -145,7 +141,7 @@ func (l *Lock) protect(text []byte) ([]byte, error) {
 // Format prints the result of String for every verb.
 func (l *Lock) Format(f fmt.State, _ rune) { io.WriteString(f, l.String()) }
 
-// String returns the same text for every lock, so that it cannot reveal a key.
+// String returns the same text for every lock.
 func (*Lock) String() string { return "[lock]" }
 
 func encrypt(text []byte, to []age.Recipient) ([]byte, error) {

@@ -19,7 +19,7 @@ type File struct {
 	Protected bool   `json:"protected"`
 }
 
-// A Listing describes the key files of a state directory, for the owner of the directory.
+// A Listing describes the key files of a state directory for its owner.
 type Listing struct {
 	Protected bool   `json:"protected"` // whether new keys are protected
 	Keys      []File `json:"keys"`
@@ -28,7 +28,7 @@ type Listing struct {
 // List returns the listing of a state directory.
 func List(dir string) (*Listing, error) {
 	all, err := Files(dir)
-	// append makes a slice that is not nil, so that the JSON of an empty list is [] and not null
+	// the JSON of an empty list must be [] and not null
 	return &Listing{Locked(dir), append([]File{}, all...)}, err
 }
 
@@ -52,7 +52,7 @@ func (l *Listing) Write(w io.Writer) error {
 }
 
 // Summary describes in one line whether the keys are protected and how the operator opens them. It
-// returns an error if only some of the keys are protected.
+// returns an error if only some of them are.
 func (l *Listing) Summary(unlock Unlock) (string, error) {
 	protected := 0
 	for _, f := range l.Keys {
@@ -73,7 +73,7 @@ func (l *Listing) Summary(unlock Unlock) (string, error) {
 	return "", fmt.Errorf("%d of %d key files are protected", protected, len(l.Keys))
 }
 
-// Files returns all key files of a state directory and of the directories of its studies.
+// Files returns all key files of a state directory and of its studies.
 func Files(dir string) (all []File, err error) {
 	paths, err := matches(dir, "*"+suffix)
 	for _, path := range paths {
@@ -101,13 +101,12 @@ type writes struct {
 
 var system = writes{private.Replace, private.Remove}
 
-// Protect encrypts all key files of a state directory. Afterwards the directory's lock can be
-// opened with the passphrase or the identities that unlock selects. If the directory already has a
-// lock, l must be this lock, and Protect replaces the passphrase or the identities of the lock. No
-// other process may use the directory.
+// Protect encrypts all key files of a state directory, for a lock that opens with the passphrase or
+// the identities that unlock selects. If the directory already has a lock, l must be this lock, and
+// Protect replaces its passphrase or identities. No other process may use the directory.
 //
-// Every write replaces one file with another file that has the same key. If Protect is interrupted,
-// all keys can still be read, and a second call completes the work.
+// Every write replaces one file with another that has the same key. If Protect is interrupted, all
+// keys can still be read, and a second call completes the work.
 func Protect(dir string, l *Lock, unlock Unlock) error { return system.protect(dir, l, unlock) }
 
 func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
@@ -133,7 +132,7 @@ func (w writes) protect(dir string, l *Lock, unlock Unlock) error {
 	return w.convert(dir, l, l.protect)
 }
 
-// sealed returns the content of a lock file that can be opened with m, which it checks.
+// sealed returns the content of a lock file that m opens, which it checks.
 func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	to, err := m.recipients()
 	if err != nil {
@@ -152,8 +151,8 @@ func (l *Lock) sealed(path string, m material) ([]byte, error) {
 	return sealed, err
 }
 
-// Unprotect decrypts all key files of a state directory and removes the directory's lock. No other
-// process may use the directory. If Unprotect is interrupted, a second call completes the work.
+// Unprotect decrypts all key files of a state directory and removes its lock. No other process may
+// use the directory. If Unprotect is interrupted, a second call completes the work.
 func Unprotect(dir string, l *Lock) error { return system.unprotect(dir, l) }
 
 func (w writes) unprotect(dir string, l *Lock) error {
@@ -163,8 +162,8 @@ func (w writes) unprotect(dir string, l *Lock) error {
 	return w.remove(filepath.Join(dir, LockFile))
 }
 
-// convert rewrites the key files to which form has not been applied yet. It also removes the temporary
-// files of interrupted writes, because they can contain unencrypted keys.
+// convert applies form to the key files that it has not been applied to yet. It also removes the
+// temporary files of interrupted writes, which can contain unencrypted keys.
 func (w writes) convert(dir string, l *Lock, form func(text []byte) ([]byte, error)) error {
 	left, err := matches(dir, private.Unfinished)
 	if err != nil {

@@ -13,19 +13,18 @@ import (
 	"fedpvi/internal/private"
 )
 
-// An Unlock determines how the passphrase or the identities that open a lock are obtained.
+// An Unlock determines how a lock is opened.
 type Unlock struct {
-	// File is the path of a file that contains either a passphrase on one line, or age identities,
-	// one per line. The identities can belong to age plugins. If File is empty, UI prompts for a
-	// passphrase.
+	// File is the path of a file with a passphrase on one line, or with age identities, one per
+	// line, also of age plugins. If it is empty, UI prompts for a passphrase.
 	File string
-	// UI prompts a person for the passphrase and for the input of age plugins. If UI is nil, no
+	// UI prompts a person for the passphrase and for the input of age plugins. If it is nil, no
 	// input is possible.
 	UI *plugin.ClientUI
 }
 
-// Terminal returns a UI that prompts at the terminal for a passphrase, and for the input of age
-// plugins. It prompts for each passphrase only once, and writes messages of plugins to w.
+// Terminal returns a UI that prompts at the terminal, for each passphrase only once, and writes
+// messages of plugins to w.
 func Terminal(w io.Writer) *plugin.ClientUI {
 	ui := plugin.NewTerminalUI(func(format string, v ...any) { fmt.Fprintf(w, format+"\n", v...) }, func(string, ...any) {})
 	ask, known := ui.RequestValue, map[string]string{}
@@ -51,17 +50,17 @@ const (
 )
 
 // workFactor is the base-2 logarithm of the work of scrypt for new passphrases. With 18, the
-// default of age, scrypt takes about a second and 256 MiB of memory. Tests use a smaller factor.
+// default of age, scrypt takes about a second and 256 MiB of memory. Tests use less.
 var workFactor = 18
 
-// A material opens a lock. It is either a passphrase or a list of age identities.
+// A material opens a lock: a passphrase or a list of age identities.
 type material struct {
 	identities []age.Identity
 	passphrase string // empty if there are age identities
 	named      string // name of the file or the passphrase, for messages
 }
 
-// material returns the passphrase or the identities in the file, or prompts for the passphrase.
+// material returns the passphrase or the identities in the file, or prompts for a passphrase.
 func (u Unlock) material(prompt string) (material, error) {
 	if u.File == "" {
 		passphrase, err := u.ask(prompt)
@@ -90,7 +89,7 @@ func (u Unlock) ask(prompt string) (string, error) {
 	return passphrase, nil
 }
 
-// parse parses the content of the file. The errors of parse do not quote the content.
+// parse parses the content of the file. Its errors do not quote the content.
 func (u Unlock) parse(content []byte) (m material, err error) {
 	ui := u.UI
 	if ui == nil {
@@ -137,7 +136,7 @@ func withPassphrase(passphrase, named string) (material, error) {
 	return material{identities: []age.Identity{i}, passphrase: passphrase, named: named}, nil
 }
 
-// recipients returns the age recipients for which a lock file is encrypted that m can decrypt.
+// recipients returns the age recipients for which a lock file must be encrypted so that m opens it.
 func (m material) recipients() (all []age.Recipient, err error) {
 	if m.identities == nil {
 		return nil, errors.New("there is no identity")
@@ -166,7 +165,8 @@ func (m material) recipients() (all []age.Recipient, err error) {
 	return all, nil
 }
 
-// explain returns the reason why m did not open the lock file at path, and the remedy. err is from age.
+// explain returns the reason why m did not open the lock file at path, and the remedy. err is from
+// age.
 func (m material) explain(path string, err error) error {
 	var missing *plugin.NotFoundError
 	var mismatch *age.NoIdentityMatchError
@@ -189,7 +189,7 @@ func hasPlugin(all []age.Identity) bool {
 	return slices.ContainsFunc(all, func(i age.Identity) bool { _, ok := i.(*plugin.Identity); return ok })
 }
 
-// chosen returns the material for a new lock. A person must type a new passphrase twice.
+// chosen returns the material for a new lock. A person must type a passphrase twice.
 func (u Unlock) chosen(dir string) (material, error) {
 	m, err := u.material(fmt.Sprintf("New passphrase for the keys in %s:", dir))
 	if err != nil || u.File != "" {

@@ -12,9 +12,8 @@ import (
 
 const suffix = ".key"
 
-// Versions returns the paths of all existing versions of the key file at path, oldest first. The
-// versions of tls.key, for example, are tls.key, tls-2.key, tls-3.key and so on. A version is
-// missing if its key was destroyed.
+// Versions returns the paths of all versions of the key file at path, oldest first, such as
+// tls.key, tls-2.key and tls-3.key. A version is missing if its key was destroyed.
 func Versions(path string) (all []string, err error) {
 	numbers, err := versions(path)
 	for _, n := range numbers {
@@ -23,8 +22,8 @@ func Versions(path string) (all []string, err error) {
 	return all, err
 }
 
-// Next returns the path for a new version of a key file. The number of the new version is larger
-// than the numbers of all existing versions.
+// Next returns the path for a new version of a key file, with a larger number than all existing
+// ones.
 func Next(path string) (string, error) {
 	numbers, err := versions(path)
 	if len(numbers) == 0 {

@@ -22,15 +22,15 @@ var (
 
 // A Renewal replaces keys of a party: its identity, its TLS key, its key for encrypted messages, or
 // several of them. The previous identity signs the new entry together with the hash of the previous
-// entry, so a renewal is valid for one entry only. The renewals of a party form a chain that begins
-// at the party's entry in the first roster. Each renewal is signed by the identity before it.
+// one, so a renewal is valid for one entry only. The renewals of a party form a chain from its
+// entry in the first roster.
 type Renewal struct {
 	Entry   Entry                        // new entry, which the identity in this entry has signed
 	Consent [identity.SignatureSize]byte // signature by the identity in the previous entry
 }
 
-// Renew returns the renewal with which a party replaces its entry in the roster. before is the
-// present entry, and next is the new entry. The signer must have the identity of the present entry.
+// Renew returns the renewal of a party's present entry, before, to next. The signer must be the
+// identity in before.
 func Renew(signer *identity.Identity, study Hash, before, next Entry) Renewal {
 	return Renewal{next, signer.Sign(renewDomain, renewed(study, before, next))}
 }
@@ -40,7 +40,7 @@ func renewed(study Hash, before, next Entry) []byte {
 	return append(append(append([]byte(nil), study[:]...), hash[:]...), next.Bytes()...)
 }
 
-// Check returns an error unless r is a valid renewal of before, the party's previous entry.
+// Check returns an error unless r is a valid renewal of before.
 func (r Renewal) Check(study Hash, before Entry) error {
 	if r.Entry.Name != before.Name || r.Entry.Role != before.Role {
 		return ErrParty
@@ -54,8 +54,8 @@ func (r Renewal) Check(study Hash, before Entry) error {
 // Bytes returns the encoding of the renewal.
 func (r Renewal) Bytes() []byte { return append(r.Entry.Bytes(), r.Consent[:]...) }
 
-// ParseRenewal decodes a renewal that Bytes encoded, and checks the signature that the new entry
-// contains. The caller must check the signature of the previous identity with [Renewal.Check].
+// ParseRenewal decodes a renewal that Bytes encoded, and checks the signature in the new entry. The
+// caller must check that of the previous identity with [Renewal.Check].
 func ParseRenewal(b []byte, study Hash) (Renewal, error) {
 	r := wire.NewReader(b)
 	out := readRenewal(r)
@@ -71,9 +71,8 @@ func readRenewal(r *wire.Reader) (out Renewal) {
 	return out
 }
 
-// Latest applies a party's renewals to its entry first, and returns the party's present entry. The
-// renewals are in order, each encoded by [Renewal.Bytes]. If one of them is not valid, Latest
-// returns an error.
+// Latest applies a party's renewals, in order and each encoded by [Renewal.Bytes], to its first
+// entry, and returns its present one. It fails if a renewal is not valid.
 func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 	for _, b := range renewals {
 		r, err := ParseRenewal(b, study)
@@ -89,15 +88,14 @@ func Latest(study Hash, first Entry, renewals [][]byte) (Entry, error) {
 }
 
 // A Revocation states that the keys of a client are no longer valid. The client stays in the
-// roster, so that the number of clients does not change. In all later plans the client counts as
-// missing.
+// roster, so that the number of clients does not change, and counts as missing in all later plans.
 type Revocation struct {
 	Name   identity.Name
 	Reason string // one line, which all clients can read
 }
 
-// A Change turns a version of the roster into the next version. It replaces keys of parties and
-// revokes keys of clients. A change cannot add a party.
+// A Change turns a version of the roster into the next: it replaces keys of parties and revokes
+// keys of clients. It cannot add a party.
 type Change struct {
 	Renewed []Renewal    // sorted by name
 	Revoked []Revocation // sorted by name
@@ -121,8 +119,7 @@ func (c Change) Bytes() []byte {
 	return b
 }
 
-// ParseChange decodes a change that Bytes encoded. It does not check the change. [Roster.Apply]
-// checks it.
+// ParseChange decodes a change that Bytes encoded. [Roster.Apply] checks it.
 func ParseChange(b []byte) (Change, error) {
 	r := wire.NewReader(b)
 	var c Change
@@ -142,8 +139,8 @@ func ParseChange(b []byte) (Change, error) {
 	return c, nil
 }
 
-// Apply returns the next version of the roster, which is r after the change. It checks that every
-// renewal is valid for the party's entry in r.
+// Apply returns the next version of the roster, after the change. Every renewal must be valid for
+// the party's entry in r.
 func (r *Roster) Apply(c Change) (*Roster, error) {
 	next := Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash(), Entries: slices.Clone(r.Entries), Revoked: slices.Clone(r.Revoked)}
 	named := map[identity.Name]bool{}

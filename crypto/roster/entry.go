@@ -1,12 +1,11 @@
 // Package roster implements the list of the parties of a study, with the public keys for their
 // signatures, their connections and the encryption of messages to them.
 //
-// Every party signs its own entry. The signature shows that the party has the key and consents to
-// be in this study under this name and role. The coordinator signs the whole roster. A [Change] of
-// the roster makes a new version, which contains the hash of the previous version. A change gives
-// parties new keys, or revokes the keys of clients. A party signs its new entry with its previous
-// identity. A chain of the party's own signatures thus links each of its keys to the first version,
-// and no party can join later.
+// Every party signs its own entry, to show that it has the key and consents to be in this study
+// under this name and role. The coordinator signs the whole roster. A [Change] of the roster makes
+// a new version, which contains the hash of the previous one. It gives parties new keys, or revokes
+// the keys of clients. A party signs its new entry with its previous identity, so a chain of its
+// own signatures links each of its keys to the first version, and no party can join later.
 package roster
 
 import (
@@ -76,8 +75,8 @@ func (e Entry) appendUnsigned(b []byte) []byte {
 // Bytes returns the encoding of the entry.
 func (e Entry) Bytes() []byte { return append(e.appendUnsigned(nil), e.Signature[:]...) }
 
-// ParseEntry decodes an entry that the method Bytes encoded. It returns an error if the entry is
-// malformed or not valid for the study.
+// ParseEntry decodes an entry that Bytes encoded. It returns an error if the entry is malformed or
+// not valid for the study.
 func ParseEntry(b []byte, study Hash) (Entry, error) {
 	r := wire.NewReader(b)
 	e := readEntry(r)
@@ -90,7 +89,7 @@ func ParseEntry(b []byte, study Hash) (Entry, error) {
 	return e, nil
 }
 
-// readEntry decodes an entry. If the entry is malformed, all later reads of the reader fail.
+// readEntry decodes an entry. A malformed entry makes all later reads fail.
 func readEntry(r *wire.Reader) Entry {
 	var e Entry
 	e.Name = identity.Name(r.Bytes(identity.MaxName))

@@ -8,9 +8,9 @@ import (
 	"filippo.io/age"
 )
 
-// A Payload reads the content of a seal, which is a string of encrypted bytes, without holding it
-// all in memory. The seal can be in a file, for example. Every read decrypts the content again, in
-// chunks of 64 KiB. The methods must not be called concurrently.
+// A Payload reads the encrypted content of a seal, which can be in a file, without holding it all
+// in memory. Every read decrypts the content again, in chunks of 64 KiB. The methods must not be
+// called concurrently.
 type Payload struct {
 	from   *source
 	plain  io.ReaderAt
@@ -20,9 +20,9 @@ type Payload struct {
 	buffer []byte // buffer for one decrypted chunk
 }
 
-// OpenAt is like Open for the first length bytes of r, which must not change while the Payload is in
-// use. It reads and authenticates the whole seal before it returns. It returns the same errors as
-// Open, or the read error.
+// OpenAt is like Open for the first length bytes of r, which must not change while the Payload is
+// in use. It authenticates the whole seal before it returns. It returns the errors of Open and of
+// r.
 func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
 	plain, src, err := k.decrypt(r, length, context, size)
 	if err != nil {
@@ -38,9 +38,9 @@ func (k *Key) OpenAt(r io.ReaderAt, length int64, context []byte, size int) (*Pa
 	return p, nil
 }
 
-// decrypt returns a reader that decrypts and authenticates each chunk when the chunk is read. It first
-// checks the length of the seal and the form of its header, so that a hostile header cannot make age
-// allocate or compute more than an honest one does.
+// decrypt returns a reader that decrypts and authenticates each chunk when it is read. It first
+// checks the length of the seal and the form of its header, so that a hostile header cannot make
+// age allocate or compute more than an honest one.
 func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
 	if k.identity == nil {
 		return nil, nil, errors.New("opening with a key that was wiped")
@@ -69,8 +69,7 @@ func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) 
 	return plain, src, nil
 }
 
-// A source is a reader that remembers its read error, so that a caller can distinguish it from forged
-// bytes.
+// A source is a reader that remembers its read error, to distinguish it from forged bytes.
 type source struct {
 	from io.ReaderAt
 	err  error
@@ -85,7 +84,7 @@ func (s *source) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// reason returns the error to report after age has returned err: the read error or ErrOpen.
+// reason returns the error to report after an error from age: the read error, or ErrOpen.
 func (s *source) reason(err error) error {
 	if s.err != nil {
 		return fmt.Errorf("reading sealed bytes: %w", s.err)
@@ -99,10 +98,9 @@ func (s *source) reason(err error) error {
 // Len returns the length of the payload in bytes.
 func (p *Payload) Len() int { return p.length }
 
-// Each calls f with the parts of the payload, from the first to the last. A part is valid until f
-// returns. If f returns an error, Each stops and returns this error. Every part is authenticated
-// before it is passed to f. If the encrypted bytes have changed since OpenAt, Each returns
-// [ErrOpen] or a read error.
+// Each calls f with the authenticated parts of the payload in order, and stops at the first error
+// of f. A part is valid until f returns. If the encrypted bytes have changed since OpenAt, Each
+// returns [ErrOpen] or a read error.
 func (p *Payload) Each(f func(part []byte) error) error {
 	_, err := p.each(f)
 	return err

@@ -2,16 +2,16 @@ package seal
 
 import "bytes"
 
-// intro and the following constants describe the header of an age file for one recipient with a
-// hybrid key. The header has one stanza. Its length and its line breaks are always the same:
+// The header of an age file for one recipient with a hybrid key has one stanza. Its length and its
+// line breaks are always the same:
 //
 //	age-encryption.org/v1
 //	-> mlkem768x25519 <1120 bytes in base64: 1494>
 //	<32 bytes in base64: 43>
 //	--- <32 bytes in base64: 43>
 //
-// A nonce follows the header. After the nonce follows the payload in chunks, each with its tag
-// (C2SP, "The age file encryption format").
+// A nonce follows, then the payload in chunks, each with its tag (C2SP, "The age file encryption
+// format").
 const (
 	intro    = "age-encryption.org/v1\n"
 	stanza   = "-> mlkem768x25519 "
@@ -29,16 +29,17 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize returns the size of a seal (the encrypted bytes) in bytes. context is the length of the
-// context, and size is the size to which the payload is padded, both in bytes.
+// SealedSize returns the size of a seal for a context and a padded payload of the given sizes, all
+// in bytes.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)
 	return chunksAt + plain + chunks*tagSize
 }
 
-// oneHybridStanza reports whether sealed begins with a header for exactly one recipient with a hybrid
-// key. With this check, age's parser never processes another recipient, kind of key or a large header.
+// oneHybridStanza reports whether sealed begins with a header for exactly one recipient with a
+// hybrid key, so that age's parser never sees another recipient, another kind of key, or a large
+// header.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

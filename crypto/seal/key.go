@@ -41,8 +41,8 @@ func ParseRecipient(text string) (Recipient, error) {
 // String returns the recipient in the text form of package age.
 func (r Recipient) String() string { return r.text }
 
-// A Key decrypts messages that were encrypted for its recipient. Formatting verbs, loggers and
-// encoders do not show the key.
+// A Key decrypts messages for its recipient. Formatting verbs, loggers and encoders do not show the
+// key.
 type Key struct{ identity *age.HybridIdentity }
 
 // Generate makes a new key from the random source of the operating system.
@@ -54,8 +54,8 @@ func Generate() (*Key, error) {
 	return &Key{identity}, nil
 }
 
-// Create makes a new key and writes it to a new file in the format of package keyfile. Only the
-// owner can read the file.
+// Create makes a new key and writes it to a new file (see package keyfile) that only the owner can
+// read.
 func Create(l *keyfile.Lock, path string) (*Key, error) {
 	k, err := Generate()
 	if err != nil {
@@ -72,7 +72,7 @@ func Create(l *keyfile.Lock, path string) (*Key, error) {
 	return k, nil
 }
 
-// Load reads a key from a file that Create wrote. It returns the errors of [keyfile.Lock.Load].
+// Load reads a key that Create wrote. It returns the errors of [keyfile.Lock.Load].
 func Load(l *keyfile.Lock, path string) (*Key, error) {
 	text, err := l.Load(path, keyKind)
 	if err != nil {
@@ -92,15 +92,15 @@ func (k *Key) Recipient() Recipient {
 	return Recipient{r.String(), r}
 }
 
-// Wipe drops the reference to the key, so that the garbage collector can free the key. It cannot
-// overwrite the bytes, because only the age package can access them.
+// Wipe drops the reference to the key. It cannot overwrite the bytes, which only the age package
+// can access.
 func (k *Key) Wipe() { k.identity = nil }
 
 // Format prints the result of String for every verb.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 
-// String returns the same text for every key, so that it cannot reveal a key.
+// String returns the same text for every key.
 func (k *Key) String() string { return "sealing key" }
 
-// LogValue returns the same text for every key, so that no log contains a key.
+// LogValue returns the same text for every key.
 func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

@@ -1,14 +1,13 @@
 // Package seal encrypts bytes for one key. The result is called a seal. The program uses seals for
-// answers that clients send to the coordinator, and for state that is stored on disk. The package
-// uses age (age-encryption.org/v1) with its native hybrid key exchange of ML-KEM-768 and X25519,
-// which resists attacks with a quantum computer.
+// answers of clients to the coordinator, and for state on disk. The package uses age
+// (age-encryption.org/v1) with its native hybrid key exchange of ML-KEM-768 and X25519, which
+// resists attacks with a quantum computer.
 //
-// A seal can be opened only with the context for which it was made, such as the header of the
-// message that contains the seal. The payload is padded to a public size, so that the length of the
-// seal reveals nothing. A seal does not authenticate its sender: anybody who knows the recipient
-// can make a seal. Messages that must be authentic are therefore also signed. There is no forward
-// secrecy: anybody who gets the key can open all earlier seals. Each key is therefore used for one
-// study and then destroyed.
+// A seal can be opened only with the context for which it was made, such as the header of its
+// message. The payload is padded to a public size, so that the length of the seal reveals nothing.
+// A seal does not authenticate its sender: anybody who knows the recipient can make one, so
+// messages that must be authentic are also signed. There is no forward secrecy: anybody who gets
+// the key can open all earlier seals, so each key is used for one study and then destroyed.
 package seal
 
 import (
@@ -28,7 +27,7 @@ const (
 	MaxContext = 4 << 10
 )
 
-// These are the errors of Open. Their text never depends on the contents of the seal.
+// The errors of Open. Their texts do not depend on the contents of the seal.
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
@@ -36,12 +35,12 @@ var (
 	ErrContext = errors.New("sealed for another message or file than the one it came in")
 )
 
-// Seal encrypts a payload of at most size bytes for a recipient. The result has
-// SealedSize(len(context), size) bytes for every payload. The context need not be secret. Open must
-// be called with the same context.
+// Seal encrypts a payload of at most size bytes for a recipient. The result always has
+// SealedSize(len(context), size) bytes. The context need not be secret. Open must be called with
+// the same context.
 //
-// Each call returns different bytes. If a caller must be able to send a message again, it must
-// store the encrypted bytes.
+// Each call returns different bytes, so a caller that must be able to send a message again must
+// store them.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
 		return nil, errors.New("the recipient is missing: parse or make one first")
@@ -72,9 +71,9 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// Open decrypts the seal in sealed and returns its payload. The seal must have been made for this
-// key, context and size. Open checks the length of sealed before it decrypts anything. It returns
-// the payload only after it has authenticated all bytes.
+// Open decrypts a seal that was made for this key, context and size, and returns its payload. It
+// checks the length of sealed before it decrypts anything, and returns the payload only after it
+// has authenticated all bytes.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {
@@ -98,5 +97,5 @@ func checkSizes(context, size int) error {
 	return nil
 }
 
-// plainSize returns the size in bytes of two lengths, the context, and the padded payload.
+// plainSize returns the size of two lengths, the context and the padded payload, in bytes.
 func plainSize(context, size int) int { return 4 + context + 4 + size }

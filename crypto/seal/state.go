@@ -8,15 +8,15 @@ import (
 // page is the smallest padded size in bytes.
 const page = 4 << 10
 
-// SealState encrypts a state for the key's own recipient. purpose describes the content, for example
-// by the names of the study and of the state. OpenState must be called with the same purpose. It
-// cannot detect that an older state has replaced the newest one.
+// SealState encrypts a state for the key's own recipient. purpose names the content, for example
+// the study and the state, and OpenState must be called with the same purpose. An older state in
+// place of the newest is not detected.
 func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
 	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
 }
 
-// OpenState returns the state that SealState encrypted for the same purpose. If any byte was
-// changed, it returns an error.
+// OpenState returns the state that SealState encrypted for the same purpose, or an error if any
+// byte was changed.
 func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	size, err := sizeOf(len(sealed), len(purpose))
 	if err != nil {
@@ -25,15 +25,15 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	return k.Open(sealed, []byte(purpose), size)
 }
 
-// roundUp returns the padded size for n bytes of state. From 32 KiB on, the padded size is a multiple
-// of a power of two that is above n/16 and at most n/8. The padded size therefore reveals n only
-// roughly, and exceeds n by at most an eighth.
+// roundUp returns the padded size for n bytes of state. From 32 KiB on, it is a multiple of a power
+// of two that is above n/16 and at most n/8, so it reveals n only roughly and exceeds it by at most
+// an eighth.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step
 }
 
-// sizeOf is the inverse of SealedSize: it computes the padded size of a payload.
+// sizeOf is the inverse of SealedSize.
 func sizeOf(sealed, context int) (int, error) {
 	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)

@@ -27,8 +27,7 @@ type unpacker struct {
 	fault   error
 }
 
-// take parses the next chunk and returns the part of the payload in the chunk. After the first
-// error it returns nil.
+// take parses the next chunk and returns the part of the payload in it, or nil after an error.
 func (u *unpacker) take(chunk []byte) []byte {
 	r := wire.NewReader(chunk)
 	u.rest -= len(chunk)

@@ -1,5 +1,5 @@
-// Package secret holds bytes that must stay secret. A program can read the bytes only with the
-// method Reveal. It cannot print, log or encode them by accident.
+// Package secret holds bytes that a program can read only with the method Reveal, and cannot print,
+// log or encode by accident.
 package secret
 
 import (
@@ -18,18 +18,18 @@ const Hidden = "[secret]"
 var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its bytes")
 
 // A Secret contains bytes that formatting verbs, loggers and encoders do not show. The zero Secret
-// is empty. Copies of a Secret share the bytes. If one copy is wiped, all copies are.
+// is empty. Copies share the bytes: if one is wiped, all are.
 type Secret struct {
 	// bytes is a closure, because fmt cannot print the variables of a closure. A pointer would not
-	// hide the bytes. The package fmt does not call the Format method of an unexported field, and
-	// for some verbs it prints the value to which a pointer points.
+	// do: fmt does not call Format on an unexported field, and for some verbs it prints the value
+	// behind a pointer.
 	bytes func() []byte
 }
 
 // New returns a secret that contains b. The caller must not use b afterwards.
 func New(b []byte) Secret { return Secret{func() []byte { return b }} }
 
-// Random returns a secret of n bytes from the random source of the operating system.
+// Random returns a secret of n bytes from the operating system's random source.
 func Random(n int) Secret {
 	b := make([]byte, n)
 	rand.Read(b) // Read never returns an error, because crypto/rand aborts the program instead
@@ -44,12 +44,11 @@ func (s Secret) Reveal() []byte {
 	return s.bytes()
 }
 
-// Equal reports whether the secret is equal to b. The time of the comparison depends only on the
-// lengths of the secret and of b.
+// Equal reports whether the secret is equal to b, in a time that depends only on the two lengths.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
-// Wipe overwrites the bytes with zeros. It cannot overwrite copies that the runtime or the CPU
-// made earlier, for example during a garbage collection or a context switch.
+// Wipe overwrites the bytes with zeros. Copies that the runtime or the CPU made earlier, for
+// example during a garbage collection, remain.
 func (s Secret) Wipe() { clear(s.Reveal()) }
 
 // Format prints Hidden for every verb and flag.

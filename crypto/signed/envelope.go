@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// MaxPayload is the maximum size of a payload in bytes. Larger data is sent separately, and the
-// payload contains its hash.
+// MaxPayload is the maximum size of a payload in bytes. Larger data is sent separately, and its
+// hash is in the payload.
 const MaxPayload = 4 << 20
 
 // Overhead is the maximum number of bytes that an envelope adds to its payload.
@@ -20,14 +20,14 @@ const Overhead = 512
 type Message struct {
 	Header  Header
 	Payload []byte
-	// Hash is the SHA-256 of the envelope. A transcript refers to an envelope by this hash.
+	// Hash is the SHA-256 of the envelope, by which a transcript refers to it.
 	Hash Hash
 	// Signature is the sender's signature, which is an argument of Assemble.
 	Signature [identity.SignatureSize]byte
 }
 
-// Sign returns the signed envelope of a payload of at most MaxPayload bytes. It sets the sender
-// in the header to the signer's fingerprint.
+// Sign returns the signed envelope of a payload of at most MaxPayload bytes. The sender in the
+// header becomes the signer.
 func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, err
@@ -40,9 +40,9 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return Assemble(h, payload, signature), nil
 }
 
-// Assemble returns the envelope with the given header, payload and signature, without checking
-// them. If many parties sign the same payload, a message can contain only their signatures. The
-// receiver then assembles and verifies each envelope.
+// Assemble returns the envelope with the given parts, without checking them. A message can contain
+// only the signatures of many parties for the same payload. The receiver then assembles and
+// verifies each envelope.
 func Assemble(h Header, payload []byte, signature [identity.SignatureSize]byte) []byte {
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
 	envelope = wire.AppendBytes(envelope, payload)
@@ -59,8 +59,8 @@ func statement(header, payload []byte) []byte {
 // must be the holder of key, and the sender in want is ignored. Verify does not check the ledger
 // fields, which a dishonest sender can falsify. The payload shares memory with the envelope.
 //
-// If a receiver does not know the round in advance, it gets the round from [Claims] and sets it in
-// want. Verify keeps no state: it accepts the same envelope any number of times.
+// A receiver that does not know the round in advance takes it from [Claims] and sets it in want.
+// Verify keeps no state: it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)
 	if err != nil {
@@ -81,8 +81,7 @@ func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, erro
 	return Message{Header: p.header, Payload: p.payload, Hash: sha256.Sum256(envelope), Signature: p.signature}, nil
 }
 
-// Claims returns the header of an envelope without verifying it. Callers use the header to find
-// the study and the key for Verify.
+// Claims returns the header of an envelope, unverified, to find the study and the key for Verify.
 func Claims(envelope []byte) (Header, error) {
 	p, err := parse(envelope)
 	return p.header, err

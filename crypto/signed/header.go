@@ -2,8 +2,8 @@
 // header, a payload, and the sender's Ed25519 signature of the header and the hash of the payload.
 // The header contains the kind of the message, its study, round, model and roster, and its sender.
 //
-// A receiver verifies the signature over the received bytes, so it does not have to encode the
-// header again. Every header has exactly one encoding.
+// A receiver verifies the signature over the received bytes, without encoding the header again.
+// Every header has exactly one encoding.
 //
 // The package does not detect repeated messages. A receiver that must not process a message twice
 // keeps state, and refuses a second message with the same domain, study, round and sender.
@@ -18,15 +18,14 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// MinVersion and MaxVersion are the oldest and the newest version of the message format that
-// this program supports.
+// MinVersion and MaxVersion are the oldest and the newest supported version of the message format.
 const (
 	MinVersion = 1
 	MaxVersion = 1
 )
 
-// These are the domains of signed messages, one for each kind of message. The meaning of a domain
-// never changes. A message with a new meaning gets a new domain.
+// The domains of signed messages, one for each kind. A domain never changes its meaning; a message
+// with a new meaning gets a new domain.
 const (
 	Plan       identity.Domain = "fedpvi/v1/plan"       // coordinator's request to the clients
 	Release    identity.Domain = "fedpvi/v1/release"    // client's answer to a plan
@@ -37,7 +36,7 @@ const (
 	Approval   identity.Domain = "fedpvi/v1/approval"   // client's consent to take part
 	Head       identity.Domain = "fedpvi/v1/head"       // client's statement of the last entry of its ledger
 	Bundle     identity.Domain = "fedpvi/v1/bundle"     // coordinator's last message of a completed study
-	// client's message that the client leaves, or coordinator's message that ends the study early
+	// client's leave, or coordinator's message that ends the study early
 	Abort     identity.Domain = "fedpvi/v1/abort"
 	Exclusion identity.Domain = "fedpvi/v1/exclusion" // coordinator's message that excludes a client
 
@@ -56,7 +55,7 @@ var domains = []identity.Domain{
 	Keys, Deal, Cut, Confirm, Certificate, Share, Opening,
 }
 
-// These are the errors of Verify. The text of an error does not depend on the message.
+// The errors of Verify. Their texts do not depend on the message.
 var (
 	ErrForm      = errors.New("the signed message is malformed: it was changed, cut short, or written by another program")
 	ErrVersion   = errors.New("the signed message has a protocol version that this program does not support: update the older of the two programs")
@@ -97,7 +96,7 @@ func (h *Header) hashes() []*Hash {
 }
 
 // Bytes returns the encoding of the header. With a sender, it is also the context with which the
-// payload is encrypted, so that the payload cannot be opened as part of another message.
+// payload is encrypted, so that it cannot be opened as part of another message.
 func (h Header) Bytes() []byte { return h.append(nil) }
 
 func (h Header) append(b []byte) []byte {

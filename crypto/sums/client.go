@@ -13,18 +13,16 @@ import (
 )
 
 // A Client is the state machine of one client. After a call that returns messages, the caller
-// writes the new state and the messages to disk in one transaction, and only then sends the
-// messages. To send a message again, the caller reads the message from disk, and does not request
-// it from the Client.
+// writes them and the new state to disk in one transaction, and only then sends them. To send a
+// message again, the caller reads it from disk, and does not request it from the Client.
 //
-// A Client contains keys. Formatting verbs do not show the keys. A Client is not safe for
-// concurrent use.
+// A Client contains keys, which formatting verbs do not show. It is not safe for concurrent use.
 type Client struct {
 	Progress
 	place int
-	to    []key // keys that this client has drawn for the other clients; index p − 1 holds the key for place p
-	// keys that the other clients have drawn for this client; index p − 1 holds the key from place
-	// p, and is zero while the key is unknown
+	to    []key // keys drawn for the other clients, with the key for place p at index p − 1
+	// keys drawn by the other clients for this one, with the key from place p at index p − 1, or
+	// zero while it is unknown
 	from   []key
 	keyed  bool // whether Keys was called
 	matrix packed.Matrix
@@ -32,14 +30,13 @@ type Client struct {
 	// The following fields belong to the open plan.
 	dealt     bool
 	salt      Hash     // salt of this client's deal
-	own       []uint64 // this client's column of its own deal; Deal sets it, and Gather uses it
+	own       []uint64 // this client's column of its own deal, which Deal sets for Gather
 	gathered  []uint64 // sum of the columns of the cut; nil before Gather and after Share
 	confirmed bool
 	shared    bool
 }
 
-// NewClient returns the state of the client with the given name before the first plan. It draws the
-// client's keys.
+// NewClient returns the state of the named client before the first plan, with new keys.
 func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	c := &Client{Progress: Progress{federation: f}, place: f.Place(name)}
 	if c.place == 0 {
@@ -53,12 +50,11 @@ func NewClient(f *Federation, name identity.Name) (*Client, error) {
 	return c, nil
 }
 
-// PlaceOf returns the place of a client, or 0 if the study has no client with this name.
+// PlaceOf returns the place of a client, or 0 if there is none of this name.
 func (c *Client) PlaceOf(name identity.Name) int { return c.federation.Place(name) }
 
-// ColumnsSize returns the number of bytes that this client must fetch for the cut: the total size
-// of its parts of all deals. Such a part is the client's column of the deal, or a tag if the client
-// computes the column from a key.
+// ColumnsSize returns the number of bytes that this client must fetch for the cut: its parts of all
+// deals. A part is a column, or a tag if the client computes the column from a key.
 func (c *Client) ColumnsSize() int { return c.federation.ColumnsSize(c.cut, c.place) }
 
 // Format prints the place of the client for every verb.
@@ -67,8 +63,7 @@ func (c *Client) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "client %d of secu
 // Keyed reports whether Keys was called.
 func (c *Client) Keyed() bool { return c.keyed }
 
-// Keys returns the message with the client's keys for the other clients. If Keys is called again,
-// it returns an error.
+// Keys returns the message with the client's keys for the other clients. A second call fails.
 func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err error) {
 	if c.keyed {
 		return nil, nil, refuse("the keys were already sealed")
@@ -92,8 +87,7 @@ func (c *Client) Keys(signer *identity.Identity) (envelope, body []byte, err err
 	return envelope, body, nil
 }
 
-// Unknown returns the places of the dealers in the cut from which this client has not yet received
-// a key.
+// Unknown returns the dealers in the cut from which this client has no key yet.
 func (c *Client) Unknown() (dealers []int) {
 	for _, d := range c.cut {
 		if c.from[d.Place-1] == (key{}) {
@@ -103,9 +97,9 @@ func (c *Client) Unknown() (dealers []int) {
 	return dealers
 }
 
-// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is the part of the
-// dealer's message with this key (see [Federation.Keys]). If the part is not the dealer's, Learn
-// returns [Unopened]. If it has another key than the stored one, Learn returns [Refused].
+// Learn decrypts and stores the key that a dealer has drawn for this client. sealed is its part of
+// the dealer's message (see [Federation.Keys]). The error is [Unopened] if the part is not the
+// dealer's, and [Refused] if another key was stored before.
 func (c *Client) Learn(opener *seal.Key, dealer int, sealed []byte) error {
 	if dealer < 1 || dealer > len(c.from) || dealer == c.place {
 		return refuse("keys from place %d", dealer)
@@ -127,10 +121,10 @@ type Deal struct {
 	header        signed.Header
 }
 
-// Deal returns the client's answer to the open plan. The vector must already contain its noise. It
-// has at most as many elements as the vectors of the federation, and the absolute values of its
-// elements are at most MaxElement. For one plan, a client makes only one deal. The caller writes
-// the charge for the answer in the same transaction as the deal.
+// Deal returns the client's answer to the open plan, one for each plan. The vector must already
+// contain its noise. It has at most as many elements as the vectors of the federation, with
+// absolute values of at most MaxElement. The caller writes the charge for the answer in the same
+// transaction as the deal.
 func (c *Client) Deal(vector []int64) (*Deal, error) {
 	f := c.federation
 	switch {
@@ -166,8 +160,7 @@ func (d *Deal) Sign(signer *identity.Identity, ledgerSeq uint64, ledgerHead Hash
 	return envelope, d.body, err
 }
 
-// Follow applies an entry of the transcript that is a plan, a step or an outcome. The caller must
-// have verified the entry.
+// Follow applies a verified entry of the transcript: a plan, a step or an outcome.
 func (c *Client) Follow(e transcript.Entry, body []byte) error {
 	if err := c.Progress.Follow(e, body); err != nil {
 		return err
@@ -191,21 +184,20 @@ func (c *Client) CanConfirm() bool {
 // CanShare reports whether the client can make its share of the certified cut.
 func (c *Client) CanShare() bool { return c.step == Sharing && !c.shared && c.gathered != nil }
 
-// Said reports whether the client has made its confirmation or share for the current step.
+// Said reports whether the client has confirmed or shared in the current step.
 func (c *Client) Said() bool {
 	return c.step == Confirming && c.confirmed || c.step == Sharing && c.shared
 }
 
-// LeftOut reports whether this client has made a deal for the open plan but the cut does not
-// contain it, for example because it arrived too late.
+// LeftOut reports whether the cut lacks this client's deal for the open plan, for example because
+// it arrived too late.
 func (c *Client) LeftOut() bool {
 	return c.dealt && c.step >= Confirming && !slices.ContainsFunc(c.cut, func(d Dealt) bool { return d.Place == c.place })
 }
 
-// Gather decrypts and adds up this client's parts of all deals in the cut. pieces contains these
-// parts (see [Federation.Column]) in the order of the cut. Gather overwrites pieces. If a part
-// cannot be decrypted, Gather returns [Unopened] for the first deal with this problem, and the
-// client must not confirm the cut.
+// Gather decrypts and adds up this client's parts of all deals in the cut. pieces contains them
+// (see [Federation.Column]) in the order of the cut, and is overwritten. If a part cannot be
+// decrypted, Gather returns [Unopened] for the first one, and the client must not confirm the cut.
 func (c *Client) Gather(pieces []byte) error {
 	f := c.federation
 	if !c.Wants() {
@@ -225,7 +217,7 @@ func (c *Client) Gather(pieces []byte) error {
 	return nil
 }
 
-// ownDeal returns an error if the cut contains a deal in this client's name that it has not made.
+// ownDeal returns an error if the cut contains a deal in this client's name that is not its own.
 func (c *Client) ownDeal() error {
 	for _, d := range c.cut {
 		if d.Place == c.place && (!c.dealt || d.Salt != c.salt) {
@@ -235,8 +227,8 @@ func (c *Client) ownDeal() error {
 	return nil
 }
 
-// Confirm returns the client's confirmation of the cut. The client must have gathered its columns.
-// A client makes only one confirmation for a plan.
+// Confirm returns the client's confirmation of the cut, one for each plan. The client must have
+// gathered its columns.
 func (c *Client) Confirm(signer *identity.Identity) (envelope []byte, err error) {
 	if !c.CanConfirm() {
 		return nil, refuse("no cut waits for this client's confirmation")
@@ -246,8 +238,8 @@ func (c *Client) Confirm(signer *identity.Identity) (envelope []byte, err error)
 	return envelope, err
 }
 
-// Share returns the client's share of the sum over the certified cut. The client must have gathered
-// its columns. A client makes only one share for a plan.
+// Share returns the client's share of the sum over the certified cut, one for each plan. The client
+// must have gathered its columns.
 func (c *Client) Share(signer *identity.Identity) (envelope, body []byte, err error) {
 	if !c.CanShare() {
 		return nil, nil, refuse("no certificate waits for this client's share")

@@ -10,21 +10,18 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A Coordinator is the state machine of the coordinator. It checks the messages of clients and
-// produces the bodies of the entries. With these checks, a faulty client cannot stop a plan. The
-// security of the sums does not depend on these checks, because clients make their own checks.
+// A Coordinator is the state machine of the coordinator. It checks the messages of clients, so that
+// a faulty client cannot stop a plan, and produces the bodies of the entries. The security of the
+// sums does not depend on it, because clients make their own checks.
 //
-// A Coordinator has no saved state. To continue after a restart, its caller calls Follow for the
-// entries since the last plan, and adds the stored messages again.
-//
-// A Coordinator is not safe for concurrent use.
+// A Coordinator has no saved state. After a restart, its caller calls Follow for the entries since
+// the last plan, and adds the stored messages again. It is not safe for concurrent use.
 type Coordinator struct {
 	Progress
 	keyed map[int]bool // places of the clients that have sent their keys
 
-	// The following maps contain the accepted messages for the open plan. The key of a map is the
-	// place of the client. The value in deals is the salt of the deal, a random number that makes
-	// it unique.
+	// The accepted messages for the open plan, by the place of the client. The salt of a deal is a
+	// random number that makes it unique.
 	deals         map[int]Hash // salts
 	confirmations map[int]signature
 	shares        map[int]share
@@ -41,13 +38,11 @@ func (c *Coordinator) reset() {
 	c.deals, c.confirmations, c.shares = map[int]Hash{}, map[int]signature{}, map[int]share{}
 }
 
-// ErrLate is returned for a message that arrived after the end of its step. The caller reports to
-// the client that the message is not needed.
+// ErrLate is returned for a message that arrived after the end of its step and is not needed.
 var ErrLate = errors.New("the message came too late: the step for which it was made is over")
 
-// AddKeys verifies the envelope of a client's keys and records that the client has sent the keys.
-// It returns the place of the client, and the size and the hash of the body. The caller must check
-// the body.
+// AddKeys verifies the envelope of a client's keys and records them as sent. It returns the place
+// of the client and the size and hash of the body, which the caller must check.
 func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body, err error) {
 	place, m, err := c.verify(envelope, c.federation.chain.Header(signed.Keys, 0, Hash{}))
 	if err != nil {
@@ -65,7 +60,7 @@ func (c *Coordinator) AddKeys(envelope []byte) (place int, body transcript.Body,
 }
 
 // Keyed returns the number of clients that have sent their keys. The first plan must wait until
-// this number suffices to open a sum.
+// there are enough to open a sum.
 func (c *Coordinator) Keyed() int { return len(c.keyed) }
 
 // A Received is a verified deal, without its body.
@@ -77,8 +72,8 @@ type Received struct {
 	Hash   Hash // SHA-256 of the envelope
 }
 
-// CheckDeal verifies the envelope of a deal for the open plan. It does not add the deal, so that
-// the caller can first receive the body. If the cut has already been published, it returns ErrLate.
+// CheckDeal verifies the envelope of a deal for the open plan, without adding it, so that the
+// caller can first receive the body. After the cut it returns ErrLate.
 func (c *Coordinator) CheckDeal(envelope []byte) (Received, error) {
 	r, err := c.VerifyDeal(envelope)
 	if err != nil {
@@ -97,7 +92,7 @@ func (c *Coordinator) CheckDeal(envelope []byte) (Received, error) {
 	return r, nil
 }
 
-// AddDeal adds a deal that CheckDeal returned. The body of the deal must be stored.
+// AddDeal adds a deal that CheckDeal returned and whose body is stored.
 func (c *Coordinator) AddDeal(r Received) error {
 	if c.step != Dealing {
 		return ErrLate
@@ -109,8 +104,8 @@ func (c *Coordinator) AddDeal(r Received) error {
 	return nil
 }
 
-// NextCut returns the body of the next entry, the cut, which lists all deals that were added. If
-// there are too few deals, or if the plan already has a cut, ok is false.
+// NextCut returns the body of the next entry, the cut, with all deals that were added. ok is false
+// if there are too few, or if the plan already has a cut.
 func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	if c.step != Dealing || len(c.deals) < c.federation.Fewest() {
 		return nil, false
@@ -122,8 +117,8 @@ func (c *Coordinator) NextCut() (body []byte, ok bool) {
 	return cutBytes(cut), true
 }
 
-// AddConfirmation adds a client's confirmation of the cut. If the certificate has already been
-// published, the error is ErrLate.
+// AddConfirmation adds a client's confirmation of the cut. After the certificate the error is
+// ErrLate.
 func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Confirm))
 	switch {
@@ -140,9 +135,8 @@ func (c *Coordinator) AddConfirmation(envelope []byte) (place int, err error) {
 	return place, nil
 }
 
-// NextCertificate returns the body of the next entry, the certificate, which lists enough
-// confirmations of the cut. If there are too few confirmations, or if the plan is not in the step
-// Confirming, ok is false.
+// NextCertificate returns the body of the next entry, the certificate, with enough confirmations of
+// the cut. ok is false if there are too few, or if the plan is not in the step Confirming.
 func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	if c.step != Confirming || len(c.confirmations) < c.federation.Fewest() {
 		return nil, false
@@ -154,8 +148,7 @@ func (c *Coordinator) NextCertificate() (body []byte, ok bool) {
 	return body, true
 }
 
-// AddShare adds a client's share of the sum. If the opening has already been published, the error
-// is ErrLate.
+// AddShare adds a client's share of the sum. After the opening the error is ErrLate.
 func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 	place, m, err := c.verify(envelope, c.header(signed.Share))
 	if err != nil {
@@ -180,9 +173,9 @@ func (c *Coordinator) AddShare(envelope, words []byte) (place int, err error) {
 // ErrDisagree is returned if the shares do not belong to one sum. The plan is then void.
 var ErrDisagree = errors.New("the shares of the clients do not belong to one sum: a client is broken or dishonest")
 
-// NextOpening returns the body of the next entry, the opening, which lists enough shares to compute
-// the sum. If there are too few shares, or if the plan is not in the step Sharing, ok is false. If
-// there are more shares than a sum needs and they contradict each other, the error is ErrDisagree.
+// NextOpening returns the body of the next entry, the opening, with enough shares to compute the
+// sum. ok is false if there are too few, or if the plan is not in the step Sharing. If there are
+// more shares than needed and they contradict each other, the error is ErrDisagree.
 func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	f := c.federation
 	if c.step != Sharing || len(c.shares) < f.Fewest() {
@@ -202,8 +195,8 @@ func (c *Coordinator) NextOpening() (body []byte, ok bool, err error) {
 	return body, true, nil
 }
 
-// Missing returns the places of the clients whose message for the current step has not arrived.
-// While no plan is open, it returns the places of the clients that have not sent their keys.
+// Missing returns the places of the clients whose message for the current step has not arrived or,
+// while no plan is open, whose keys have not.
 func (c *Coordinator) Missing() (places []int) {
 	for place := 1; place <= c.federation.Clients(); place++ {
 		var came bool
@@ -226,8 +219,7 @@ func (c *Coordinator) Missing() (places []int) {
 	return places
 }
 
-// Follow applies an entry of the transcript that is a plan, a step or an outcome, and that the
-// coordinator has published.
+// Follow applies a plan, a step or an outcome that the coordinator has published.
 func (c *Coordinator) Follow(e transcript.Entry, body []byte) error {
 	err := c.Progress.Follow(e, body)
 	if err == nil && (c.step == Idle || c.step == Dealing) {

@@ -10,10 +10,9 @@ import (
 )
 
 // deal shares a vector among all clients. It returns the body of the deal, and the column that the
-// dealer keeps for itself. The body begins with the encrypted columns that the dealer sends. Each of
-// the other holders computes its column from a key, and the body ends with a tag for each of them.
-// The columns and the tags are in the order of the offsets ([packed.Scheme.Offset]). keys[p−1] is the
-// dealer's key for place p.
+// dealer keeps. The body has the encrypted columns that the dealer sends, then a tag for each
+// holder that computes its column from a key, in the order of the offsets ([packed.Scheme.Offset]).
+// keys[p−1] is the dealer's key for place p.
 func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []int64) (body []byte, own []uint64) {
 	s := f.scheme
 	body, own = make([]byte, f.DealSize()), make([]uint64, f.words)
@@ -51,9 +50,9 @@ func (f *Federation) deal(d dealing, matrix packed.Matrix, keys []key, vector []
 	return body, own
 }
 
-// secret copies a part of a vector to x and converts it to field elements. The vector is divided into
-// secrets of f.words elements. The part begins at element start of secret a, counted from 0. Beyond
-// the end of the vector, x is zero.
+// secret copies a part of a vector to x and converts it to field elements. The vector is divided
+// into secrets of f.words elements, and the part begins at element start of secret a, both from 0.
+// Beyond the end of the vector, x is zero.
 func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	vector = vector[min(a*f.words+start, len(vector)):]
 	for i, v := range vector[:min(len(x), len(vector))] {
@@ -62,7 +61,7 @@ func (f *Federation) secret(x []uint64, vector []int64, a, start int) {
 	clear(x[min(len(x), len(vector)):])
 }
 
-// blocks holds a buffer of packed.Block words for each of several columns, in one allocation.
+// blocks has a buffer of packed.Block words for each of several columns, in one allocation.
 type blocks struct {
 	words [][]uint64
 	used  [][]uint64
@@ -77,7 +76,7 @@ func newBlocks(columns int) *blocks {
 	return b
 }
 
-// cut returns the first n words of each column's buffer. The result is valid until the next call.
+// cut returns the first n words of each column's buffer, valid until the next call.
 func (b *blocks) cut(n int) [][]uint64 {
 	for c, x := range b.words {
 		b.used[c] = x[:n]
@@ -92,7 +91,7 @@ func putWords(b []byte, words []uint64) {
 	}
 }
 
-// getWords decodes words from b into dst. It reports whether all of them are elements of the field.
+// getWords decodes words from b into dst, and reports whether all are elements of the field.
 func getWords(dst []uint64, b []byte) bool { return decode(dst, b, 1<<64-1) }
 
 // decode is getWords with a mask for the bits to keep.
@@ -113,17 +112,17 @@ func decode(dst []uint64, b []byte, mask uint64) bool {
 	return beyond == 0
 }
 
-// Unopened is the error for a deal that a holder cannot decrypt. There are two causes: the deal or
-// the dealer's key for this holder was changed on the way, or the dealer is faulty.
+// Unopened is the error for a deal that a holder cannot decrypt: the deal or the dealer's key for
+// this holder was changed on the way, or the dealer is faulty.
 type Unopened struct{ Dealer identity.Name }
 
 func (u *Unopened) Error() string {
 	return fmt.Sprintf("the deal of client %s cannot be read: it was changed on the way, or belongs to another plan or cut", u.Dealer)
 }
 
-// gather adds up the columns that the holder has received in the deals of a cut. own is its column of
-// its own deal. keys[p−1] is the key that the dealer at place p has drawn for it. pieces contains its
-// parts of the deals, in the order of the cut, and is overwritten.
+// gather adds up the holder's columns of the deals in a cut. own is its column of its own deal.
+// keys[p−1] is the key that the dealer at place p has drawn for it. pieces contains its parts of
+// the deals, in the order of the cut, and is overwritten.
 func (f *Federation) gather(holder int, own []uint64, keys []key, plan Hash, cut []Dealt, pieces []byte) ([]uint64, error) {
 	columns := make([]column, len(cut))
 	for i, c := range cut {
@@ -159,7 +158,7 @@ type column struct {
 	stream *stream  // source of the words, if the holder computes them from the dealer's key
 }
 
-// open prepares the column for reading. It returns false if the dealer has not made piece.
+// open prepares the column for reading. It returns false if piece is not from the dealer.
 func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) bool {
 	if pair == (key{}) {
 		return false
@@ -175,7 +174,7 @@ func (c *column) open(d dealing, pair key, holder int, sent bool, piece []byte) 
 	return err == nil
 }
 
-// read fills dst with the next words. If a word is not an element of the field, read returns false.
+// read fills dst with the next words, and reports whether all are elements of the field.
 func (c *column) read(dst []uint64) bool {
 	switch {
 	case c.own != nil:

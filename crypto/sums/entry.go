@@ -17,8 +17,8 @@ func (r *Refused) Error() string { return "sums: " + r.Reason }
 
 func refuse(format string, args ...any) error { return &Refused{fmt.Sprintf(format, args...)} }
 
-// A Dealt identifies one of the deals in a cut. It names the dealer, and the salt that the dealer
-// has drawn for the deal. Only the dealer can make columns for this salt.
+// A Dealt identifies a deal in a cut, by the dealer and the salt that it has drawn. Only the dealer
+// can make columns for this salt.
 type Dealt struct {
 	Place int // place of the dealer
 	Salt  Hash
@@ -37,7 +37,7 @@ func cutBytes(cut []Dealt) []byte {
 	return b
 }
 
-// parseCut decodes the body of a cut: at least Fewest places in increasing order, with their salts.
+// parseCut decodes a cut: at least Fewest places in increasing order, with their salts.
 func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	r, n := begin(body, dealtSize)
 	if n < f.Fewest() || n > f.Clients() {
@@ -51,8 +51,8 @@ func (f *Federation) parseCut(body []byte) ([]Dealt, error) {
 	return cut, done(r)
 }
 
-// begin starts to decode a body of a version byte and items of size bytes each. It returns the number
-// of items.
+// begin starts to decode a version byte and items of size bytes each, and returns the number of
+// items.
 func begin(body []byte, size int) (*wire.Reader, int) {
 	r := wire.NewReader(body)
 	if r.Uint8() != version || r.Len()%size != 0 {
@@ -61,8 +61,8 @@ func begin(body []byte, size int) (*wire.Reader, int) {
 	return r, r.Len() / size
 }
 
-// readPlace reads a place, which must be greater than *last, and stores it in *last. If it is not, or
-// if there is no client at the place, all later reads of r fail.
+// readPlace reads the place of a client, which must be greater than *last, and stores it there.
+// Otherwise all later reads of r fail.
 func (f *Federation) readPlace(r *wire.Reader, last *int) int {
 	place := int(r.Uint16())
 	if place <= *last || place > f.Clients() {
@@ -94,8 +94,7 @@ func (f *Federation) readSignature(r *wire.Reader, last *int) (s signature) {
 	return s
 }
 
-// check returns an error unless s is the signature of this header and payload by the client at
-// place s.place.
+// check checks that the client at s.place has signed this header and payload.
 func (f *Federation) check(s signature, h signed.Header, payload []byte) error {
 	h.Sender = f.key(s.place).Fingerprint()
 	if _, err := signed.Verify(signed.Assemble(h, payload, s.signature), f.key(s.place), h); err != nil {

@@ -28,9 +28,9 @@ const (
 // A Hash is a SHA-256.
 type Hash = transcript.Hash
 
-// A Federation contains the rules for adding up the clients' vectors: which clients there are, how
-// many of them are needed to open a sum, and how large the messages are. Each client has a place,
-// which is its number from 1 in the order of the clients' names. A Federation is immutable.
+// A Federation contains the rules for adding up the clients' vectors: the clients, how many of them
+// open a sum, and how large the messages are. Each client has a place, its number from 1 in the
+// order of the names. A Federation is immutable.
 type Federation struct {
 	chain   transcript.Chain // provides the headers of messages and the roster
 	clients []roster.Entry   // the client at place p has index p − 1
@@ -40,8 +40,8 @@ type Federation struct {
 }
 
 // New returns the federation of a study whose transcript has begun. fewest is U_min, the number of
-// shares that are needed to open a sum. length is the number of elements of a vector in all plans of
-// the study. New returns an error if fewest is too small for secure sums.
+// shares that open a sum, and length the number of elements of a vector in all plans. New returns
+// an error if fewest is too small for secure sums.
 func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
 	f := &Federation{chain: chain, length: length}
 	for _, e := range chain.Members().Entries {
@@ -63,13 +63,13 @@ func New(chain transcript.Chain, fewest, length int) (*Federation, error) {
 // Clients returns the number of clients.
 func (f *Federation) Clients() int { return len(f.clients) }
 
-// Fewest returns U_min, the number of shares that are needed to open a sum.
+// Fewest returns U_min, the number of shares that open a sum.
 func (f *Federation) Fewest() int { return f.scheme.Fewest }
 
 // Name returns the name of the client at a place.
 func (f *Federation) Name(place int) identity.Name { return f.clients[place-1].Name }
 
-// Place returns the place of a client, or 0 if the study has no client with this name.
+// Place returns the place of a client, or 0 if there is none of this name.
 func (f *Federation) Place(name identity.Name) int {
 	for i, e := range f.clients {
 		if e.Name == name {
@@ -81,7 +81,7 @@ func (f *Federation) Place(name identity.Name) int {
 
 func (f *Federation) key(place int) identity.PublicKey { return f.clients[place-1].Key }
 
-// sender returns the place of the sender in the header h, or 0 if it is no client.
+// sender returns the place of the sender in h, or 0 if it is no client.
 func (f *Federation) sender(h signed.Header) int {
 	for i, e := range f.clients {
 		if e.Key.Fingerprint() == h.Sender {
@@ -94,8 +94,8 @@ func (f *Federation) sender(h signed.Header) int {
 // columnSize returns the size of an encrypted column in bytes.
 func (f *Federation) columnSize() int { return f.words*wordSize + tagSize }
 
-// pieceSize returns the size in bytes of a holder's part of a deal: the column with this offset, if the
-// dealer sends it, or a tag that authenticates the deal. The dealer's own column is not sent.
+// pieceSize returns the size of a holder's part of a deal in bytes: the column with this offset, if
+// the dealer sends it, or a tag. The dealer's own column is not sent.
 func (f *Federation) pieceSize(offset int) int {
 	switch {
 	case offset < f.scheme.Sent():
@@ -106,8 +106,8 @@ func (f *Federation) pieceSize(offset int) int {
 	return 0
 }
 
-// Column returns where the body of a dealer's deal contains the part for one holder: the offset and
-// the size of this part in bytes.
+// Column returns the offset and the size, in bytes, of a holder's part in the body of a dealer's
+// deal.
 func (f *Federation) Column(dealer, holder int) (at, size int) {
 	offset := f.scheme.Offset(dealer, holder)
 	sent := min(offset, f.scheme.Sent())
@@ -119,7 +119,7 @@ func (f *Federation) DealSize() int {
 	return f.scheme.Sent()*f.columnSize() + f.scheme.Hidden()*tagSize
 }
 
-// ColumnsSize returns the total size in bytes of a holder's parts of all deals in a cut.
+// ColumnsSize returns the total size of a holder's parts of all deals in a cut, in bytes.
 func (f *Federation) ColumnsSize(cut []Dealt, holder int) (size int) {
 	for _, d := range cut {
 		size += f.pieceSize(f.scheme.Offset(d.Place, holder))
@@ -133,8 +133,8 @@ func (f *Federation) ShareSize() int { return f.words * wordSize }
 // OpeningSize returns the size of the body of an opening in bytes.
 func (f *Federation) OpeningSize() int { return 1 + f.Fewest()*(signatureSize+f.ShareSize()) }
 
-// Keys returns where the encrypted key for one holder is in the body of the message in which a
-// dealer sends its keys: the offset and the size in bytes.
+// Keys returns the offset and the size, in bytes, of the encrypted key for a holder in the body of
+// a dealer's keys.
 func (f *Federation) Keys(dealer, holder int) (at, size int) {
 	before := holder - 1
 	if holder > dealer {
@@ -146,15 +146,15 @@ func (f *Federation) Keys(dealer, holder int) (at, size int) {
 // KeysSize returns the size of the body of a client's keys in bytes.
 func (f *Federation) KeysSize() int { return (f.Clients() - 1) * SealedKeySize }
 
-// SealedKeySize is the size in bytes of the encrypted key for one holder. A client's message with
-// keys consists of these encrypted keys.
+// SealedKeySize is the size of the encrypted key for one holder, in bytes. A client's message with
+// keys consists of these.
 var SealedKeySize = seal.SealedSize(len(Hash{}), keySize+identity.SignatureSize)
 
-// LargestBody returns an upper bound on the size in bytes of the body of a client's message. The
-// bound holds for vectors of at most the given length and for at most the given number of clients.
+// LargestBody returns an upper bound on the body of a client's message in bytes, for vectors and
+// numbers of clients up to the given ones.
 func LargestBody(length, clients int) int64 {
-	// Let D be the number of clients that may be missing. A deal has 2D columns of ⌈length/(D + 1)⌉
-	// words, and D + 1 is at most the number of clients.
+	// A deal has 2D columns of ⌈length/(D + 1)⌉ words, where D is the number of clients that may be
+	// missing. D + 1 is at most the number of clients.
 	deal := wordSize*(2*length+2*clients) + tagSize*clients
 	return int64(max(deal, clients*SealedKeySize))
 }

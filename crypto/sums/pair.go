@@ -14,8 +14,8 @@ import (
 	"fedpvi/crypto/sums/packed"
 )
 
-// A key is a secret that a dealer has drawn for a holder. Each pair of clients has two keys, one
-// for each direction. The zero key means that the key is not known yet.
+// A key is a secret that a dealer has drawn for a holder. Each pair of clients has two, one for
+// each direction. The zero key is not known yet.
 type key [keySize]byte
 
 func newKey() (k key) {
@@ -25,17 +25,17 @@ func newKey() (k key) {
 
 const pairDomain identity.Domain = "fedpvi/v1/pair-key"
 
-// errPair has the same text for every cause, so that it reveals nothing about the encrypted content.
+// errPair has one text for every cause, so that it reveals nothing about the encrypted content.
 var errPair = errors.New("a key from another client cannot be read: it was changed, or was made for another client or study")
 
-// pairContext returns the context of the key that a dealer draws for a holder: a hash of the study, the
-// dealer and the holder, so that the key cannot be used for another pair or study.
+// pairContext returns the context of the key that a dealer draws for a holder: a hash of the study
+// and the pair, so that the key cannot be used elsewhere.
 func (f *Federation) pairContext(dealer, holder int) Hash {
 	h := f.chain.Header(pairDomain, 0, Hash{})
 	return sha256.Sum256(appendPlace(appendPlace(h.Bytes(), dealer), holder))
 }
 
-// sealKey encrypts the key of a pair, and the dealer's signature of the key, for the holder.
+// sealKey encrypts the key of a pair, with the dealer's signature, for the holder.
 func (f *Federation) sealKey(signer *identity.Identity, dealer, holder int, k key) ([]byte, error) {
 	context := f.pairContext(dealer, holder)
 	signature := signer.Sign(pairDomain, append(context[:], k[:]...))
@@ -55,25 +55,23 @@ func (f *Federation) openKey(opener *seal.Key, dealer, holder int, sealed []byte
 	return k, nil
 }
 
-// A dealing identifies a deal. It contains the hash of the envelope of the plan, the place of the
-// dealer, and a salt that the dealer has drawn for the deal. The keys of a deal depend on all
-// three, so no key is used for two deals.
+// A dealing identifies a deal: the hash of the plan's envelope, the dealer, and a salt that it has
+// drawn. The keys of a deal depend on all three, so no key is used for two deals.
 type dealing struct {
 	plan   Hash
 	dealer int
 	salt   Hash
 }
 
-// These are the purposes of the keys that derive computes from the key of a pair.
+// The purposes of the keys that derive computes from the key of a pair.
 const (
 	columnUse = "column" // stream of a derived column
 	sealUse   = "seal"   // encryption of a sent column
 	tagUse    = "tag"    // tag of a derived column
 )
 
-// derive computes a key for one use in one deal from the key of a pair of clients (HKDF-Expand of
-// RFC 5869 with SHA-256). The info strings of different uses have different lengths, so they
-// differ.
+// derive computes a key for one use in one deal from the key of a pair (HKDF-Expand of RFC 5869
+// with SHA-256). The info strings of the uses have different lengths, so they differ.
 func (d dealing) derive(pair key, holder int, use string) []byte {
 	info := append([]byte("fedpvi/v1/"), use...)
 	info = append(info, d.plan[:]...)
@@ -105,8 +103,8 @@ func (d dealing) aead(pair key, holder int, use string) cipher.AEAD {
 
 var nonce [12]byte
 
-// A stream generates the words of a column from the key stream of AES-256-CTR. A holder computes a
-// column in this way if the dealer does not send it.
+// A stream generates the words of a column that the dealer does not send, from the key stream of
+// AES-256-CTR.
 type stream struct {
 	cipher cipher.Stream
 	bytes  [packed.Block * wordSize]byte
@@ -118,9 +116,8 @@ func (d dealing) stream(pair key, holder int) *stream {
 
 var zeros [packed.Block * wordSize]byte
 
-// read fills dst with the next words. The length of dst is at most packed.Block. A word consists of
-// the low 61 bits of eight bytes. With probability 2⁻⁶¹ these bits are not an element of the field,
-// and read skips the word.
+// read fills dst, of at most packed.Block words, with the next words. A word is the low 61 bits of
+// eight bytes. With probability 2⁻⁶¹ this is not an element of the field, and read skips it.
 func (s *stream) read(dst []uint64) {
 	for len(dst) > 0 {
 		b := s.bytes[:len(dst)*wordSize]

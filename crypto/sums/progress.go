@@ -23,11 +23,11 @@ const (
 )
 
 // Progress is the part of a party's state that everybody can compute from the transcript: the cut,
-// the certificate and the opening of each plan. The method follow does not change a Progress, but
-// returns a new one.
+// the certificate and the opening of each plan. It is immutable: the method follow returns a new
+// one.
 type Progress struct {
 	federation *Federation
-	own        bool // whether the caller has made the entries itself, from messages that it had verified
+	own        bool // whether the caller made the entries itself, from verified messages
 
 	ask   uint64 // number of the open plan; 0 if none is open
 	step  Step
@@ -43,21 +43,21 @@ type Progress struct {
 // NewProgress returns the progress of a study before its first plan.
 func NewProgress(f *Federation) *Progress { return &Progress{federation: f} }
 
-// Ask returns the number of the open plan, or 0 if no plan is open.
+// Ask returns the number of the open plan, or 0 if there is none.
 func (p *Progress) Ask() uint64 { return p.ask }
 
-// Step returns the state of the open plan, or Idle if no plan is open.
+// Step returns the state of the open plan, or Idle if there is none.
 func (p *Progress) Step() Step { return p.step }
 
-// Cut returns the deals in the cut, or nil if the open plan has no cut yet.
+// Cut returns the deals in the cut of the open plan, or nil before it.
 func (p *Progress) Cut() []Dealt { return p.cut }
 
 // Name returns the name of the client at a place.
 func (p *Progress) Name(place int) identity.Name { return p.federation.Name(place) }
 
-// Sum returns the opened sum of the open plan, and the clients whose vectors were added. The
-// outcome of the plan must then contain this sum and these clients. If Follow has processed no
-// opening of this plan, ok is false. The outcome must then be void.
+// Sum returns the opened sum of the open plan, and the clients whose vectors it contains. The
+// outcome of the plan must state the same. ok is false if there was no opening, and the outcome
+// must then be void.
 func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	if p.step != Opened {
 		return nil, nil, false
@@ -68,8 +68,7 @@ func (p *Progress) Sum() (clients []identity.Name, sum []int64, ok bool) {
 	return clients, p.sum, true
 }
 
-// Follow applies an entry of the transcript that is a plan, a step or an outcome. The caller must
-// have verified the entry.
+// Follow applies a verified entry of the transcript: a plan, a step or an outcome.
 func (p *Progress) Follow(e transcript.Entry, body []byte) error {
 	next, err := p.follow(e, body)
 	if err == nil {
@@ -97,7 +96,8 @@ func (p *Progress) follow(e transcript.Entry, body []byte) (Progress, error) {
 	return p.advance(e, body)
 }
 
-// advance returns the progress after a cut, a certificate or an opening, which must be the next step.
+// advance returns the progress after a cut, a certificate or an opening, which must be the next
+// step.
 func (p *Progress) advance(e transcript.Entry, body []byte) (Progress, error) {
 	next := *p
 	next.step++
@@ -124,7 +124,7 @@ func (p *Progress) header(d identity.Domain) signed.Header {
 	return p.federation.chain.Header(d, p.ask, p.model)
 }
 
-// verify finds the client that has signed an envelope, and verifies the envelope against want.
+// verify returns the client that has signed an envelope, after verifying it against want.
 func (p *Progress) verify(envelope []byte, want signed.Header) (int, signed.Message, error) {
 	claims, err := signed.Claims(envelope)
 	if err != nil {
@@ -194,7 +194,7 @@ type share struct {
 	words []byte
 }
 
-// open checks the shares of Fewest clients in the body of an opening, and computes the sum from them.
+// open checks the shares of Fewest clients in an opening, and computes the sum.
 func (p *Progress) open(body []byte) ([]int64, error) {
 	f := p.federation
 	r, n := begin(body, signatureSize+f.ShareSize())
@@ -241,8 +241,7 @@ func (f *Federation) sum(all []share) ([]int64, error) {
 	return sum, nil
 }
 
-// agree reports whether all shares are values of the polynomials that the first Fewest shares
-// determine.
+// agree reports whether all shares are values of the polynomials that the first Fewest determine.
 func (f *Federation) agree(all []share) bool {
 	at, n := places(all), f.Fewest()
 	same := true
@@ -254,9 +253,9 @@ func (f *Federation) agree(all []share) bool {
 	return good && same
 }
 
-// interpolate multiplies the matrix m by the words of the shares, one block of words at a time. It
-// passes to take each row of the result: its number, the number of its first word (from), and its
-// words. It returns false if a word of a share is not an element of the field.
+// interpolate multiplies the matrix m by the words of the shares, one block at a time. It passes to
+// take the number of each row, of its first word (from), and its words. It returns false if a word
+// of a share is not an element of the field.
 func (f *Federation) interpolate(m packed.Matrix, all []share, take func(row, from int, words []uint64)) bool {
 	good := true
 	in, out := newBlocks(len(all)), newBlocks(len(m))

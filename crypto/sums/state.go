@@ -12,8 +12,7 @@ import (
 // errState is returned for bytes that are not the state of the same client and federation.
 var errState = errors.New("not the state of this client's secure sums: it was changed, or belongs to another study")
 
-// MarshalBinary returns the state of the client. The state contains the client's keys, so the
-// caller must encrypt it.
+// MarshalBinary returns the state of the client. It contains keys, so the caller must encrypt it.
 func (c *Client) MarshalBinary() ([]byte, error) {
 	b := appendPlace([]byte{version}, c.place)
 	for j := range c.to {

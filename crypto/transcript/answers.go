@@ -10,16 +10,15 @@ import (
 )
 
 // In a study with commitments each client signs the hash of its release before encryption, in the
-// envelope of its answer. The body of an outcome then also contains the envelopes of the answers
-// that were added up. Everybody can compare the published releases with the signed hashes. If the
-// coordinator changes a release, the comparison shows the change.
+// envelope of its answer. The body of an outcome also contains the envelopes of the answers in the
+// sum, so that everybody can compare the published releases with the signed hashes. A release that
+// the coordinator has changed is detected.
 
-// An Answered is the body of an outcome in a study with commitments. It contains the outcome
-// itself, and the signed envelopes of the answers in it.
+// An Answered is the body of an outcome in a study with commitments: the outcome itself, and the
+// signed envelopes of the answers in it.
 type Answered struct {
 	Outcome []byte // message of the study's phase
-	// envelopes of the answers that were added up, ordered by client; there are at most
-	// roster.MaxParties
+	// envelopes of the answers in the sum, ordered by client; at most roster.MaxParties
 	Envelopes [][]byte
 }
 
@@ -37,8 +36,7 @@ func (a Answered) Bytes() []byte {
 	return b
 }
 
-// AnswersSize returns the maximum size in bytes that the given number of answers adds to the body
-// of an outcome.
+// AnswersSize returns the maximum number of bytes that answers add to the body of an outcome.
 func AnswersSize(answers int) int { return 1 + 4 + 4 + answers*(4+maxRelease) }
 
 // maxRelease is the maximum size of an answer's envelope in bytes.
@@ -66,11 +64,10 @@ func Commitments(answers []Release) []Hash {
 	return all
 }
 
-// VerifyAnswers verifies the envelopes of the answers that were added up in the outcome of a plan.
-// There must be one envelope for each of the given clients, in the same order, for the plan with
-// this number and model hash. commitments contains the hashes of the releases that were published
-// with the outcome, or is nil if the outcome has no releases. The error names the first client whose
-// answer is wrong.
+// VerifyAnswers verifies the envelopes of the answers in the outcome of a plan. There must be one
+// for each of the given clients, in the same order, for the plan with this number and model hash.
+// commitments contains the hashes of the releases that were published with the outcome, or is nil
+// if there are none. The error names the first client whose answer is wrong.
 func (c Chain) VerifyAnswers(plan uint64, model Hash, clients []identity.Name, commitments []Hash, envelopes [][]byte) ([]Release, error) {
 	if len(envelopes) != len(clients) {
 		return nil, fmt.Errorf("the outcome of plan %d counts %d answers and has the signatures of %d", plan, len(clients), len(envelopes))

@@ -9,11 +9,10 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// MaxBody is the maximum size of a body in bytes. Receivers compute a smaller limit from the study.
+// MaxBody is the maximum size of a body in bytes. Receivers compute a smaller one from the study.
 const MaxBody = 1 << 30
 
-// A Body identifies the body of an entry by its size and its hash. The envelope of the entry
-// contains the size and the hash, but not the body itself.
+// A Body identifies the body of an entry by its size and hash, which are in the entry's envelope.
 type Body struct {
 	Size uint64
 	Hash Hash

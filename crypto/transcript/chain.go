@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// These are the errors of Follow and Sign. The text of an error does not depend on the entry.
+// The errors of Follow and Sign. Their texts do not depend on the entry.
 var (
 	ErrOrder  = errors.New("the entry does not follow the previous one: an entry was left out, inserted or changed, or this study has two transcripts")
 	ErrKind   = errors.New("the entry is out of place: the first entry is the roster, and only plans, steps and outcomes have the number of a plan")
@@ -20,8 +20,8 @@ var (
 	ErrCommitment = errors.New("the answer must be signed together with the hash of its release in this study, or without it in a study that began with an earlier program")
 )
 
-// A Chain is the state of a transcript after some entry. It determines the entries that are allowed
-// next. A Chain is a value, and Follow returns a new Chain.
+// A Chain is the state of a transcript after some entry, which determines the allowed next entries.
+// A Chain is a value, and Follow returns a new one.
 type Chain struct {
 	study       Hash
 	coordinator identity.PublicKey // key that signs the next entry
@@ -46,18 +46,17 @@ func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
 
-// Position returns the position in the transcript that the chain has reached. A caller can store
-// the position and continue later with [Chain.At].
+// Position returns the position in the transcript that the chain has reached. A caller can store it
+// and continue later with [Chain.At].
 func (c Chain) Position() Position { return c.at }
 
-// At returns a copy of c that continues after a position that the caller has stored. The position
-// must come from a chain with the same roster.
+// At returns a copy of c that continues after a stored position, of a chain with the same roster.
 func (c Chain) At(p Position) Chain {
 	c.at = p
 	return c
 }
 
-// With returns a copy of c that continues with a version of the roster that the caller has stored.
+// With returns a copy of c that continues with a stored version of the roster.
 func (c Chain) With(members *roster.Roster) Chain {
 	c.members, c.roster, c.coordinator = members, members.Hash(), members.Coordinator().Key
 	return c
@@ -66,36 +65,33 @@ func (c Chain) With(members *roster.Roster) Chain {
 // Coordinator returns the key with which the coordinator signs the next entry.
 func (c Chain) Coordinator() identity.PublicKey { return c.coordinator }
 
-// Members returns the present version of the roster. Before the first entry it returns nil.
+// Members returns the present version of the roster, or nil before the first entry.
 func (c Chain) Members() *roster.Roster { return c.members }
 
 // Commits reports whether the study has commitments, as the first entry of the transcript states.
-// With commitments, each answer contains the hash of its release, and the body of an outcome is an
-// [Answered].
+// Each answer then contains the hash of its release, and the body of an outcome is an [Answered].
 func (c Chain) Commits() bool { return c.commits }
 
-// Fetches reports whether clients fetch each release separately, because the releases of the study
-// are too large to be part of an outcome. The first entry of the transcript states this. If an
-// earlier version of the program began the study, the first entry does not state it, and Fetches
-// returns false. An outcome then contains only the sum of the releases if they are too large.
+// Fetches reports whether clients fetch each release separately, because the releases are too large
+// for an outcome. The first entry of the transcript states this. If an earlier version of the
+// program began the study, Fetches returns false, and an outcome has only the sum of releases that
+// are too large.
 func (c Chain) Fetches() bool { return c.fetches }
 
 // Protocol returns the hash of the rules that the coordinator has derived from the study and the
-// roster. Every party compares this hash with the hash that it has computed itself.
+// roster. Every party compares it with its own.
 func (c Chain) Protocol() Hash { return c.protocol }
 
-// Follow checks the next entry and returns the chain after this entry. The coordinator must have
-// signed the entry for this study, protocol and roster. The number, the hash of the previous
-// envelope and the body must be correct. Follow checks neither the number of the plan nor the model
-// hash, which the caller must compare with the expected values. If Follow returns an error, it
-// returns c unchanged.
+// Follow checks the next entry and returns the chain after it. The coordinator must have signed the
+// entry for this study, protocol and roster, and its number, the hash of the previous envelope and
+// the body must be correct. Follow does not check the number of the plan and the model hash, which
+// the caller must do. With an error, it returns c unchanged.
 func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)
 }
 
-// FollowHashed is like [Chain.Follow], for a body that is not in memory. The caller has computed
-// the size and the hash of the body. FollowHashed cannot process entries of the kind Roster,
-// because it would need their bodies.
+// FollowHashed is like [Chain.Follow], for a body that is not in memory and whose size and hash the
+// caller has computed. It cannot process entries of the kind Roster, whose bodies it would need.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
 }
@@ -126,7 +122,7 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 }
 
 // version returns the version of the roster after an entry of the kind Roster. The body of the
-// first entry is the whole roster. The body of a later entry is a change of the previous version.
+// first entry is the whole roster, that of a later entry a change of the previous version.
 func (c Chain) version(body []byte) (*roster.Roster, error) {
 	if c.members == nil {
 		members, err := roster.Parse(body, c.study)
@@ -147,14 +143,14 @@ func (c Chain) version(body []byte) (*roster.Roster, error) {
 	return c.members.Apply(change)
 }
 
-// read verifies an envelope and checks that the entry in the envelope can be the next one.
+// read verifies an envelope and checks that its entry can be the next one.
 func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	claimed, err := signed.Claims(envelope)
 	if err != nil {
 		return Entry{}, claimed, err
 	}
-	// The receiver does not know the domain, round and model in advance. They are read from the
-	// header, which is not verified yet.
+	// The domain, round and model are not known in advance. Take them from the header, which is not
+	// verified yet.
 	want := c.Header(claimed.Domain, claimed.Round, claimed.Model)
 	if c.members == nil {
 		want.Protocol = claimed.Protocol
@@ -189,8 +185,8 @@ func (c Chain) follows(e Entry) error {
 	return nil
 }
 
-// Header returns the header of a message that belongs to a plan. If plan is 0, the message belongs
-// to the study as a whole. The ledger fields and the sender are zero.
+// Header returns the header of a message for a plan, or for the study as a whole if plan is 0,
+// without ledger fields and sender.
 func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.Header {
 	return signed.Header{
 		Version: signed.MaxVersion, Domain: domain, Study: c.study, Protocol: c.protocol,
@@ -198,9 +194,9 @@ func (c Chain) Header(domain identity.Domain, plan uint64, model Hash) signed.He
 	}
 }
 
-// Open returns the signed first entry. Its body is the encoding of the roster. protocol is the hash
-// of the rules that follow from the study and the roster. commits states whether the study has
-// commitments. fetches states whether clients fetch each release separately (see [Chain.Fetches]).
+// Open returns the signed first entry, whose body is the roster. protocol is the hash of the rules
+// that follow from the study and the roster. commits states whether the study has commitments, and
+// fetches whether clients fetch each release separately (see [Chain.Fetches]).
 func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash, commits, fetches bool) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
 		return nil, nil, ErrKind
@@ -211,9 +207,9 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	return envelope, body, err
 }
 
-// Sign returns the signed envelope of the next entry. For a plan, a step or an outcome, plan is the
-// number of the plan, from 1. For other entries, plan is 0. model is the hash of λ after the entry.
-// Sign does not change c. Follow returns the chain after the entry.
+// Sign returns the signed envelope of the next entry. plan is the number of the plan, from 1, in a
+// plan, a step or an outcome, and otherwise 0. model is the hash of λ after the entry. Sign does
+// not change c; Follow returns the chain after the entry.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Hash, body []byte) (envelope []byte, err error) {
 	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }
@@ -227,8 +223,8 @@ func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, mod
 }
 
 // Change returns the signed entry that begins the next version of the roster. The signer is the
-// coordinator's identity before the change. If the change gives the coordinator a new identity,
-// later entries are signed with the new identity.
+// coordinator's identity before the change. Later entries are signed with its new identity, if the
+// change gives it one.
 func (c Chain) Change(signer *identity.Identity, change roster.Change, model Hash) (envelope, body []byte, err error) {
 	if c.members == nil {
 		return nil, nil, ErrKind

@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Receipt states that a client's answer was accepted. It proves that the client sent this answer,
-// and that the client charged its ledger.
+// A Receipt states that a client's answer was accepted. It proves that the client sent this answer
+// and charged its ledger.
 type Receipt struct {
 	Client     identity.Name
 	Ask        uint64 // number of the plan
@@ -35,8 +35,8 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 
 const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // minimum size of a receipt in bytes
 
-// WriteClosing writes the encoding of a Closing to w. The function result must write the content of
-// the field Result. The content must have exactly size bytes.
+// WriteClosing writes the encoding of a Closing to w. The function result writes the field Result,
+// exactly size bytes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
 		return err

@@ -9,21 +9,21 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Kind is the kind of an entry. The kinds of plans end with "plan", and the kinds of outcomes
-// end with "outcome". The phases of a study define these kinds.
+// A Kind is the kind of an entry, as defined by the phases of a study. The kinds of plans end with
+// "plan", those of outcomes with "outcome".
 type Kind string
 
 // These are the kinds of entries that are neither plans nor outcomes.
 const (
-	Roster Kind = "roster" // the whole roster in the first entry; a change of the roster in later entries
+	Roster Kind = "roster" // the whole roster in the first entry; a change of it in later ones
 	End    Kind = "end"    // last entry of a completed study
 	Abort  Kind = "abort"  // last entry of an aborted study
 
-	Exclude Kind = "exclude" // the coordinator excludes a client; the body is an Abortion that names this client
+	Exclude Kind = "exclude" // excludes a client; the body is an Abortion that names it
 )
 
-// These are the kinds of entries between a plan and its outcome in a study with secure sums.
-// Package sums defines their bodies.
+// The kinds of entries between a plan and its outcome in a study with secure sums. Package sums
+// defines their bodies.
 const (
 	Cut         Kind = "cut"         // deals that are added up
 	Certificate Kind = "certificate" // confirmations of the cut
@@ -36,22 +36,22 @@ func (k Kind) Plan() bool { return k.domain() == signed.Plan }
 // Outcome reports whether entries of this kind are outcomes.
 func (k Kind) Outcome() bool { return k.domain() == signed.Outcome }
 
-// Step reports whether an entry of this kind lies between a plan and its outcome, as a step of
-// secure aggregation.
+// Step reports whether entries of this kind lie between a plan and its outcome, as a step of secure
+// aggregation.
 func (k Kind) Step() bool { return k == Cut || k == Certificate || k == Opening }
 
-// Last reports whether an entry of this kind is the last of its transcript.
+// Last reports whether an entry of this kind ends its transcript.
 func (k Kind) Last() bool { return k == End || k == Abort }
 
 const (
 	maxKind = 32
 	// version is the first byte of every payload that does not begin with committed or fetched.
 	version = 1
-	// committed is the first byte of two payloads: the payload of the first entry of a study with
-	// commitments, and the payload of an answer with a commitment.
+	// committed is the first byte of two payloads in a study with commitments: of the first entry,
+	// and of an answer.
 	committed = 2
-	// If clients fetch each release separately, fetched is the first byte of the first entry's
-	// payload. Such a study has commitments.
+	// fetched is the first byte of the first entry's payload if clients fetch each release
+	// separately. The study then has commitments.
 	fetched = 3
 )
 
@@ -69,7 +69,7 @@ var domains = map[Kind]identity.Domain{
 	Cut: signed.Cut, Certificate: signed.Certificate, Opening: signed.Opening,
 }
 
-// domain returns the domain of the signature of an entry, or "" for an unknown kind.
+// domain returns the signature domain of an entry, or "" for an unknown kind.
 func (k Kind) domain() identity.Domain {
 	if k == "" || len(k) > maxKind || strings.Trim(string(k), "abcdefghijklmnopqrstuvwxyz-") != "" {
 		return ""
@@ -87,22 +87,21 @@ func (k Kind) domain() identity.Domain {
 type Entry struct {
 	Number   uint64 // number of the entry, from 1
 	Kind     Kind
-	Ask      uint64 // number of the plan, from 1, in a plan, a step or an outcome; 0 in other entries
+	Ask      uint64 // number of the plan, from 1, in a plan, a step or an outcome; otherwise 0
 	Model    Hash   // hash of λ after this entry
 	Previous Hash   // SHA-256 of the previous envelope; zero for the first entry
 	Body     Body
 	Hash     Hash // SHA-256 of this entry's envelope
 	Commits  bool // whether the study has commitments; set only in the first entry
-	// whether clients fetch each release separately, because releases are too large for an outcome;
-	// set only in the first entry
+	// whether clients fetch each release separately, because they are too large for an outcome;
+	// only in the first entry
 	Fetches bool
 }
 
-// ErrForm is returned for malformed bytes. The text of the error does not depend on the bytes.
+// ErrForm is returned for malformed bytes, and does not depend on them.
 var ErrForm = errors.New("not the encoding of a message of a study: the bytes were changed, cut short, or written by another program")
 
-// payload returns the encoding of the entry's fields that the header of the envelope does not
-// contain.
+// payload returns the encoding of the fields that are not in the envelope's header.
 func (e Entry) payload() []byte {
 	b := append(make([]byte, 0, 128), version)
 	switch {
@@ -117,8 +116,7 @@ func (e Entry) payload() []byte {
 	return e.Body.Append(b)
 }
 
-// Claims returns the entry in the payload of an envelope. The envelope is not verified. The fields
-// Ask, Model and Hash are zero.
+// Claims returns the entry in the payload of an envelope, unverified. Ask, Model and Hash are zero.
 func Claims(envelope []byte) (Entry, error) {
 	payload, err := signed.ClaimedPayload(envelope)
 	if err != nil {

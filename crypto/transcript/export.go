@@ -9,21 +9,19 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// An Export is a client's copy of the envelopes of a transcript. The coordinator has signed each
-// envelope. If two exports have different envelopes with the same number, they are therefore
-// evidence against the coordinator.
+// An Export is a client's copy of the envelopes of a transcript, all signed by the coordinator. Two
+// exports with different envelopes of the same number are evidence against it.
 type Export struct {
 	Study       string        `json:"study"` // SHA-256 of the study document, in hexadecimal
 	Client      identity.Name `json:"client"`
 	Coordinator []byte        `json:"coordinator"`        // the coordinator's entry in the first version of the roster
 	Renewals    [][]byte      `json:"renewals,omitempty"` // renewals of Coordinator, in order
-	// envelopes in the order of their entries, beginning with the first envelope that the client
-	// has kept
+	// envelopes in the order of their entries, beginning with the first that the client has kept
 	Envelopes [][]byte `json:"envelopes"`
 }
 
-// Entries checks every signature and the links between the entries, and returns the entries. The
-// export must belong to the given study, and to the coordinator with the given fingerprint.
+// Entries checks every signature and the links between the entries, and returns them. The export
+// must belong to the given study and coordinator.
 func (x *Export) Entries(study Hash, coordinator identity.Fingerprint) ([]Entry, error) {
 	hub, err := roster.ParseEntry(x.Coordinator, study)
 	if err != nil {
@@ -75,9 +73,8 @@ func verified(envelope []byte, study Hash, coordinator identity.PublicKey) (Entr
 	return e, err
 }
 
-// A Fork is the error for two copies of a transcript that have different entries with the same
-// number. The coordinator has signed both entries. A Fork contains the first pair of different
-// entries.
+// A Fork is the error for two copies of a transcript that differ. It contains the first pair of
+// different entries with the same number, both signed by the coordinator.
 type Fork struct{ One, Other Entry }
 
 func (f *Fork) Error() string {
@@ -88,8 +85,8 @@ func (f *Fork) Error() string {
 	return fmt.Sprintf("the coordinator has signed two entries with the number %d (%s%s): it has shown two histories of the study from there on", f.One.Number, f.One.Kind, plan)
 }
 
-// Compare returns the number of entries that are in both copies of a transcript. If the copies have
-// different entries with the same number, the error is a [*Fork].
+// Compare returns the number of entries that two copies of a transcript have in common. The error
+// is a [*Fork] if entries with the same number differ.
 func Compare(one, other []Entry) (common int, err error) {
 	byNumber := map[uint64]Entry{}
 	for _, e := range one {

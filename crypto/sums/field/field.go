@@ -1,8 +1,7 @@
 // Package field implements arithmetic modulo the prime P = 2⁶¹ − 1.
 //
-// An element is a uint64 below P. All functions expect elements and return elements, unless their
-// comments state otherwise. The running time and the memory accesses of a function do not depend on
-// the values.
+// An element is a uint64 below P. Functions expect and return elements unless their comments state
+// otherwise. Their running time and memory accesses do not depend on the values.
 package field
 
 import "math/bits"
@@ -10,8 +9,7 @@ import "math/bits"
 // P is the order of the field.
 const P = 1<<61 - 1
 
-// MaxInteger is the largest absolute value of an integer for which ToInteger is the inverse of
-// FromInteger.
+// MaxInteger is the largest absolute value for which ToInteger is the inverse of FromInteger.
 const MaxInteger = (P - 1) / 2
 
 // once returns x mod P for x < 2P.
@@ -37,8 +35,7 @@ func Element(x uint64) uint64 {
 
 // Reduce returns hi·2⁶⁴ + lo mod P, for all values of hi and lo.
 func Reduce(hi, lo uint64) uint64 {
-	// Since 2⁶¹ = 1 mod P, the sum of the bits 0 to 60, 61 to 121 and 122 to 127 has the same
-	// remainder.
+	// 2⁶¹ = 1 mod P, so add up the bits 0 to 60, 61 to 121 and 122 to 127.
 	return Element(lo&P + (lo>>61|hi<<3)&P + hi>>58)
 }
 
@@ -48,11 +45,10 @@ func Valid(x uint64) bool { return x < P }
 // Beyond returns 0 if x is an element, and another number otherwise.
 func Beyond(x uint64) uint64 { return (x | (x + 1)) >> 61 }
 
-// FromInteger returns v mod P. The absolute value of v must be at most MaxInteger.
+// FromInteger returns v mod P, for |v| ≤ MaxInteger.
 func FromInteger(v int64) uint64 { return uint64(v) + P&uint64(v>>63) }
 
-// ToInteger is the inverse of FromInteger: it returns the integer v, with an absolute value of at
-// most MaxInteger, for which FromInteger(v) is x.
+// ToInteger is the inverse of FromInteger.
 func ToInteger(x uint64) int64 {
 	return int64(x - P&-((MaxInteger-x)>>63))
 }

@@ -27,21 +27,20 @@ import (
 // MaxClients is the maximum number of clients.
 const MaxClients = 1023
 
-// A Scheme contains the number of clients, the number of clients that can open a sum, and constants
-// that are computed from these numbers.
+// A Scheme contains the number of clients, the number that can open a sum, and constants that
+// follow from these.
 type Scheme struct {
 	Clients int // number of clients M
 	Fewest  int // number of columns that determine the secrets, U_min
 
 	inverse []uint64 // inverse[x] is 1/x, for x from 1 to Clients + Packed
-	// v[j] is the public constant v_j of place j, by which a holder's words are multiplied, and
-	// over[j] is 1/v_j. Words of secrets are not multiplied, so v and over are 1 at their points.
+	// v[j] is the public constant v_j by which the words of the holder at place j are multiplied,
+	// and over[j] is 1/v_j. Both are 1 at the points of secrets.
 	v, over []uint64
 }
 
-// New returns the scheme for the given number of clients. fewest is the number of clients that can
-// open a sum. If the column of a single client would reveal a part of a vector, New returns an
-// error.
+// New returns the scheme for the given number of clients, where fewest of them can open a sum. It
+// returns an error if the column of a single client would reveal a part of a vector.
 func New(clients, fewest int) (*Scheme, error) {
 	if clients < 2 || clients > MaxClients || fewest > clients {
 		return nil, fmt.Errorf("%d clients, of which %d are needed to open a sum: there must be 2 to %d clients, and no more can be needed than there are", clients, fewest, MaxClients)
@@ -54,7 +53,7 @@ func New(clients, fewest int) (*Scheme, error) {
 	s.inverse, s.v, s.over = make([]uint64, points), make([]uint64, points), make([]uint64, points)
 	s.inverse[1] = 1
 	for x := uint64(2); x < uint64(points); x++ {
-		// P = (P/x)·x + P mod x. Modulo P, 1/x is therefore −(P/x)/(P mod x).
+		// P = (P/x)·x + P mod x, so modulo P, 1/x is −(P/x)/(P mod x).
 		s.inverse[x] = field.Mul(field.P-field.P/x, s.inverse[field.P%x])
 	}
 	s.constants()
@@ -86,8 +85,7 @@ func (s *Scheme) constants() {
 // Missing returns the number of clients that may be missing.
 func (s *Scheme) Missing() int { return s.Clients - s.Fewest }
 
-// Hidden returns h, the largest number of columns that together reveal nothing about the secrets,
-// whichever columns they are.
+// Hidden returns h, the largest number of columns that together reveal nothing about the secrets.
 func (s *Scheme) Hidden() int { return s.Fewest - s.Packed() }
 
 // Packed returns the number of secrets in one polynomial.
@@ -96,23 +94,22 @@ func (s *Scheme) Packed() int { return s.Missing() + 1 }
 // Sent returns the number of columns that a dealer sends.
 func (s *Scheme) Sent() int { return 2 * s.Missing() }
 
-// Words returns the number of words in a column of a vector with the given number of elements.
+// Words returns the number of words in a column, for vectors of the given length.
 func (s *Scheme) Words(length int) int { return (length + s.Packed() - 1) / s.Packed() }
 
-// Offset returns the position of a holder's column in a dealer's deal, counted from 0. The columns
-// with the offsets 0 to Sent − 1 are sent by the dealer. The columns after them are computed by
-// their holders from keys. The last column is the dealer's own.
+// Offset returns the position of a holder's column in a dealer's deal, from 0. The dealer sends the
+// columns 0 to Sent − 1. The holders compute the others from keys, except for the last, the
+// dealer's own.
 func (s *Scheme) Offset(dealer, holder int) int {
 	return (holder - dealer - 1 + s.Clients) % s.Clients
 }
 
-// Holder returns the place of the holder of a dealer's column with the given offset.
+// Holder returns the holder of a dealer's column with the given offset.
 func (s *Scheme) Holder(dealer, offset int) int { return (dealer+offset)%s.Clients + 1 }
 
 // Dealing returns the matrix with which a dealer computes the columns that cannot be chosen freely.
-// The inputs of the matrix are the secrets, and then the columns that holders compute from keys, in
-// the order of their offsets. The outputs are the columns that the dealer sends, in the order of
-// their offsets, and then the dealer's own column.
+// Its inputs are the secrets, then the columns that holders compute from keys. Its outputs are the
+// columns that the dealer sends, then its own. Columns are in the order of their offsets.
 func (s *Scheme) Dealing(dealer int) Matrix {
 	from, to := s.secrets(), []int(nil)
 	for offset := range s.Clients - 1 {
@@ -125,18 +122,16 @@ func (s *Scheme) Dealing(dealer int) Matrix {
 	return s.interpolate(from, append(to, dealer))
 }
 
-// Opening returns the matrix that computes the secrets from the columns of holders. There must be
-// Fewest holders, in increasing order.
+// Opening returns the matrix that computes the secrets from the columns of Fewest holders, in
+// increasing order.
 func (s *Scheme) Opening(holders []int) Matrix { return s.interpolate(holders, s.secrets()) }
 
-// Agreeing returns a matrix for checking the columns of more holders than necessary. holders lists
-// Fewest holders. From their columns the matrix computes the columns of the holders in others. If
-// an actual column differs from the computed column, the columns do not belong to the same
-// polynomials.
+// Agreeing returns a matrix that computes the columns of the holders in others from those of Fewest
+// holders. If an actual column differs, the columns do not belong to the same polynomials.
 func (s *Scheme) Agreeing(holders, others []int) Matrix { return s.interpolate(holders, others) }
 
-// secrets returns the points at which the values of the polynomials are the secrets: Clients + a
-// for secret number a, counted from 1.
+// secrets returns the points at which the polynomials have the secrets as values: Clients + a for
+// secret a, from 1.
 func (s *Scheme) secrets() []int {
 	points := make([]int, s.Packed())
 	for a := range points {
@@ -153,10 +148,9 @@ func (s *Scheme) reciprocal(a, b int) uint64 {
 	return s.inverse[a-b]
 }
 
-// interpolate returns the matrix that computes values of polynomials f from known values, by
-// Lagrange's formula. known lists the points of the known values, and wanted lists the points of
-// the values to compute. No point may be in both lists. At the place j of a holder, the value is
-// v_j·f(j) instead of f(j).
+// interpolate returns the matrix that computes the values of polynomials f at the points in wanted
+// from those at the points in known, by Lagrange's formula. No point may be in both. At the place j
+// of a holder, the value is v_j·f(j) instead of f(j).
 func (s *Scheme) interpolate(known, wanted []int) Matrix {
 	// By Lagrange's formula, the coefficient of f(x) in f(z) is
 	//
