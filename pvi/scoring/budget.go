@@ -16,20 +16,18 @@ const (
 	blocks
 )
 
-// These are shares of the privacy budget. The budget of a Gaussian release is measured by the
-// squared parameter μ² of the release, because squared parameters add up. The share of the
-// curvature lies between leastCurvature and leastCurvature + moreCurvature. It rises with the
-// ratio of the curvature of all records to the noise in the released curvature. The scores get the
-// remaining budget. A round's share for scores is scoreGrowth times the share in the previous
-// round.
+// These are shares of the privacy budget, which is measured by the squared parameter μ² of a
+// Gaussian release, because μ² adds up. The share of the curvature lies between leastCurvature and
+// leastCurvature + moreCurvature. It rises with the ratio of the curvature to the noise in its
+// release. The scores get the rest, and each round's share is scoreGrowth times the one before.
 const (
 	marginShare            = 0.08
 	lengthShare            = 0.03 // share of the counts of norms in a round's budget for scores
-	residualShare          = 0.03 // share of the squared residuals in a round's budget for scores; for later rounds of Poisson regressions only
+	residualShare          = 0.03 // share of the squared residuals in a round's budget for scores; in later rounds of Poisson regressions
 	leastCurvature         = 0.05
 	moreCurvature          = 0.15
 	scoreGrowth            = 1.1
-	typicalCurvature       = 1.3 // norm of a typical record's information in the units of released curvatures: the Frobenius norm divided by √d for d coordinates of θ
+	typicalCurvature       = 1.3 // norm of a typical record's information in the units of released curvatures: its Frobenius norm divided by √d
 	referenceShareOfSignal = 0.1
 )
 
@@ -38,13 +36,13 @@ const tablesRound = 1
 
 // A budget has the share of every block in every round.
 type budget struct {
-	shares  [][blocks]float64 // shares by round; the shares of all rounds add up to 1
-	largest float64           // largest of the rounds' shares; the share of a round is the sum over its blocks
+	shares  [][blocks]float64 // by round; all shares add up to 1
+	largest float64           // largest of the rounds' shares
 }
 
 // SetNoise divides the budget among the rounds. multiplier is the sd of the noise divided by the
-// clip, for a single release that would spend the whole budget. noiseShares is the number of
-// clients whose noise shares add up to this noise.
+// clip for a single release that spends the whole budget. The noise shares of noiseShares clients
+// add up to this noise.
 func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.NoiseSD = multiplier * math.Sqrt(float64(p.Clients)/float64(noiseShares))
 	d := float64(p.Dim())
@@ -95,7 +93,7 @@ func (p *Problem) SetNoise(multiplier float64, noiseShares int) {
 	p.budget = b
 }
 
-// round returns the share of round t, counted from 0, in the budget.
+// round returns the share of round t in the budget, counted from 0.
 func (b *budget) round(t int) (sum float64) {
 	for _, s := range b.shares[t] {
 		sum += s
@@ -103,22 +101,21 @@ func (b *budget) round(t int) (sum float64) {
 	return sum
 }
 
-// Releases returns the number of rounds of the study. With [compare], one round that scores
-// held-out records comes after the rounds of the fit.
+// Releases returns the number of rounds of the study. With [compare], a round that scores held-out
+// records follows the rounds of the fit.
 func (p *Problem) Releases() int { return len(p.budget.shares) }
 
-// Clip returns w_t, the clip of a record's vector in a round. Rounds are counted from 1. The round
-// with the largest share of the budget has clip 1, and the noise is the same in all rounds.
+// Clip returns w_t, the clip of a record's vector in a round, counted from 1. The most expensive
+// round has clip 1, and all rounds have the same noise.
 func (p *Problem) Clip(round int) float64 {
 	return math.Sqrt(p.budget.round(round-1) / p.budget.largest)
 }
 
-// Multiplier returns the noise multiplier of the round with the largest share of the budget, whose
-// clip is 1. whole is the noise multiplier of a single release that would cost as much as all
-// rounds together.
+// Multiplier returns the noise multiplier of the most expensive round. whole is that of a single
+// release that costs as much as all rounds together.
 func (p *Problem) Multiplier(whole float64) float64 { return whole / math.Sqrt(p.budget.largest) }
 
-// sizes returns the number of elements of each block in a round. Rounds are counted from 1.
+// sizes returns the number of elements of each block in a round, counted from 1.
 func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	all := [blocks]int{p.Dim(), lengths, 1, p.marginSize(), packedSize(p.Dim())}
 	if p.tables != nil {
@@ -135,8 +132,7 @@ func (p *Problem) sizes(round int) (sizes [blocks]int) {
 	return sizes
 }
 
-// Size returns the number of elements of a record's vector in a round. Rounds are counted from
-// 1.
+// Size returns the number of elements of a record's vector in a round, counted from 1.
 func (p *Problem) Size(round int) (n int) {
 	for _, s := range p.sizes(round) {
 		n += s

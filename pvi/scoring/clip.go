@@ -7,31 +7,31 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// clipQuantiles holds probabilities. Candidates for the clip are the quantiles of the norms of
-// made-up scores.
+// clipQuantiles holds the probabilities whose quantiles of the norms of made-up scores are
+// candidates for the clip.
 var clipQuantiles = [...]float64{.8, .9, .95, .98, .99, .995, .998, .999, 1}
 
-// unsureShare limits, for outcomes of made-up records in a nonlinear model, the trace of the
-// covariance of θ times the information of a record. Above it, the quadratic approximation of the
-// log likelihood would not hold.
+// unsureShare limits how uncertain θ may be when outcomes are made up for a nonlinear model,
+// measured by the trace of the covariance of θ times the information of a record. Beyond it, the
+// log likelihood is not nearly quadratic.
 const unsureShare = 0.5
 
 // chooseClip returns the clip that minimises the squared bias of clipping plus the variance of the
-// noise for made-up records, and the sorted norms of their scores. cov is the covariance of θ.
+// noise for made-up records. It also returns the sorted norms of their scores. cov is the
+// covariance of θ.
 func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *mat.SymDense) (clip float64, norms []float64) {
 	shrunk, unsure := p.unsure(m, theta, cov)
 	s := p.sampleAt(m, theta, ridge, shrunk)
-	// directions is the effective number of coordinates about which the records have more
-	// information than the prior.
+	// directions is the effective number of coordinates about which the records say more than the
+	// prior.
 	directions := trace(congruent(solved(s.units), s.curved), nil)
 	norms = slices.Sorted(slices.Values(s.norms))
 	least := math.Inf(1)
 	for _, q := range clipQuantiles {
 		c := quantile(norms, q)
 		bias, loose := norm(s.lost(c, p.Records)), s.loose(c, p.Records)
-		// slope estimates how much the clip changes the derivative of a sum of scores with respect
-		// to θ: a sum of clipped scores changes less with θ than a sum of unclipped scores. The
-		// expected effect of the clip does not include this change.
+		// slope estimates the error because a sum of clipped scores changes less with θ than a sum
+		// of unclipped ones, which the expected effect of the clip leaves out.
 		slope := p.Records / 2 * beyond(norms, c) * math.Sqrt(min(unsure, directions))
 		noise := directions * p.NoiseSD * p.NoiseSD * c * c
 		if loss := bias*bias + loose*loose + slope*slope + noise; loss < least {
@@ -41,8 +41,8 @@ func (p *Problem) chooseClip(m population, theta []float64, ridge float64, cov *
 	return clip, norms
 }
 
-// unsure returns the covariance of θ from which outcomes are drawn, and the trace of the
-// information of a record at θ times cov. It is cov, scaled down if the trace is above unsureShare.
+// unsure returns the covariance of θ from which outcomes are drawn: cov, scaled down if the trace
+// of the information of a record times cov is above unsureShare. It also returns that trace.
 func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shrunk *mat.SymDense, unsure float64) {
 	unsure = trace(m.curvature(theta), cov)
 	if p.linear || unsure <= unsureShare {
@@ -51,7 +51,7 @@ func (p *Problem) unsure(m population, theta []float64, cov *mat.SymDense) (shru
 	return plus(term{unsureShare / unsure, cov}), unsure
 }
 
-// trace returns the trace of the product of a and b. If b is nil, it returns the trace of a.
+// trace returns the trace of the product of a and b, or of a if b is nil.
 func trace(a, b *mat.SymDense) (sum float64) {
 	if b == nil {
 		return mat.Trace(a)
@@ -64,14 +64,15 @@ func trace(a, b *mat.SymDense) (sum float64) {
 	return sum
 }
 
-// lengthEdges divides norms of scores, in units of the clip, into intervals in which records are
-// counted.
+// lengthEdges are the edges of the intervals in which norms of scores are counted, in units of the
+// clip.
 var lengthEdges = [...]float64{.5, 1, 2, 4, 8}
 
-// lengths is the number of intervals: one is below the first edge and one above the last.
+// lengths is the number of these intervals, one below the first edge and one above the last
+// included.
 const lengths = len(lengthEdges) + 1
 
-// lengthOf returns the interval of x, the norm of a score divided by the clip.
+// lengthOf returns the interval of x, a norm divided by the clip.
 func lengthOf(x float64) int {
 	n := 0
 	for n < len(lengthEdges) && x >= lengthEdges[n] {
@@ -80,8 +81,8 @@ func lengthOf(x float64) int {
 	return n
 }
 
-// A stretch is the likelihood of the unknown factor by which real scores are longer than made-up
-// ones, given released counts. logs is on a grid of its logarithm.
+// A stretch is the likelihood, given released counts, of the factor by which real scores are longer
+// than made-up ones. logs is on a grid of its logarithm.
 type stretch struct{ logs [stretchPoints]float64 }
 
 const (
@@ -89,25 +90,24 @@ const (
 	stretchSD     = 0.5
 	stretchMost   = 2.0
 	leastStretch  = 0.8
-	// stretchMemory is the factor by which each round multiplies the weight of the counts of
-	// earlier rounds, because those rounds had other clips.
+	// stretchMemory multiplies the weight of earlier counts in each round, because earlier rounds
+	// had other clips.
 	stretchMemory = 0.5
-	// stretchSlack is the sd of the error in the counts that is due to differences between made-up
-	// and real records, as a share of the records.
+	// stretchSlack is the sd of the error in the counts because made-up records differ from real
+	// ones, as a share of the records.
 	stretchSlack = 0.01
 )
 
 func stretchAt(i int) float64 { return stretchMost * (2*float64(i)/(stretchPoints-1) - 1) }
 
-// learned returns s updated with released counts of norms. counts holds, for each interval, the
-// number of records whose score has its norm in the interval. norms holds the sorted norms of
-// made-up records, and sd is the sd of the noise in a count. slack is the sd of a further error,
-// which is due to the difference between real and made-up records.
+// learned returns s updated with counts, the released number of records in each interval of norms.
+// norms holds the sorted norms of made-up records. sd is the sd of the noise in a count, and slack
+// that of the error because real and made-up records differ.
 func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float64) stretch {
 	for i := range s.logs {
 		f := math.Exp(stretchAt(i))
 		var squares float64
-		for n := 2; n < lengths; n++ { // the intervals from number 2 on lie beyond the clip
+		for n := 2; n < lengths; n++ { // intervals from number 2 on lie beyond the clip
 			expected := beyond(norms, lengthEdges[n-1]*clip/f)
 			if n+1 < lengths {
 				expected -= beyond(norms, lengthEdges[n]*clip/f)
@@ -120,9 +120,9 @@ func (s stretch) learned(norms, counts []float64, clip, sd, slack, records float
 	return s
 }
 
-// factor converts clips for made-up records to clips for real ones: the exponential of the
-// posterior mean of the logarithm, whose prior has mean 0 and sd stretchSD, but at least
-// leastStretch.
+// factor converts clips for made-up records to clips for real ones. It is the exponential of the
+// posterior mean of the logarithm, at least leastStretch. The prior of the logarithm has mean 0 and
+// sd stretchSD.
 func (s stretch) factor() float64 {
 	var weights [stretchPoints]float64
 	largest := math.Inf(-1)

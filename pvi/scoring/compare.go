@@ -11,10 +11,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A comparison defines the last round of a study with [compare]. In this round the vector of a
-// held-out record is the one that [describe.Scores] defines for its log predictive density under the
-// posterior of the round before. The vector of any other record is zero. In the other rounds the vector of a
-// held-out record is zero, except for its tables.
+// A comparison defines the last round of a study with [compare]. There a held-out record
+// contributes its log predictive density under the posterior of the round before, as
+// [describe.Scores] defines, and other records contribute zero. In earlier rounds a held-out record
+// contributes to the tables only.
 type comparison struct {
 	*study.Compare
 	scores  *describe.Scores
@@ -29,7 +29,7 @@ func newComparison(st *study.Study, m *fit.Model) *comparison {
 	return &comparison{st.Compare, describe.NewScores(st.Compare.Low, st.Compare.High), m, st.OutcomeScale()}
 }
 
-// HoldOut returns r, a result of [Problem.Open], with record i held out if out[i] is true.
+// HoldOut marks record i of r, a result of [Problem.Open], as held out if out[i] is true.
 func HoldOut(r Records, out []bool) Records {
 	own := r.(described)
 	own.heldOut = out
@@ -56,8 +56,8 @@ func (s *State) predictive() predictive {
 // scoredTogether is the number of held-out records that are scored together.
 const scoredTogether = 256
 
-// logDensities returns log predictive densities by the index of a held-out record, without those
-// that panic or fail.
+// logDensities returns the log predictive densities of held-out records by index, without those
+// that fail.
 func (q *Query) logDensities(of described) map[int]float64 {
 	all := map[int]float64{}
 	var rows []int
@@ -79,7 +79,7 @@ func (q *Query) logDensities(of described) map[int]float64 {
 				all[i] = predictions[k].LogDensity
 			}
 			return nil
-		}) // guard.Batch returns no error, because its last argument returns none
+		}) // guard.Batch returns no error here
 	}
 	return all
 }
@@ -95,14 +95,12 @@ func (o *opened) scored() *describe.Scored {
 	return s
 }
 
-// Scored returns the estimates of the log predictive densities of held-out records, or nil if none
-// were released.
+// Scored returns the scores of held-out records, or nil if none were released.
 func (s *State) Scored() *describe.Scored { return s.held }
 
-// ScoresSD returns two sds, for the case that all clients answer: the sd of the noise in the
-// number of held-out records, and the sd of the noise in the mean of n log predictive densities.
-// The second sd is for densities near the middle of their range. The study must score held-out
-// records.
+// ScoresSD returns the sd of the noise in the number of held-out records, and in the mean of n log
+// predictive densities near the middle of their range. It assumes that all clients answer. The
+// study must score held-out records.
 func (p *Problem) ScoresSD(n float64) (count, mean float64) {
 	sd := p.compared.scores.Norm() * p.NoiseSD / math.Sqrt(p.compared.Share)
 	return p.compared.scores.CountSD(sd), p.compared.scores.MeanSD(sd, n)

@@ -10,36 +10,33 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A curvature describes the curvature of the log likelihood of all records, as far as released sums
-// determine it. The estimate at θ is
+// A curvature is an estimate of the curvature of the log likelihood of all records. At θ it is
 //
 //	Λ(θ) = A(θ) S A(θ)ᵀ.
 //
 // A(θ)A(θ)ᵀ is the curvature of records that have the released margins and independent columns,
-// plus a thousandth of the prior's precision. S is the identity until [State.learnSecant] or
-// [State.learnCurvature] changes it. In the units in which Λ is the identity, the true curvature is
-// I + G. G is the relative error of the estimate.
+// plus a thousandth of the prior's precision. S starts as the identity, and [State.learnSecant] and
+// [State.learnCurvature] correct it. In the units in which Λ is the identity, the true curvature is
+// I + G. So G is the relative error of the estimate.
 type curvature struct {
 	seen *mat.SymDense // the matrix S
-	// variance is v, a typical variance of the diagonal elements of G (see [curvature]). An element
-	// off the diagonal has variance v/2.
+	// variance is v, a typical variance of the diagonal elements of G. Other elements have variance
+	// v/2.
 	variance float64
 }
 
-// Values of the variance v of the relative error G ([curvature]). firstVariance is v before a
-// curvature was released. leastVariance is the least v that is assumed between two points, because
-// the matrix S differs between points.
+// Values of the variance v of the relative error G ([curvature]): before a curvature was released,
+// and the least between two points, where the matrix S may differ.
 const (
 	firstVariance = 0.25
 	leastVariance = 0.01
 )
 
-// between returns the variance of G that is assumed along the step between two points: at least
-// leastVariance.
+// between returns the variance of G between two points.
 func (c *curvature) between() float64 { return max(c.variance, leastVariance) }
 
-// guess returns a function for A(θ) of [curvature]. The margins of a regression are known up to
-// noise, and random, if it is not nil, has the numbers for a draw of them ([margins.moments]).
+// guess returns a function for A(θ) of [curvature]. If its argument random is not nil, it draws the
+// margins of a regression ([margins.moments]).
 func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	curvature := s.madeUp.guess(s.margins, theta)
 	return func(random []float64) *mat.TriDense {
@@ -47,22 +44,21 @@ func (s *State) guess(theta []float64) func(random []float64) *mat.TriDense {
 	}
 }
 
-// lambda returns Λ(θ), the estimate of the curvature of all records at θ (see [curvature]).
+// lambda returns Λ(θ), the estimate of the curvature of all records (see [curvature]).
 func (s *State) lambda(theta []float64) *mat.SymDense {
 	return congruent(s.guess(theta)(nil), s.curvature.seen)
 }
 
-// ridged returns L, the lower Cholesky root of (Λ + ridge·P)/N, where N is the number of records and
-// P is the precision of the prior. L defines the units in which scores and curvatures are released:
-// a score g is released as L⁻¹g, and a curvature F as L⁻¹FL⁻ᵀ.
+// ridged returns L, the lower Cholesky root of (Λ + ridge·P)/N, where N is the number of records
+// and P the precision of the prior. L defines the units of releases: a score g is released as L⁻¹g,
+// and a curvature F as L⁻¹FL⁻ᵀ.
 func (s *State) ridged(lambda *mat.SymDense, ridge float64) *mat.TriDense {
 	return cholesky(plus(term{1 / s.Records, lambda}, term{ridge / s.Records, diagonal(s.Dim(), s.precision)}))
 }
 
-// curvatureRidge returns the ridge that defines the units of a released curvature (see
-// [State.ridged]). A larger ridge means less noise in the released curvature. The result is the
-// smallest of 1, 1.1, 1.1², … for which the noise in all directions together is at most half of the
-// records' information, or the first of these numbers above 10⁹.
+// curvatureRidge returns the ridge for the units of a released curvature (see [State.ridged]). A
+// larger ridge means less noise. It is the first of 1, 1.1, 1.1², … for which the noise in all
+// directions together is at most half of the records' information, or which exceeds 10⁹.
 func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 	d := s.Dim()
 	scaled := congruent(diagonal(d, func(i int) float64 { return s.sd[i] }), lambda)
@@ -85,12 +81,12 @@ func (s *State) curvatureRidge(lambda *mat.SymDense, share float64) float64 {
 // A releasedCurvature is the noisy sum of the records' information matrices at a point.
 type releasedCurvature struct {
 	at    []float64
-	units *mat.TriDense // matrix L that defines the units in which the curvature is released (see [State.ridged])
-	k     *mat.SymDense // the noisy sum, in the units that the matrix units defines
-	sd    float64       // sd of the noise of a diagonal element of k; the sd of any other element is smaller by the factor √2
+	units *mat.TriDense // units of the release (see [State.ridged])
+	k     *mat.SymDense // the noisy sum, in these units
+	sd    float64       // sd of the noise of a diagonal element of k; other elements have sd/√2
 }
 
-// spreads are the possible values of the variance v of the relative error G (see [curvature]).
+// spreads are the possible values of the variance v of G (see [curvature]).
 var spreads = func() (v [60]float64) {
 	for i := range v {
 		v[i] = math.Exp(math.Log(1e-3) + (math.Log(4)-math.Log(1e-3))*float64(i)/59)
@@ -98,40 +94,37 @@ var spreads = func() (v [60]float64) {
 	return v
 }()
 
-// An update moves the guess of the curvature towards a released curvature. Both matrices are in the
-// units of the release. The columns of the matrix U are eigenvectors of the guess, and l_i is the
-// eigenvalue of column i. In this basis, element (i, j) of the difference between the release and
-// the guess is multiplied by the gain
+// An update moves the guess of the curvature towards a released curvature. Both are in the units of
+// the release. The columns of U are eigenvectors of the guess, and l_i is the eigenvalue of column
+// i. In this basis, element (i, j) of the difference between the release and the guess is
+// multiplied by the gain
 //
 //	v l_i l_j / (v l_i l_j + τ²)
 //
 // and added to the guess. Here v is the variance of the relative error G ([curvature]), and τ is
 // the sd of the noise. The gain is 1 without noise and 0 for infinite noise.
 //
-// The elements are divided into classes ([update.class]), and each class has its own v. A record
-// belongs to only one group, so the guess of an element for two effects is nearly exact. The guess of
-// an element for two coefficients can be far off, because the columns of the coefficients can be
-// correlated. There can be far more effects than coefficients, and with a single v for all elements
-// the effects would determine it.
+// The elements are divided into classes ([update.class]), each with its own v. For two effects of
+// groups the guess is nearly exact, because a record belongs to only one group. For two
+// coefficients it can be far off, because columns can be correlated. With a single v, the many
+// effects would determine it.
 //
-// The coordinates are divided into blocks ([blocksOf]). The columns of U are the eigenvectors of
-// each block, so that U does not mix blocks.
+// U does not mix the blocks of coordinates ([blocksOf]).
 type update struct {
 	*releasedCurvature
-	inverse *mat.TriDense      // inverse of the matrix L in the field units
+	inverse *mat.TriDense      // inverse of the units of the release
 	basis   *mat.Dense         // the eigenvectors U
 	values  []float64          // the eigenvalues l
-	block   []int              // block of each coordinate; 0 for a coordinate that is not an effect of a group
+	block   []int              // block of each coordinate; 0 unless it is an effect of a group
 	scale   [classes]float64   // prior median of v for each class, divided by firstVariance
-	weights [classes][]float64 // posterior probabilities of the values in spreads times scale, for each class
+	weights [classes][]float64 // posterior probabilities of spreads times scale, for each class
 }
 
-// classes is the number of classes into which [update] divides the elements of the curvature.
 const classes = 4
 
 // class returns the class of element (i, j) of the curvature: 0 for two coefficients, 1 for a
-// coefficient and an effect, 2 for two effects in the same block, and 3 for other effects. Two
-// effects in different blocks never occur in the same record.
+// coefficient and an effect, 2 for two effects in the same block, and 3 for two effects in
+// different blocks, which no record has together.
 func (u *update) class(i, j int) int {
 	a, b := u.block[i], u.block[j]
 	switch {
@@ -145,10 +138,9 @@ func (u *update) class(i, j int) int {
 	return 3
 }
 
-// blocksOf returns the block of each coordinate. A coordinate that is not an effect of a group is in
-// block 0. Two effects are in the same block if the element of guess for this pair is not 0, up to
-// rounding, or if a chain of such pairs connects them. The effects of a single term, for example,
-// have one block for each group.
+// blocksOf returns the block of each coordinate. Coefficients are in block 0. Effects are in the
+// same block if their element of guess is not 0, up to rounding, or if a chain of such pairs
+// connects them. The effects of a single term, for example, have one block for each group.
 func blocksOf(effect []bool, guess *mat.SymDense) []int {
 	const rounding = 1e-9
 	block, blocks := make([]int, len(effect)), 0
@@ -185,7 +177,7 @@ func (s *State) newUpdate(r *releasedCurvature) *update {
 	return u
 }
 
-// decompose computes the eigenvalues and eigenvectors of block n of guess, and stores them in u.
+// decompose stores the eigenvalues and eigenvectors of block n of guess in u.
 func (u *update) decompose(guess *mat.SymDense, n int) {
 	var block []int
 	for i, b := range u.block {
@@ -214,13 +206,13 @@ func (u *update) decompose(guess *mat.SymDense, n int) {
 // rotated returns Uᵀ A U.
 func (u *update) rotated(a *mat.SymDense) *mat.SymDense { return congruent(u.basis.T(), a) }
 
-// weigh computes the posterior probabilities of the values in spreads, for each class of elements
-// (see [update]). surprise is Uᵀ(K − guess)U, where K is the released curvature, and the columns of
-// the matrix U are the eigenvectors of the guess. The prior of the variance v is lognormal: log v
-// has sd 1.5 and, for two coefficients, mean log firstVariance. For n effects the mean is smaller,
-// because their elements are many: it is log(firstVariance/n) in class 1 and log(firstVariance/n²)
-// in class 3. In class 1, the squares of n elements add up to the share of the variance of a column
-// that lies between groups.
+// weigh computes the posterior probabilities of spreads for each class of elements (see [update]).
+// surprise is Uᵀ(K − guess)U, where K is the released curvature.
+//
+// The prior of v is lognormal: log v has sd 1.5 and, for two coefficients, mean log firstVariance.
+// For n effects the mean is log(firstVariance/n) in class 1 and log(firstVariance/n²) in class 3,
+// because there are many elements. In class 1, the squares of n elements add up to the share of a
+// column's variance that lies between groups.
 func (u *update) weigh(surprise *mat.SymDense) {
 	effects := 0.0
 	for _, b := range u.block {
@@ -263,7 +255,7 @@ func (u *update) weigh(surprise *mat.SymDense) {
 	u.weights = all
 }
 
-// spread returns the q-quantile of the posterior of v for each class of elements.
+// spread returns the q-quantile of the posterior of v for a class of elements.
 func (u *update) spread(class int, q float64) float64 {
 	for n, w := range u.weights[class] {
 		if q -= w; q < 0 {
@@ -275,20 +267,18 @@ func (u *update) spread(class int, q float64) float64 {
 
 // corrected returns
 //
-//	b + U(gain ∘ UᵀDU)Uᵀ.
+//	b + U(gain ∘ UᵀDU)Uᵀ,
 //
-// D is the parameter surprise, and ∘ multiplies element by element. U and the gain are defined at
-// [update]. If b is the guess and D is the released curvature minus the guess, the result is the
-// posterior mean of the curvature.
+// where D is surprise and ∘ multiplies element by element (see [update]). If b is the guess and D
+// is the released curvature minus the guess, the result is the posterior mean of the curvature.
 func (u *update) corrected(b, surprise *mat.SymDense) *mat.SymDense {
 	d := u.rotated(surprise)
 	u.attenuate(d, nil)
 	return plus(term{1, b}, term{1, congruent(u.basis, d)})
 }
 
-// attenuate multiplies each element of d by the gain that is defined at [update]. given holds the
-// variance v of G for each class of elements. If given is nil, the gain of each element is averaged
-// over the posterior distribution of v.
+// attenuate multiplies each element of d by the gain of [update]. given holds v for each class. If
+// it is nil, the gain is averaged over the posterior of v.
 func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	for i, li := range u.values {
 		for j, lj := range u.values[:i+1] {
@@ -306,7 +296,7 @@ func (u *update) attenuate(d *mat.SymDense, given *[classes]float64) {
 	}
 }
 
-// left returns the variance of G that remains after the release, averaged over elements for two
+// left returns the mean posterior variance of G after the release, over elements for two
 // coefficients.
 func (u *update) left() (mean float64) {
 	v, n := u.spread(0, 0.5), 0.0
@@ -321,10 +311,9 @@ func (u *update) left() (mean float64) {
 	return mean / max(n, 1)
 }
 
-// bend estimates how large the error of the curvature still is after the release: the largest
-// eigenvalue of the error, divided by the largest eigenvalue of the guess. The result is at most
-// 0.3. A smaller eigenvalue of the curvature may be due to noise. The eigenvalue of the error is
-// estimated by the square root of the largest sum of posterior variances in one row.
+// bend estimates the remaining error of the curvature: its largest eigenvalue divided by the
+// largest eigenvalue of the guess, at most 0.3. The first is taken as the root of the largest sum
+// of posterior variances in a row. Eigenvalues of the curvature below bend may be due to noise.
 func (u *update) bend() float64 {
 	l := slices.Max(u.values)
 	var left [classes]float64 // posterior variance of an element of the curvature
@@ -343,25 +332,25 @@ func (u *update) bend() float64 {
 	return min(0.3, math.Sqrt(most)/l)
 }
 
-// hiddenRange is the largest ratio of two values that [positive] draws for one eigenvalue.
+// hiddenRange is the largest ratio of two draws of [positive] for one eigenvalue.
 const hiddenRange = 10
 
-// positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below bend
-// is replaced by
+// positive returns A Y Aᵀ after all eigenvalues of Y were made positive. An eigenvalue e below
+// bend, whose size noise hides, is replaced by
 //
 //	max(bend·exp(e/bend − 1), bend/30).
 //
-// Noise hides the size of such an eigenvalue. If random is not nil, it holds a standard normal
-// number for each eigenvalue. The eigenvalue is then multiplied, before the maximum, by a number
-// between hiddenRange^−h and 1 whose logarithm is uniform, with h = 1 − max(e, 0)/bend.
+// If random is not nil, it holds a standard normal number for each eigenvalue. The eigenvalue is
+// then multiplied, before the maximum, by a number between hiddenRange^−h and 1 whose logarithm is
+// uniform, with h = 1 − max(e, 0)/bend.
 //
-// A larger eigenvalue makes the diagonal elements of the result larger. The diagonal element of an
-// effect of a group is nearly known, because the margins have the number of records in the group. A
-// diagonal element that is too large makes the spread of the effects too small. Rows and columns of
-// effects are therefore scaled so that their diagonal elements are those of A Y Aᵀ, but at least
-// bend times those of A Aᵀ (Rebonato and Jäckel, "The Most General Methodology to Create a Valid
-// Correlation Matrix for Risk Management and Option Pricing Purposes" (1999), section 3). block has
-// the block of each coordinate ([update]).
+// Larger eigenvalues make the diagonal of the result larger. For effects of groups the diagonal is
+// nearly known, because the margins have the number of records in each group. If it were too large,
+// the spread of the effects would come out too small. Rows and columns of effects are therefore
+// scaled so that their diagonal is that of A Y Aᵀ, but at least bend times that of A Aᵀ (Rebonato
+// and Jäckel, "The Most General Methodology to Create a Valid Correlation Matrix for Risk
+// Management and Option Pricing Purposes" (1999), section 3). block has the block of each
+// coordinate ([update]).
 func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64, block []int) *mat.SymDense {
 	least := bend / 30
 	vectors, values := decomposed(y)
@@ -387,8 +376,7 @@ func positive(y *mat.SymDense, a *mat.TriDense, bend float64, random []float64, 
 	return congruent(half, nil)
 }
 
-// learnCurvature returns the estimate of the curvature after r, a noisy sum of information
-// matrices.
+// learnCurvature returns the estimate of the curvature after the release r.
 func (s *State) learnCurvature(r *releasedCurvature) curvature {
 	u := s.newUpdate(r)
 	guess := congruent(u.inverse, s.lambda(r.at))

@@ -8,27 +8,25 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A dispersion is the likelihood of the overdispersion a of a Poisson regression, given the released
-// sums. Each mean μ is multiplied by a random factor with mean 1 and variance a, so that the count
-// is negative binomial with variance μ(1 + aμ). In the prior a is 0 with probability one half, and
-// otherwise log a is uniform on a grid.
+// A dispersion is the likelihood of the overdispersion a of a Poisson regression, given the
+// released sums. Each mean μ is multiplied by a random factor with mean 1 and variance a, so counts
+// are negative binomial with variance μ(1 + aμ). In the prior, a is 0 with probability one half,
+// and otherwise log a is uniform on a grid.
 type dispersion struct{ logs [dispersionPoints]float64 }
 
 const (
 	dispersionPoints          = 31
 	leastFrailty, mostFrailty = 0.02, 5.0
 
-	// dispersionClip is the clip of a record's squared residual, in units of the variance of the
-	// record's count under the model. The squared residual is 1 on average if the variance of the
-	// counts is the variance under the model.
+	// dispersionClip is the clip of a record's squared residual, in units of the count's variance
+	// under the model. Without overdispersion the squared residual is 1 on average.
 	dispersionClip = 8.0
-	// dispersionSlack is the sd of the error in the expected mean squared residual. The expected
-	// value is wrong because made-up columns differ from the real columns, and because θ is not the
-	// posterior mode.
+	// dispersionSlack is the sd of the error in the expected mean squared residual, because made-up
+	// columns differ from real ones and θ is not the posterior mode.
 	dispersionSlack = 0.03
 )
 
-// frailtyAt returns point i of the grid of a (see [dispersion]). Point 0 is a = 0.
+// frailtyAt returns point i of the grid of a ([dispersion]), which begins with a = 0.
 func frailtyAt(i int) float64 {
 	if i == 0 {
 		return 0
@@ -46,8 +44,8 @@ func (s *workspace) residual(y float64) float64 {
 	return s.g[0] * s.g[0] / s.w[0]
 }
 
-// learned returns b after a sum of squared residuals at θ, with noise of the given sd. cov is the
-// covariance of θ.
+// learned returns b after a released sum of squared residuals at θ, with noise of the given sd. cov
+// is the covariance of θ.
 func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, sd float64) dispersion {
 	w, spread := m.workspace(), make([]float64, 1)
 	means, drawn := make([]float64, madeUpRecords), make([]float64, madeUpRecords)
@@ -69,15 +67,15 @@ func (b dispersion) learned(m *madeUp, theta []float64, cov *mat.SymDense, sum, 
 	return b
 }
 
-// clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip) for a negative binomial Y
-// with the given mean, which a random factor of variance frailty multiplies.
+// clippedResidual returns the mean of min((Y − mu)²/mu, dispersionClip), where Y is negative
+// binomial with the given mean, and frailty is the variance of the random factor.
 func clippedResidual(mu, mean, frailty float64) (expected float64) {
 	const many = 500
-	if mean > many { // a normal number with the same mean and variance approximates a large count
+	if mean > many { // for a large count, use a normal number with the same mean and variance
 		variance := mean * (1 + frailty*mean)
 		return clippedSquare((mean-mu)/math.Sqrt(mu), variance/mu)
 	}
-	share, size := 0.0, 0.0 // share and size are constants of the recursion p(y+1) = p(y)·share·(size + y)/(y + 1), where p(y) is the probability of the count y
+	share, size := 0.0, 0.0 // for the recursion p(y+1) = p(y)·share·(size + y)/(y + 1) of the probabilities of counts y
 	p := math.Exp(-mean)
 	if frailty > 0 {
 		size = 1 / frailty
@@ -107,7 +105,7 @@ func clippedSquare(mean, variance float64) float64 {
 	return inner + (1-inside)*dispersionClip
 }
 
-// quantile returns the q-quantile of the posterior of the overdispersion a (see [dispersion]).
+// quantile returns the q-quantile of the posterior of the overdispersion a.
 func (b *dispersion) quantile(q float64) float64 {
 	var weights [dispersionPoints]float64
 	largest, total := math.Inf(-1), 0.0
@@ -144,9 +142,8 @@ func (m *madeUp) inflated(theta []float64, frailty float64) float64 {
 	return variance / model
 }
 
-// Dispersion returns the median and the limits of the 95 % interval of a ratio: the variance of the
-// counts, divided by the variance of a Poisson distribution. It returns false if no sum of squared
-// residuals was released.
+// Dispersion returns the median and the 95 % interval of the variance of the counts divided by that
+// of a Poisson distribution. It returns false if no squared residuals were released.
 func (s *State) Dispersion() (median, low, high float64, ok bool) {
 	if s.dispersion == (dispersion{}) {
 		return 1, 1, 1, false

@@ -1,7 +1,6 @@
 // Package scoring computes the posterior of a regression from noisy sums over its records. Round t
-// releases sums at a point θ_t that follows from earlier releases. The posterior follows from the
-// sums of all rounds. The package is pure: a [State] is a function of a [Problem] and of the sums
-// so far, and all machines compute the same state up to rounding.
+// releases sums at a point θ_t, which is computed from earlier releases. A [State] depends only on
+// a [Problem] and the sums so far, and all machines compute the same state up to rounding.
 //
 // # The releases
 //
@@ -19,19 +18,18 @@
 //	           last round that has no other block
 //
 // Every block is divided by its clip and multiplied by w_t√a, where a is the public share of the
-// block in the round's budget. The shares of a round's blocks add up to 1, so that the norm of the
-// vector is at most w_t√Σa = w_t. This holds for all points, units and clips, which may be any
-// public numbers. A round is one release of a Gaussian mechanism with clip w_t, and the study is a
-// composition of such releases. A record whose vector is not finite adds zero.
+// block in the round's budget. The shares of a round's blocks add up to 1, so the norm of the
+// vector is at most w_t√Σa = w_t, whatever the public points, units and clips are. So a round is
+// one release of a Gaussian mechanism with clip w_t. A record whose vector is not finite adds zero.
 //
 // # The posterior
 //
 // Everything else is computed from released sums:
 //
-//   - The released margins describe each column of the regressors. The package makes up records that have
-//     these margins and independent columns.
-//   - The curvature of the made-up records at θ is the first guess of the curvature Λ(θ) of all real
-//     records. The guess defines the units in which scores are clipped.
+//   - The released margins describe each column of the regressors. Made-up records have these
+//     margins and independent columns.
+//   - Their curvature at θ is the first guess of the curvature Λ(θ) of all real records. It defines
+//     the units in which scores are clipped.
 //   - The scores of the made-up records show for which clip the bias of clipping and the noise together
 //     are smallest.
 //   - A released curvature corrects the guess, with a weight that falls with the noise of the release

@@ -13,12 +13,12 @@ import (
 // The posterior is a mixture over curvatureDraws draws of the curvature.
 const curvatureDraws = 150
 
-// sharedMargins successive draws of the curvature share a draw of the margins (see
-// [mixture.widen]).
+// sharedMargins is the number of successive draws of the curvature with the same draw of the
+// margins (see [mixture.widen]).
 const sharedMargins = 5
 
-// A curvatureDrawer draws curvatures at the point of a released one. L defines its units, and U has
-// the eigenvectors of the guess in them, as in [update].
+// A curvatureDrawer draws curvatures at the point of a released one. L defines its units, and U
+// holds the eigenvectors of the guess, as in [update].
 type curvatureDrawer struct {
 	*State
 	*update
@@ -30,8 +30,7 @@ type curvatureDrawer struct {
 	bend   float64
 }
 
-// drawCurvatures returns curvatureDraws posterior draws of the curvature at the point of r, the
-// last released one.
+// drawCurvatures returns posterior draws of the curvature at the point of r, the last released one.
 func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	u := s.newUpdate(r)
 	across := full(u.basis.T())
@@ -45,11 +44,11 @@ func (s *State) drawCurvatures(r *releasedCurvature) []*mat.SymDense {
 	return draws
 }
 
-// drawSome returns the draws of the curvature that share draw number number of the margins.
+// drawSome returns the draws of the curvature with the draw number of the margins.
 func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 	margins := c.normals(2*len(c.columns), "margins", number)
-	// root is the Cholesky root of B S Bᵀ. Here BBᵀ is the curvature that belongs to the drawn
-	// margins, and S is the matrix in the definition of [curvature].
+	// root is the Cholesky root of B S Bᵀ, where BBᵀ is the curvature for the drawn margins and S
+	// is that of [curvature].
 	root := triangle(times(c.guess(margins), c.seen))
 	a, back := times(c.into, transposed(root)), times(solved(root), c.out) // UᵀA, A⁻¹U
 	draws := make([]*mat.SymDense, sharedMargins)
@@ -61,11 +60,11 @@ func (c *curvatureDrawer) drawSome(number int) []*mat.SymDense {
 
 // draw returns a draw of the curvature by Matheron's rule: X + U(gain ∘ UᵀDU)Uᵀ, where U and the
 // gain are those of [update]. X is a draw from the guess. D is the released curvature plus a draw
-// of the noise of the release, minus X.
+// of the noise, minus X.
 //
-// X is A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times a root of the curvature of a
-// draw of the margins. root is this root, a is UᵀA, and back is A⁻¹U. The draw is made positive in
-// units of AAᵀ ([positive]).
+// X is A(I + G)Aᵀ in the units of the release, where A is L⁻¹ times root, a root of the curvature
+// for drawn margins. a is UᵀA, and back is A⁻¹U. The draw is made positive in units of AAᵀ
+// ([positive]).
 func (c *curvatureDrawer) draw(n int, root *mat.TriDense, a, back *mat.Dense) *mat.SymDense {
 	d := c.Dim()
 	z := c.normals(2*packedSize(d)+classes-1, "curvatures", n)

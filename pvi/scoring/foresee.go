@@ -6,11 +6,10 @@ import (
 )
 
 // Foresee simulates a study with made-up federations. For each coordinate of θ it returns the
-// median over federations of the posterior sd divided by the prior sd. The true θ is drawn from the
-// prior, and records are drawn from the public description of the columns, with sds of numeric
-// regressors multiplied by extent. The result depends on public numbers alone. Foresee calls played
-// after each round, with the number of rounds so far and the total number of rounds. If played
-// returns an error, Foresee returns this error.
+// median of the posterior sd divided by the prior sd. The true θ is drawn from the prior, and
+// records from the public description of the columns, with the sds of numbers multiplied by extent.
+// Foresee calls played after each round with the number of rounds so far and in total, and returns
+// any error from it.
 func (p *Problem) Foresee(federations int, extent float64, played func(done, of int) error) ([]float64, error) {
 	_, before := p.Begin().Posterior()
 	shares := make([][]float64, len(p.order))
@@ -32,11 +31,10 @@ func (p *Problem) Foresee(federations int, extent float64, played func(done, of 
 	return medians, nil
 }
 
-// foreseenStep is far smaller than the noise.
 const foreseenStep = 0x1p-20
 
-// playMadeUp simulates all rounds with made-up records, whose vectors stand for those of all real
-// records. Its random numbers depend on number. It calls played with the number of each round.
+// playMadeUp simulates all rounds. Its made-up records stand for all real ones, and its random
+// numbers depend on number. It calls played with the number of each round.
 func (p *Problem) playMadeUp(number int, extent float64, played func(round int) error) (*State, error) {
 	s := p.Begin()
 	truth := p.prior.Draw(p.normals(len(p.order), "foreseen truth", number))

@@ -19,10 +19,9 @@ type sample struct {
 	weights []float64     // see [population]
 }
 
-// sampleAt returns the scores of made-up records at θ. cov determines the points at which outcomes
-// are drawn, as [population] describes. The units of the scores are defined by the mean curvature
-// of a made-up record plus ridge·P/N, where P is the precision of the prior and N is the number of
-// real records.
+// sampleAt returns the scores of made-up records at θ, with outcomes drawn as [population]
+// describes for cov. The units are defined by the mean curvature of a made-up record plus
+// ridge·P/N, where P is the precision of the prior and N the number of real records.
 func (p *Problem) sampleAt(m population, theta []float64, ridge float64, cov *mat.SymDense) *sample {
 	s := &sample{
 		curved: m.curvature(theta), scores: mat.NewDense(madeUpRecords, p.Dim(), nil), norms: make([]float64, madeUpRecords),
@@ -52,8 +51,8 @@ func (s *sample) weight(i int) float64 {
 	return s.weights[i]
 }
 
-// lost predicts the sum of the parts that a clip removes from the scores of real records, as many
-// as records, if they are distributed like made-up ones.
+// lost predicts the sum of the parts that a clip removes from the scores of the given number of
+// real records.
 func (s *sample) lost(clip, records float64) []float64 {
 	_, d := s.scores.Dims()
 	sum := make([]float64, d)
@@ -67,9 +66,8 @@ func (s *sample) lost(clip, records float64) []float64 {
 	return sum
 }
 
-// loose adds up the lengths of the parts that a clip removes from the scores of real records. It
-// counts only records with an outcome that is not drawn from the model, because the model does not
-// determine the directions of their parts.
+// loose adds up the lengths of these parts over records with an undrawn outcome, for which the
+// model does not determine their directions.
 func (s *sample) loose(clip, records float64) (sum float64) {
 	for i, u := range s.undrawn {
 		if u {
@@ -79,15 +77,14 @@ func (s *sample) loose(clip, records float64) (sum float64) {
 	return sum
 }
 
-// uncertainty states how wrong the predicted effect of the clip on the sum o may be, as the
-// covariance of an error. The predicted effect is x, the sum of the parts that the clip removes
-// from the scores of made-up records ([sample.lost]). For real records, this sum may be as far from
-// x as x is from 0. The covariance is therefore
+// uncertainty is the covariance of the error in the predicted effect of the clip on the sum o. The
+// prediction x is the sum of the parts that the clip removes from made-up scores ([sample.lost]).
+// The sum for real records may be as far from x as x is from 0. The covariance is therefore
 //
-//	xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ.
+//	xxᵀ + (|L⁻¹x|² + u²)/d · LLᵀ,
 //
-// The matrix L defines the units of scores ([State.ridged]), d is the number of coordinates, and u
-// is the result of [sample.loose].
+// where L defines the units of scores ([State.ridged]), d is the number of coordinates, and u is
+// [sample.loose].
 func (s *sample) uncertainty(o *observation, records float64) *mat.SymDense {
 	lost, loose := s.lost(o.clip, records), s.loose(o.clip, records)
 	all := (dot(lost, lost) + loose*loose) / float64(len(lost))

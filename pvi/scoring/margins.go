@@ -7,18 +7,17 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Margins describe the marginal distribution of each regressor, as far as the released sums
-// determine it. Made-up records are drawn from them. A regressor is a level or a number. The share
-// f of a level has the density 1/f times the normal likelihood of the released sums, on a grid of
-// log f. The mean of a number has a normal density. The mean square s of a number has the density
-// 1/s times the normal likelihood of the released sums. Each number has its own unit.
+// Margins describe the distribution of each regressor, as far as the released sums determine it.
+// Made-up records are drawn from them. A regressor is a level or a number. The prior density of the
+// share f of a level is 1/f, on a grid of log f. The mean of a number has a normal density, and its
+// mean square s the prior density 1/s.
 type margins struct {
 	*Problem
-	unit         []float64 // unit of each number; before a release, the largest absolute value that the number can have within its bounds
+	unit         []float64 // unit of each number; before a release, the largest absolute value within its bounds
 	share        []belief  // likelihood of the share of a level
-	mean, square []belief  // likelihoods of the mean and of the mean square of a number, in the unit of the number
-	numbers      []joint   // joint density of the mean and the variance of each number, computed from the fields mean and square
-	factors      [][]int   // columns that have the indicators of the levels of each factor
+	mean, square []belief  // likelihoods of the mean and the mean square of a number, in its unit
+	numbers      []joint   // joint density of the mean and the variance of each number, from mean and square
+	factors      [][]int   // columns with the indicators of each factor's levels
 }
 
 // A belief is the likelihood of a number x given its noisy releases, up to a factor:
@@ -30,9 +29,8 @@ func (b *belief) learn(x, variance float64) {
 	b.linear += x / variance
 }
 
-// Beliefs about a number before a release, in units of the largest absolute value of the number.
-// The mean is 0 ± 0.4. The mean square is 1/3 ± 0.3, where 1/3 is the mean square of a uniform
-// distribution.
+// Beliefs about a number before a release, in units of its largest absolute value. The mean is 0 ±
+// 0.4. The mean square is 1/3 ± 0.3, where 1/3 is that of a uniform distribution.
 const (
 	meanSD, squareMean, squareSD = 0.4, 1.0 / 3, 0.3
 	leastSquare                  = 1e-5
@@ -64,7 +62,7 @@ func (p *Problem) newMargins() *margins {
 	return m
 }
 
-// marginSize returns the number of elements of a vector from which margins are learned.
+// marginSize returns the number of elements from which margins are learned.
 func (p *Problem) marginSize() (n int) {
 	for j := range p.columns {
 		n += p.columns[j].elements(j)
@@ -83,8 +81,8 @@ func (c *column) elements(j int) int {
 	return 0
 }
 
-// record writes the terms of a record in the sums for margins to dst: an indicator for a level, and
-// value and square for a number. The indicator of a slope is 1 if the slope is not zero.
+// record writes a record's terms in the sums for margins to dst: an indicator for a level, and
+// value and square for a number. The indicator of a slope is 1 unless the slope is zero.
 func (m *margins) record(dst, x []float64) {
 	n := 0
 	for j := range m.columns {
@@ -103,9 +101,8 @@ func (m *margins) record(dst, x []float64) {
 	}
 }
 
-// learned returns the margins after the release of sums of the vectors that [margins.record] writes,
-// with noise of the given sd. It
-// makes units smaller where values are small.
+// learned returns the margins after a release of sums ([margins.record]) with noise of the given
+// sd. It reduces units where values are small.
 func (m *margins) learned(sums []float64, sd float64) *margins {
 	out := *m
 	out.unit, out.share = slices.Clone(m.unit), slices.Clone(m.share)
@@ -128,8 +125,8 @@ func (m *margins) learned(sums []float64, sd float64) *margins {
 	return &out
 }
 
-// rescale makes the unit of column j smaller: twice an upper limit of its root mean square, but at
-// least 1 % of the old unit.
+// rescale reduces the unit of column j to twice an upper limit of its root mean square, but to no
+// less than 1 %.
 func (m *margins) rescale(j int) {
 	s := &m.square[j]
 	upper := math.Sqrt(max(s.linear/s.precision+2/math.Sqrt(s.precision), 1e-4))
@@ -171,22 +168,20 @@ func (m *margins) onGrid(b belief, u float64) float64 {
 }
 
 // A joint is the posterior density of the mean and the variance of a numeric column, on a grid. The
-// density is 1/variance times the normal likelihoods of the column's mean and mean square. The
-// released mean square minus the square of the released mean would be a biased estimate of the
-// variance, because noise makes the square of the mean too large.
+// prior density is 1/variance. The released mean square minus the squared released mean would be
+// biased, because noise makes the latter too large.
 type joint struct {
 	variance, mean [jointSize]float64            // grid
-	weight         [jointSize][jointSize]float64 // weights of the points of the grid, by variance and then by mean; they add up to 1
+	weight         [jointSize][jointSize]float64 // weights of the grid points, by variance and then by mean, with sum 1
 }
 
-// jointSize is the number of means and the number of variances of the grid. The means on the grid
-// differ by at most jointSDs sds from the posterior mean of the mean.
+// jointSize is the number of means and of variances on the grid. The means are within jointSDs
+// posterior sds of the posterior mean.
 const (
 	jointSize = 41
 	jointSDs  = 3.0
 )
 
-// join computes the joint density of the mean and the variance of each number.
 func (m *margins) join() {
 	m.numbers = make([]joint, len(m.columns))
 	for j, c := range m.columns {
@@ -228,7 +223,7 @@ func (b *joint) set(mean, square belief, least float64) {
 // log returns the logarithm of the likelihood, up to a constant.
 func (b *belief) log(x float64) float64 { return x * (b.linear - b.precision*x/2) }
 
-// expected returns the expectations, under the joint density, of the mean and of the variance.
+// expected returns the expected mean and variance under the joint density.
 func (b *joint) expected() (mean, variance float64) {
 	for i := range b.weight {
 		for k, w := range b.weight[i] {
@@ -261,10 +256,10 @@ func pick(weights []float64, u float64) int {
 	return len(weights) - 1
 }
 
-// moments returns the share of every column that has an indicator, and the mean and the mean square
-// of every column that has a value, in the column's unit. If random is nil, the results are
-// posterior means. Otherwise they are draws from the posterior, and random must hold two standard
-// normal numbers for each column.
+// moments returns the share of every column with an indicator, and the mean and mean square of
+// every column with a value, in the column's unit. If random is nil, these are posterior means.
+// Otherwise they are draws from the posterior, and random holds two standard normal numbers for
+// each column.
 func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	n := len(m.columns)
 	share, mean, square = make([]float64, n), make([]float64, n), make([]float64, n)
@@ -293,7 +288,7 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 	}
 	for _, f := range m.factors {
 		var sum float64
-		var others belief // mean and variance of the sum of the shares of all levels in f
+		var others belief // of the sum of the shares of all levels in f
 		for _, j := range f {
 			sum += share[j]
 			if b := m.share[j]; b.precision > 0 {
@@ -301,8 +296,8 @@ func (m *margins) moments(random []float64) (share, mean, square []float64) {
 				others.precision += 1 / b.precision
 			}
 		}
-		// With treatment coding, the baseline level has no indicator. The share of the baseline is
-		// 1 minus the sum of the other shares.
+		// With treatment coding, the baseline level has no indicator. Its share is 1 minus the sum
+		// of the others.
 		if m.columns[f[0]].levels > len(f) {
 			if others.precision == 0 {
 				continue // nothing was released
@@ -330,8 +325,8 @@ func (m *margins) narrowed(factor float64) *margins {
 	return &out
 }
 
-// madeUp returns made-up records with independent columns of margins m. A slope is nonzero only in
-// the record's group.
+// madeUp returns made-up records with independent columns. A slope is nonzero only in the record's
+// group.
 func (m *margins) madeUp() population {
 	share, mean, square := m.moments(nil)
 	n := len(m.columns)
@@ -365,11 +360,11 @@ func (m *margins) madeUp() population {
 	return m.model.madeUp(m.Problem, x)
 }
 
-// makeSlopes turns values into slopes. Indicators come before the columns that refer to them, so it
-// begins with the last.
+// makeSlopes turns values into slopes. It begins with the last column, because slopes refer to
+// earlier ones.
 func (m *margins) makeSlopes(x, mean, square []float64) {
 	n := len(m.columns)
-	own := map[int][]float64{} // made-up values of each number that has slopes but no margins of its own, by the index of the number's first slope
+	own := map[int][]float64{} // values of each number that has slopes but no margins, by the index of its first slope
 	for j := n - 1; j >= 0; j-- {
 		c := m.columns[j]
 		if c.kind != slope {
@@ -411,8 +406,8 @@ func (m *margins) sd() float64 {
 	return (sds[(len(sds)-1)/2] + sds[len(sds)/2]) / 2
 }
 
-// evidence returns the number of records whose mean, without noise, would be as precise as the
-// released mean of column j.
+// evidence returns the number of records whose mean would be as precise as the released mean of
+// column j.
 func (m *margins) evidence(j int) float64 {
 	if m.columns[j].kind == level {
 		share := m.onGrid(m.share[j], 0)

@@ -14,9 +14,9 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// cholesky returns the lower root of a positive definite matrix, with a slightly larger diagonal if
-// rounding made it indefinite. [mat.Cholesky] also estimates a condition number, which takes three
-// times as long.
+// cholesky returns the lower root of a positive definite matrix. If rounding made the matrix
+// indefinite, it first increases the diagonal slightly. It is three times as fast as
+// [mat.Cholesky], which also estimates a condition number.
 func cholesky(a *mat.SymDense) *mat.TriDense {
 	d, trace := a.SymmetricDim(), mat.Trace(a)
 	root := mat.NewSymDense(d, nil)
@@ -57,11 +57,12 @@ func solved(l *mat.TriDense) *mat.TriDense {
 	return inv
 }
 
-// A notFinite is the panic of numbers that overflow, which total turns into an error.
+// A notFinite is a panic value for numbers that overflow. The function total turns it into an
+// error.
 type notFinite struct{}
 
-// A whitening has the columns of L⁻¹ for a lower triangular L, each from the diagonal down. Most
-// regressors are often zero, and multiplying columns by the others is faster than solving.
+// A whitening has the columns of L⁻¹ for a lower triangular L, each from the diagonal down.
+// Regressors are often zero, and skipping their columns is faster than solving.
 type whitening [][]float64
 
 func newWhitening(l *mat.TriDense) whitening {
@@ -99,7 +100,7 @@ func solve(l *mat.TriDense, v []float64) []float64 {
 // inverse returns A⁻¹.
 func inverse(a *mat.SymDense) *mat.SymDense { return congruent(transposed(solved(cholesky(a))), nil) }
 
-// decomposed returns the eigenvectors of A in the columns of a matrix, and their eigenvalues. It
+// decomposed returns the eigenvectors of A in the columns of a matrix, and the eigenvalues. It
 // panics with notFinite if they cannot be computed.
 func decomposed(a *mat.SymDense) (vectors *mat.Dense, values []float64) {
 	var eigen mat.EigenSym
@@ -111,7 +112,7 @@ func decomposed(a *mat.SymDense) (vectors *mat.Dense, values []float64) {
 	return vectors, eigen.Values(nil)
 }
 
-// full returns m with rows without gaps, which may share memory with m.
+// full returns m with contiguous rows, which may share memory with m.
 func full(m mat.Matrix) *mat.Dense {
 	rows, columns := m.Dims()
 	if dense, ok := m.(*mat.Dense); ok && dense.RawMatrix().Stride == columns {
@@ -289,9 +290,8 @@ func diagonal(d int, f func(int) float64) *mat.DiagDense {
 // packedSize returns the number of elements of a packed symmetric d×d matrix.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes the lower triangle of a, multiplied by scale, to dst, row by row. It also multiplies
-// elements off the diagonal by √2, so that the L2 norm of dst is scale times the Frobenius norm of
-// a.
+// pack writes the lower triangle of a, multiplied by scale, to dst by rows. Off the diagonal it
+// also multiplies by √2, so that the L2 norm of dst is scale times the Frobenius norm of a.
 func pack(dst []float64, a *mat.SymDense, scale float64) {
 	n := 0
 	for i := range a.SymmetricDim() {
@@ -304,7 +304,7 @@ func pack(dst []float64, a *mat.SymDense, scale float64) {
 	}
 }
 
-// packSquare is pack of AᵀA, without computing the whole matrix.
+// packSquare is pack for AᵀA, without computing the whole matrix.
 func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	rows, _ := a.Dims()
 	for k := range rows {
@@ -324,9 +324,8 @@ func packSquare(dst []float64, a *mat.Dense, scale float64) {
 	}
 }
 
-// unpack returns the symmetric matrix that pack wrote to packed, multiplied by scale. With scale 1,
-// independent noise of sd τ in the packed elements becomes noise of sd τ on the diagonal of the
-// matrix and of sd τ/√2 off the diagonal.
+// unpack is the inverse of pack, multiplied by scale. With scale 1, independent noise of sd τ in
+// packed becomes noise of sd τ on the diagonal and of sd τ/√2 elsewhere.
 func unpack(packed []float64, d int, scale float64) *mat.SymDense {
 	a := mat.NewSymDense(d, nil)
 	n := 0

@@ -18,13 +18,12 @@ type observation struct {
 	clip  float64
 }
 
-// mostPoints is the maximum number of values of the hyperparameters over which the posterior for
-// one draw of the curvature is averaged. Every draw has other values, and the result is an average
-// over all draws, so a few values for each draw are enough.
+// mostPoints is the largest number of values of the hyperparameters for one draw of the curvature.
+// A few are enough, because every draw has other values and the result is an average over all
+// draws.
 const mostPoints = 256
 
-// A mixture holds mean and covariance of an average over normal posteriors, such as those for draws
-// of the curvature.
+// A mixture holds the mean and the covariance of an average of normal posteriors.
 type mixture struct {
 	mean []float64
 	cov  *mat.SymDense
@@ -34,9 +33,8 @@ type mixture struct {
 // curvature Λ. made holds the scores of made-up records at the point a.
 //
 // The sum of the scores of all records at θ is modelled as r − Λ(θ − a). At the true θ it is normal
-// with mean 0 and covariance Λ. A released sum plus z_t is an observation of r. z_t is minus the
-// sum that is expected at the point θ_t if a is the true θ ([State.released]). The observation has
-// the covariance
+// with mean 0 and covariance Λ. A released sum plus z_t is an observation of r, where z_t is minus
+// the sum expected at the point θ_t if a is the true θ ([State.released]). Its covariance is
 //
 //	R_t = noise + nC + ½ nv (z_t z_tᵀ + max(z_tᵀ(θ_t − a), 0)Λ)
 //
@@ -46,14 +44,13 @@ type mixture struct {
 //   - C is the covariance of the error in the expected effect of the clip ([sample.uncertainty]).
 //   - v is the variance of the relative error of Λ between the points ([curvature.between]).
 //
-// The errors behind C and v are the same in all sums, so a mean over n sums does not make them
-// smaller. They are therefore multiplied by n. All sums together are one observation of r with the
-// precision
+// The errors behind C and v are the same in all sums, so averaging does not reduce them. That is
+// why they are multiplied by n. All sums together are one observation of r with the precision
 //
 //	J = Σ R_t⁻¹.
 //
-// For every draw of Λ, this observation gives a normal likelihood of θ with precision K and
-// precision times mean h:
+// For every draw of Λ, it gives a normal likelihood of θ with precision K and precision times mean
+// h:
 //
 //	K = Λ(φΛ + J⁻¹)⁻¹Λ
 //	h = Λ(φΛ + J⁻¹)⁻¹(r + Λa)
@@ -63,8 +60,8 @@ type mixture struct {
 // K is Λ/φ, and with infinite noise it is zero.
 //
 // Package hierarchy computes the posterior of θ and of the spreads of group effects. The returned
-// mean is the posterior mean for the mean of the draws. The returned covariance is the covariance
-// of the mixture over all draws, widened by [mixture.widen].
+// mean is the posterior mean for the mean of the draws. The returned covariance is that of the
+// mixture over all draws, widened by [mixture.widen].
 func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, made *sample) mixture {
 	d := s.Dim()
 	mean := meanOf(draws)
@@ -98,8 +95,8 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	size := len(out.mean)
 	out.cov = mat.NewSymDense(size, nil)
 	centres, average := make([][]float64, len(draws)), make([]float64, size)
-	// for each coordinate of θ and each draw of the margins, mean squared difference between the
-	// coordinate and out.mean
+	// squares holds, for each coordinate and each draw of the margins, the mean squared difference
+	// from out.mean.
 	squares := make([][]float64, size)
 	for i := range squares {
 		squares[i] = make([]float64, len(draws)/sharedMargins)
@@ -125,21 +122,21 @@ func (s *State) observe(path []observation, a []float64, draws []*mat.SymDense, 
 	return out
 }
 
-// Constants of [State.widenSpreads]. clipLoss is a ratio of two shares: the share of the response to
-// effects that a clip removes from a sum of scores, and the share of made-up records that are
-// clipped. mostLoss is the largest share of the response that is assumed to be removed.
+// Constants of [State.widenSpreads]. clipLoss is the share of the response to effects that a clip
+// removes from a sum of scores, divided by the share of made-up records that are clipped. mostLoss
+// is the largest share that is assumed to be removed.
 const (
 	clipLoss = 2.5
 	mostLoss = 0.8
 )
 
-// widenSpreads adds the error that is due to clipped scores to the variances of the spreads of
-// effects. A variance becomes at most the variance of the prior.
+// widenSpreads adds the error due to clipped scores to the variances of the spreads of effects, up
+// to the prior variance.
 //
-// Records of rare groups, and of groups whose effects are far from the posterior mean, have long
-// scores. A clip therefore removes more from these scores than from the scores of other records.
-// A sum of scores then depends less on the effects than the curvature says, by a share x that is
-// not known well. The mean m of a spread may be too small by as much as m·x/(1 − x).
+// Records of rare groups, and of groups with unusual effects, have long scores, from which a clip
+// removes more. A sum of scores then depends less on the effects than the curvature says, by a
+// share x that is not known well. The mean m of a spread may be too small by as much as m·x/(1 −
+// x).
 func (s *State) widenSpreads(m *mixture, path []observation, made *sample, prior *mat.SymDense) {
 	norms := slices.Sorted(slices.Values(made.norms))
 	var x float64
@@ -153,19 +150,19 @@ func (s *State) widenSpreads(m *mixture, path []observation, made *sample, prior
 	}
 }
 
-// Widened intervals hold for the fraction heldMargins of the draws of the margins
+// heldMargins is the fraction of the draws of the margins for which widened intervals hold
 // ([mixture.widen]).
 const heldMargins = 0.8
 
 // widen widens intervals so that they hold for most draws of the margins, and not only on average.
-// For each draw of the margins, squares[i] has the mean squared error of m.mean[i] under the
-// posterior. A variance below the quantile heldMargins of these errors is raised to the quantile,
-// but at most to the variance of the prior. Correlations do not change.
+// squares[i] has the mean squared error of m.mean[i] for each draw of the margins. A variance below
+// the quantile heldMargins of these errors is raised to it, but at most to the prior variance.
+// Correlations do not change.
 //
 // A study has only one set of margins. If noise hides that the values of a column are small, most
-// draws of the margins overstate the information about the coefficient of the column. The errors of
-// the elements of the curvature, in contrast, are many and average out within a study. Draws of the
-// curvature with the same margins therefore count together.
+// draws of the margins overstate the information about its coefficient. Errors in the elements of
+// the curvature, in contrast, are many and average out within a study. Draws of the curvature with
+// the same margins therefore count together.
 func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	factor := make([]float64, len(squares))
 	for i, s := range squares {
@@ -180,14 +177,10 @@ func (m *mixture) widen(squares [][]float64, prior *mat.SymDense) {
 	}
 }
 
-// released predicts the sum of scores o, at its point θ_t, under the assumption that the true θ is
-// a. lambda is the curvature Λ at a (see [State.observe]). If the population cannot compute the
-// expected value, the result is
-//
-//	−Λ(θ_t − a)
-//
-// where θ_t is the point of the sum. Otherwise the value for records with independent columns is
-// multiplied by ASA⁻¹, which corrects it by the released curvature (see [curvature]).
+// released predicts the sum of scores o, at its point θ_t, if the true θ is a. lambda is the
+// curvature Λ at a (see [State.observe]). The prediction for made-up records is multiplied by
+// ASA⁻¹, which corrects it by the released curvature (see [curvature]). If there is none, the
+// result is −Λ(θ_t − a).
 func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []float64 {
 	sum := s.madeUp.released(o, a)
 	if sum == nil {
@@ -197,7 +190,7 @@ func (s *State) released(o *observation, a []float64, lambda *mat.SymDense) []fl
 	return apply(root, apply(s.curvature.seen, apply(solved(root), sum)))
 }
 
-// hierarchical returns the posterior of θ and of the spreads of group effects, given a likelihood.
+// hierarchical returns the posterior of θ and of the spreads of group effects.
 func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region, points, shift int) ([]float64, *mat.SymDense) {
 	mean, cov, err := p.prior.Posterior(l, region, points, shift)
 	if err != nil {
@@ -206,12 +199,12 @@ func (p *Problem) hierarchical(l *hierarchy.Likelihood, region hierarchy.Region,
 	return mean, cov
 }
 
-// given returns the normal likelihood of θ that [State.observe] derives from all sums, if the
-// curvature Λ is lambda. score is the observation of r at the point a, noise is the covariance J⁻¹
-// of this observation, and inflation is φ. The formulas and symbols are those of [State.observe].
+// given returns the normal likelihood of θ for the curvature lambda, with the formulas and symbols
+// of [State.observe]. score is the observation of r at the point a, noise its covariance J⁻¹, and
+// inflation φ.
 func given(lambda, noise *mat.SymDense, score, a []float64, inflation float64) *hierarchy.Likelihood {
 	root := solved(cholesky(plus(term{inflation, lambda}, term{1, noise})))
-	half := times(lambda, root) // the product of half and its transpose is Λ(φΛ + J⁻¹)⁻¹Λ
+	half := times(lambda, root) // its product with its transpose is Λ(φΛ + J⁻¹)⁻¹Λ
 	return &hierarchy.Likelihood{
 		Precision: congruent(half, nil),
 		Linear:    apply(half, apply(root, minus(score, negated(apply(lambda, a))))),

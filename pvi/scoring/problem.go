@@ -13,33 +13,34 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Problem is the public description of a study that releases scores: its model, prior, rounds,
-// clients and noise. It contains no numbers from records, except those that were released.
+// A Problem is the public description of a study that releases scores. Apart from released sums, it
+// contains no numbers from records.
 type Problem struct {
-	Digest  [32]byte // digest of the protocol, from which public random numbers are made
-	Rounds  int      // number of rounds of the fit; the last of them releases only the curvature
+	Digest  [32]byte // digest of the protocol, the seed of public random numbers
+	Rounds  int      // rounds of the fit; the last releases only the curvature
 	Clients int
-	Records float64 // number of records of all clients in the fit: the nominal number at first, and later an estimate from released counts
-	NoiseSD float64 // sd of the noise in the sum over all clients, if a single release with clip 1 spent the whole budget
+	Records float64 // number of records of all clients in the fit: nominal at first, later estimated from released counts
+	NoiseSD float64 // sd of the noise in the sum over all clients, for a release with clip 1 that spends the whole budget
 	nominal float64 // nominal number of records of all clients in the fit
 	model   likelihood
 	linear  bool // whether the curvature is the same at every θ
-	counts  bool // whether the outcomes are counts and the variance of a count, under the model, equals its mean
+	counts  bool // whether outcomes are counts with variance equal to the mean
 
 	tables      *describe.Layout // tables that describe the records; nil if the study asks for none
-	tablesShare float64          // share of the privacy budget that the tables use
-	compared    *comparison      // definition of the round that scores held-out records; nil if the study has none
+	tablesShare float64          // share of the privacy budget for the tables
+	compared    *comparison      // the round that scores held-out records; nil if there is none
 
 	budget   budget
 	columns  []column // columns of the margins
 	prior    prior
 	spreads  int       // number of spreads of effects in prior; 0 for a program
 	grouped  []bool    // whether each coordinate is an effect of a group
-	order    []int     // index of each coordinate in the θ of the study; the indices of the parameters on which no record depends come last
+	order    []int     // index of each coordinate in the study's θ; parameters without records come last
 	mean, sd []float64 // moments of the prior of each coordinate
 }
 
-// A prior is that of θ: coordinates on which records depend, then others. See [hierarchy.Prior].
+// A prior is a prior of θ. The coordinates on which records depend come first. See
+// [hierarchy.Prior].
 type prior interface {
 	Region(l *hierarchy.Likelihood) (hierarchy.Region, error)
 	Posterior(l *hierarchy.Likelihood, r hierarchy.Region, n, shift int) (mean []float64, cov *mat.SymDense, err error)
@@ -48,12 +49,12 @@ type prior interface {
 	Draw(z []float64) []float64
 }
 
-// A column is a regressor: the product of an indicator and a value, of which the constant lacks
-// both, a level the value, and a number the indicator.
+// A column is a regressor, the product of an indicator and a value. A level has only the indicator,
+// a number only the value, and the constant neither.
 type column struct {
 	kind      kind
-	factor    int // for a level: number that identifies the categorical column or group
-	levels    int // for a level: number of levels of the categorical column or group, including the baseline
+	factor    int // for a level: number of the categorical column or group
+	levels    int // for a level: number of levels, including the baseline
 	low, high float64
 
 	indicator int // column that has the indicator; −1 for none
@@ -69,8 +70,7 @@ const (
 	slope // a number for records of one group, and 0 for other records
 )
 
-// NewProblem returns the problem of a study, without its noise. The caller must then call
-// [Problem.SetNoise].
+// NewProblem returns the problem of a study. The caller must call [Problem.SetNoise] next.
 func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*Problem, error) {
 	if st.Federation.NominalRecords == 0 {
 		return nil, errors.New("federation.nominal_records is missing: write the number of records that a client has, roughly; steps and clips follow from it")
@@ -94,12 +94,12 @@ func NewProblem(st *study.Study, m *fit.Model, clients int, digest [32]byte) (*P
 	return p, take(st, m)
 }
 
-// Dim returns d, the number of coordinates of θ on which records depend. These coordinates do not
-// include the sds of the effects of groups.
+// Dim returns d, the number of coordinates of θ on which records depend, without the sds of the
+// effects of groups.
 func (p *Problem) Dim() int { return len(p.mean) }
 
 // TablesSD returns the sd of the noise of a count in the tables that describe the records, if all
-// clients answer. It returns 0 if the study asks for no tables.
+// clients answer, or 0 without tables.
 func (p *Problem) TablesSD() float64 {
 	if p.tables == nil {
 		return 0

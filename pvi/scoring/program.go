@@ -10,35 +10,34 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A program is a model of records by a record program. The curvature of a record is an expectation
-// over drawn outcomes ([programEvaluator.expected]). It may be indefinite, but its Frobenius norm
-// can be clipped.
+// A program is a [likelihood] given by a record program. The curvature of a record is an
+// expectation over drawn outcomes ([programEvaluator.expected]).
 type program struct {
 	fit      *fit.Model
 	model    *model.Model
 	numbers  []datum  // numbers that a record has, in the order of the program's columns
-	columns  []column // columns whose distributions the [margins] describe (see [program.addColumns])
-	outcomes []int    // indices in numbers of the outcomes that are drawn from the model
+	columns  []column // columns that [margins] describe (see [program.addColumns])
+	outcomes []int    // indices in numbers of the outcomes drawn from the model
 	variates *variates
 	dim      int // number of coordinates of the program's θ
-	// coordinates[i] is the index, in the program's parameter vector θ, of element i of a score.
+	// coordinates[i] is the index in the program's θ of element i of a score.
 	coordinates []int
 }
 
-// A datum is one of the numbers that a program reads from each record.
+// A datum is a number that a program reads from each record.
 type datum struct {
 	low, high float64
 	whole     bool
-	first     int       // index of the first column that the number has in the margins
-	levels    int       // number of levels if the values of the number are levels (counted from 1), and otherwise 0
-	atoms     []float64 // values with a positive probability, if the number otherwise has a density
+	first     int       // index of its first column in the margins
+	levels    int       // number of levels (counted from 1) if the values are levels, and otherwise 0
+	atoms     []float64 // values with a positive probability, beside a density
 
-	// The number x has the value (x − zero)/unit in its column of the margins. zero is 0 if the
-	// bounds include 0, and otherwise the middle of the bounds.
+	// The number x has the value (x − zero)/unit in the margins. zero is 0 if that is within the
+	// bounds, and otherwise their middle.
 	zero, unit float64
 }
 
-// takeProgram sets model, prior and columns of p, or refuses a density without a usable curvature.
+// takeProgram sets model, prior and columns of p. It refuses a density without a usable curvature.
 func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	r := &program{fit: m, model: m.Program(), dim: m.Dim()}
 	joint, order, observed, grouped, err := m.Joint()
@@ -60,12 +59,11 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
-// takeNumbers sets r.numbers, the numbers that the program reads from a record, and r.columns for
-// their margins. It also finds the outcomes, which are variates of a density and are drawn from the
-// model.
+// takeNumbers sets r.numbers and r.columns, and finds the outcomes, which are variates of a
+// density.
 func (r *program) takeNumbers(st *study.Study) {
 	r.variates = newVariates(r.model)
-	factors := map[string]int{} // indicators that already have a column of the margins
+	factors := map[string]int{} // indicators that already have a column
 	for k, v := range st.Model.Program.Variables {
 		for _, part := range v.Parts {
 			n := datum{low: v.Low, high: v.High, whole: v.Whole}
@@ -92,13 +90,13 @@ func (r *program) takeNumbers(st *study.Study) {
 }
 
 // addColumns adds the columns for one number of a record to r.columns:
+//
 //   - A numeric value has one column.
-//   - A categorical value has one column for each level, which is 1 for the value's level and
-//     otherwise 0.
+//   - A categorical value has one column for each level, 1 for the record's level and otherwise 0.
 //   - An indicator has one column.
 //
-// Indicators of different levels of one categorical column exclude each other. They are marked as
-// levels of one factor.
+// Indicators of different levels of one categorical column exclude each other, so they are marked
+// as levels of one factor.
 func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, factors map[string]int) {
 	c, at := &st.Columns[part.Column], len(r.columns)
 	n.first = at
@@ -129,8 +127,7 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 	}
 }
 
-// values writes a record's value in each of r.columns to dst. It computes them from the record's
-// numbers.
+// values computes a record's value in each of r.columns from its numbers.
 func (r *program) values(dst, record []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -147,7 +144,7 @@ func (r *program) values(dst, record []float64) {
 	}
 }
 
-// numbersOf is the inverse of values, with numbers moved to the nearest possible value.
+// numbersOf is the inverse of values. It moves numbers to the nearest possible value.
 func (r *program) numbersOf(dst, x []float64) {
 	for k, n := range r.numbers {
 		switch {
@@ -167,7 +164,7 @@ func (r *program) numbersOf(dst, x []float64) {
 	}
 }
 
-// inside returns the possible value of the datum that is closest to x.
+// inside returns the possible value closest to x.
 func (n *datum) inside(x float64) float64 {
 	if n.whole {
 		x = math.Round(x)
@@ -180,7 +177,7 @@ func (r *program) load(x []float64) (*model.Table, error) {
 	return r.model.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))
 }
 
-// theta returns θ, with point in r.coordinates, on which records depend, and 0 elsewhere.
+// theta returns the program's θ, with point in r.coordinates and 0 elsewhere.
 func (r *program) theta(point []float64) []float64 {
 	theta := make([]float64, r.dim)
 	for i, at := range r.coordinates {

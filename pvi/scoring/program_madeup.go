@@ -15,8 +15,8 @@ import (
 type programMadeUp struct {
 	*program
 	*Problem
-	x    []float64 // values drawn from the margins, one for each of program.columns, one record after another
-	base []float64 // numbers of the records in the order of the program's columns, with outcomes that are drawn from the margins
+	x    []float64 // values in program.columns, drawn from the margins, one record after another
+	base []float64 // numbers of the records for the program, outcomes included, from the margins
 
 	information latest[*mat.SymDense]        // mean curvature of a record
 	balance     latest[[]float64]            // see [programMadeUp.balances]
@@ -38,22 +38,20 @@ func (m *programMadeUp) row(i int) []float64 {
 
 func (m *programMadeUp) inflation([]float64) float64 { return 1 }
 
-// The returned function ignores its argument, and returns the mean curvature at θ times the number
-// of real records.
+// The function returns the mean curvature at θ times the number of real records.
 func (m *programMadeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	curvature := plus(term{of.Records, m.curvature(theta)})
 	return func([]float64) *mat.SymDense { return curvature }
 }
 
-// curvature implements [population]. It returns the mean of the negative Hessians of the records,
-// with outcomes that are drawn at θ. A released curvature has the same mean if the columns are
-// independent. Eigenvalues of the mean are at least leastHessian, in units of the covariance of the
-// scores plus the prior's precision per record. If the slope of the density jumps
-// ([variates].kinked), curvature returns the covariance of the scores instead.
+// curvature implements [population]. It returns the mean of the negative Hessians, with outcomes
+// drawn at θ. A released curvature has the same mean if the columns are independent. Its
+// eigenvalues are at least leastHessian, in units of the covariance of the scores plus the prior's
+// precision per record. If the slope of the density jumps ([variates].kinked), the result is the
+// covariance of the scores instead.
 //
-// The covariance is estimated by half the outer product of s − s′, where s and s′ are the scores of
-// a record for two draws of the outcomes. If no outcome can be drawn, the estimate is the outer
-// product of s.
+// The covariance is estimated by half the outer product of the difference between a record's scores
+// for two draws of the outcomes. If no outcome can be drawn, it is the outer product of the score.
 func (m *programMadeUp) curvature(theta []float64) *mat.SymDense {
 	return m.information.at(theta, func() *mat.SymDense { return m.meanCurvature(theta) })
 }
@@ -79,12 +77,12 @@ func (m *programMadeUp) meanCurvature(theta []float64) *mat.SymDense {
 	return sum
 }
 
-// unsurePoints points are drawn in place of an uncertain θ ([programMadeUp.scores]).
+// unsurePoints is the number of points drawn for an uncertain θ ([programMadeUp.scores]).
 const unsurePoints = 40
 
 // scores implements [population]. If cov is not nil, outcomes are drawn at unsurePoints points from
-// N(θ, cov), and each point is used for an equal share of the records. scores subtracts the mean of
-// the scores, as [programMadeUp.rows] describes.
+// N(θ, cov), each for an equal share of the records. The mean of the scores is subtracted, as
+// [programMadeUp.rows] describes.
 func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, score []float64)) {
 	points := [][]float64{theta}
 	if cov != nil {
@@ -105,9 +103,9 @@ func (m *programMadeUp) scores(theta []float64, cov *mat.SymDense, each func(i i
 	}
 }
 
-// rows returns the scores of made-up records at θ, minus the mean of these scores. The mean is
-// almost 0 if all outcomes are drawn at θ. If outcomes are drawn at other points, the mean depends
-// on the choice of these points and does not describe the records.
+// rows returns the scores of made-up records at θ, minus their mean. The mean is almost 0 if all
+// outcomes are drawn at θ. Otherwise it depends on the choice of points and does not describe the
+// records.
 func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dense {
 	d := len(theta)
 	rows, mean, weights := mat.NewDense(madeUpRecords, d, nil), make([]float64, d), m.balances(theta)
@@ -128,8 +126,8 @@ func (m *programMadeUp) rows(theta []float64, records *programRecords) *mat.Dens
 	return rows
 }
 
-// eachScore calls each with the index and the score at θ of every record, or zeros if the score
-// cannot be computed or is not finite.
+// eachScore calls each with the index and the score at θ of every record, or zeros if the score is
+// not finite.
 func (m *programMadeUp) eachScore(theta []float64, records *programRecords, each func(i int, score []float64)) {
 	at, score := records.at(theta), make([]float64, len(theta))
 	for i := range records.Len() {
@@ -145,16 +143,15 @@ func (m *programMadeUp) drawn(theta []float64, number int) Records {
 	return m.draw([][]float64{theta}, "foreseen outcomes", number)
 }
 
-// draw returns the records with drawn outcomes, an equal group for each point, from public random
-// numbers with the given purpose and number.
+// draw returns the records with outcomes drawn at the points, from public random numbers for the
+// purpose and number. Each point has an equal share of the records.
 func (m *programMadeUp) draw(points [][]float64, purpose string, number int) *programRecords {
 	x := slices.Clone(m.base)
 	m.drawerAt(points)(x, m.normals(m.sweeps()*len(m.outcomes)*madeUpRecords, purpose, number))
 	return m.records(x)
 }
 
-// drawerAt returns the function of [program.drawer], and keeps it for the next call if there is one
-// point.
+// drawerAt returns the function of [program.drawer]. For a single point it caches the function.
 func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	if len(points) > 1 {
 		return m.drawer(m.base, points)
@@ -162,7 +159,7 @@ func (m *programMadeUp) drawerAt(points [][]float64) func(x, z []float64) {
 	return m.outcome.at(points[0], func() func(x, z []float64) { return m.drawer(m.base, points) })
 }
 
-// leastHessian is the smallest eigenvalue of [programMadeUp.hessian] in given units.
+// leastHessian is the smallest eigenvalue of [programMadeUp.hessian], in its units.
 const leastHessian = 0.1
 
 // hessian returns the mean of the negative Hessians at θ, with eigenvalues of at least leastHessian
@@ -185,7 +182,7 @@ func (m *programMadeUp) hessian(theta []float64, records *programRecords, units 
 	return bounded(sum, mat.DenseCopyOf(units), leastHessian)
 }
 
-// Both points have the same outcomes, so that chance has little effect on the difference.
+// Both points have the same outcomes, so chance has little effect on the difference.
 func (m *programMadeUp) released(o *observation, theta []float64) []float64 {
 	sum, white, scratch := make([]float64, len(theta)), newWhitening(o.units), make([]float64, len(theta))
 	records, weights := m.draw([][]float64{theta}, "outcomes", 0), m.balances(theta)

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// sweeps returns how often [program.drawer] draws each outcome: twice if there are several, given
-// the others as in Gibbs sampling.
+// sweeps returns how often [program.drawer] draws each outcome. Several outcomes are drawn twice,
+// as in Gibbs sampling.
 func (r *program) sweeps() int {
 	if len(r.outcomes) > 1 {
 		return 2
@@ -19,11 +19,9 @@ func (r *program) sweeps() int {
 }
 
 // drawer returns a function that replaces the outcomes of records by draws from the program's
-// density. The function draws the outcomes of a record one after another, each given the other
-// numbers of the record. x holds the numbers of the records. The records are divided into
-// consecutive groups of equal size, one group for each point. The returned function needs a
-// standard normal number in z for each record, outcome and repetition (see [program.sweeps]). It
-// may be called several times, with records that differ only in their outcomes.
+// density, each given the record's other numbers. x holds the numbers of the records, of which each
+// point has an equal share. The function needs a standard normal number in z for each record,
+// outcome and sweep ([program.sweeps]). Its records may differ from x only in their outcomes.
 func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	if len(r.outcomes) == 1 {
 		return r.conditional(x, r.outcomes[0], points).draw
@@ -39,11 +37,10 @@ func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 	}
 }
 
-// An outcome is drawn on a grid of gridPoints points. If the outcome is a whole number, the grid
-// has all whole numbers in the outcome's range, but at most mostWhole points. At most mostGrids
-// grids are computed. Each later grid covers only a part of the grid before it: the points with a
-// density of at least exp(−gridDepth) times the largest density. For other outcomes, gridPoints
-// points at quantiles of the density are added to the last grid.
+// An outcome is drawn on a grid of gridPoints points, or of all possible whole numbers, up to
+// mostWhole. Up to mostGrids grids are computed, each on the part of the previous one where the
+// density is at least exp(−gridDepth) times the largest. Unless the outcome is a whole number,
+// gridPoints quantiles of the density are added to the last grid.
 const (
 	gridPoints = 24
 	mostWhole  = 64
@@ -51,10 +48,10 @@ const (
 	mostGrids  = 7
 )
 
-// A conditional has, for each record, the density of number k given its other numbers.
+// A conditional has the density of number k of each record given its other numbers.
 type conditional struct {
 	*program
-	k     int       // index of the number
+	k     int
 	count int       // number of grid points for each record
 	grid  []float64 // grids of all records
 	logs  []float64 // logarithms of the densities on the grid
@@ -85,7 +82,7 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 		r.densities(r.variates.density, logs, grid, x, k, points)
 		for c, y := range grid {
 			if slices.Contains(d.atoms, y) {
-				logs[c] = math.Inf(-1) // y has a positive probability, so it has no density
+				logs[c] = math.Inf(-1) // an atom has no density
 			}
 		}
 	}
@@ -127,14 +124,14 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 }
 
 // drawn reports, for each record, whether the log likelihood depends on number k only as the
-// variate of densities, which it tests at three values. It returns nil if all records satisfy this.
+// variate of densities. It tests this at three values. It returns nil if it is true of all records.
 func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 	if r.variates.rest == nil {
 		return nil
 	}
 	d, records := &r.numbers[k], len(x)/len(r.numbers)
 	const count = 3
-	var inside []float64 // some values within the bounds, without the atoms
+	var inside []float64 // values within the bounds, without the atoms
 	for c := range count {
 		inside = append(inside, d.inside(d.low+(d.high-d.low)*(float64(c)+0.9)/count))
 	}
@@ -147,7 +144,7 @@ func (r *program) drawn(x []float64, k int, points [][]float64) []bool {
 }
 
 // grid writes increasing points of [low, high] to dst: all whole numbers if d is one and dst has
-// room for them, and otherwise evenly spaced points.
+// room, and otherwise evenly spaced points.
 func (d *datum) grid(dst []float64, low, high float64) {
 	for c := range dst {
 		if d.whole && high-low < float64(len(dst)) {
@@ -161,8 +158,8 @@ func (d *datum) grid(dst []float64, low, high float64) {
 	}
 }
 
-// above returns the indices of the first and the last element of v that is at least threshold, or
-// of the whole range.
+// above returns the indices of the first and the last element of v that is at least threshold. If
+// there is none, it returns those of the whole range.
 func above(v []float64, threshold float64) (first, last int) {
 	first, last = len(v)-1, 0
 	for i, x := range v {
@@ -173,15 +170,14 @@ func above(v []float64, threshold float64) (first, last int) {
 	return min(first, last), max(first, last)
 }
 
-// quantiles writes quantiles at evenly spaced probabilities of the density with logarithms logs on
-// grid to dst.
+// quantiles writes evenly spaced quantiles of the density with logarithms logs on grid to dst.
 func quantiles(dst, grid, logs []float64) {
 	largest := slices.Max(logs)
 	if math.IsInf(largest, -1) {
 		copy(dst, grid)
 		return
 	}
-	mass := make([]float64, len(grid)) // probability between each grid point and the point before, up to a common factor
+	mass := make([]float64, len(grid)) // probability between each grid point and the one before, up to a factor
 	var total float64
 	for c := 1; c < len(grid); c++ {
 		mass[c] = (math.Exp(logs[c]-largest) + math.Exp(logs[c-1]-largest)) / 2 * (grid[c] - grid[c-1])
@@ -219,12 +215,11 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 	return points, values
 }
 
-// pick draws a value of the number d: it returns the quantile u of a distribution with atoms and a
-// density. An atom is a value with a positive probability, and atoms holds the logarithms of the
-// probabilities of the atoms. Atoms come before all points of the grid. logs holds the logarithms
-// of the density at the points of the grid. If d is a whole number and the grid has all whole
-// numbers of a range, the elements of logs are logarithms of probabilities. Otherwise the density
-// is integrated between neighbouring points.
+// pick returns the quantile u of a distribution of the number d with atoms and a density. An atom
+// is a value with a positive probability, and atoms holds the logarithms of these. Atoms come
+// before all grid points. logs holds the logarithms of the density on the grid or, if the grid has
+// all whole numbers of a range, of probabilities. The density is integrated between neighbouring
+// points.
 func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	largest := slices.Max(append(slices.Clone(atoms), logs...))
 	if math.IsInf(largest, -1) {
@@ -266,11 +261,9 @@ func (d *datum) pick(grid, logs, atoms []float64, u float64) float64 {
 	return grid[len(grid)-1]
 }
 
-// densities computes log densities of several versions of each record. In each version, number k of
-// the record is one of the record's candidates. candidates holds equally many candidates for each
-// record. densities writes the log density of every version, at the point of the record, to dst. A
-// density that is not a number, or that cannot be computed, is −Inf. The density of a record does
-// not depend on the other records.
+// densities writes the log densities of several versions of each record to dst. Number k of a
+// version is one of the record's candidates, of which all records have equally many. A density that
+// is not a number, or that cannot be computed, is −Inf. Records do not affect each other.
 func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int, points [][]float64) {
 	n := len(r.numbers)
 	records := len(x) / n
@@ -288,15 +281,14 @@ func (r *program) densities(of *model.Model, dst, candidates, x []float64, k int
 	}
 }
 
-// eachDensity writes log densities at θ to dst, one for each version of a record in x. records is
-// the number of records. Each record has the same number of versions, which follow one another in
-// x. A density that is not a number, or that cannot be computed, is −Inf. The density of a record
-// does not depend on the other records.
+// eachDensity writes log densities at θ to dst, one for each version of a record in x. Each record
+// has the same number of versions, one after the other. A density that is not a number, or that
+// cannot be computed, is −Inf. Records do not affect each other.
 func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records int) {
 	if r.density(of, dst, x, theta) {
 		return
 	}
-	for i := range records { // If the computation of one record panics, the results of the other records must not change.
+	for i := range records { // so that a panic for one record does not change the results of others
 		count, numbers := len(dst)/records, len(x)/records
 		one := dst[i*count : (i+1)*count]
 		if !r.density(of, one, x[i*numbers:(i+1)*numbers], theta) {
@@ -307,8 +299,8 @@ func (r *program) eachDensity(of *model.Model, dst, x, theta []float64, records 
 	}
 }
 
-// density writes log densities at θ to dst, with −Inf for one that is not finite. It returns false
-// if computing panics.
+// density writes log densities at θ to dst, with −Inf for those that are not finite. It returns
+// false after a panic.
 func (r *program) density(of *model.Model, dst, x, theta []float64) bool {
 	err := guard.Run(func() {
 		table, err := of.Load(len(x)/len(r.numbers), r.fit.Divide(x, len(r.numbers)))

@@ -32,7 +32,7 @@ func (r *program) open(s *shard.Shard) (Records, error) {
 func (r *program) records(x []float64) *programRecords {
 	table, err := r.load(x)
 	if err != nil {
-		panic("scoring: " + err.Error()) // unreachable: the program reads all numbers within their bounds
+		panic("scoring: " + err.Error()) // unreachable: all numbers are within their bounds
 	}
 	return &programRecords{r, x, table}
 }
@@ -110,8 +110,8 @@ func (e *programEvaluator) gradients(from, to int, theta []float64) [][]float64 
 	if len(out) == len(rows) {
 		return out
 	}
-	// The evaluator of package gpu has left out a record whose computation panicked. Each record is
-	// now computed alone, so that only the vector of this record is nil.
+	// A computation panicked, and its record was left out. Computing each record alone shows which
+	// one.
 	all := make([][]float64, len(rows))
 	for k := range rows {
 		if one := e.each(rows[k:k+1], theta); len(one) == 1 {
@@ -130,7 +130,7 @@ func (e *programEvaluator) each(rows []int32, theta []float64) [][]float64 {
 	return sink.of
 }
 
-// A collector stores the gradients that it receives from a [gpu.Evaluator].
+// A collector stores gradients from a [gpu.Evaluator].
 type collector struct {
 	coordinates []int
 	row         []float64
@@ -154,7 +154,7 @@ func (c *collector) AddRecord(index []int32, value []float64) error {
 	return nil
 }
 
-// differenceStep is the step of central differences, in columns of L⁻ᵀ
+// differenceStep is the step of central differences along columns of L⁻ᵀ
 // ([programEvaluator.curvatures]).
 const differenceStep = 1e-4
 
@@ -184,19 +184,18 @@ func (e *programEvaluator) curvature(units whitening) float64 {
 
 func (e *programEvaluator) packed(dst []float64, scale float64) { pack(dst, e.square, scale) }
 
-// The curvature of a record is averaged over expectedOver outcomes, which are evenly spaced
-// quantiles.
+// expectedOver is the number of outcomes, evenly spaced quantiles, over which a curvature is
+// averaged.
 const expectedOver = 8
 
-// If the slope of the density jumps, the curvature is a covariance of scores, which would be too
-// small for few scores.
+// kinkedOver is used if the slope of the density jumps. The curvature is then a covariance of
+// scores, which would be too small for few scores.
 const kinkedOver = 64
 
-// expected returns, in the given units, the curvatures of the records with indices in [from, to).
-// The curvature of a record is the mean of the negative Hessian over the possible outcomes, given
-// the other numbers of the record. If the slope of the density jumps at an outcome, it is the
-// covariance of the record's score over the possible outcomes. For smooth densities the two are
-// equal. If no outcome can be drawn, it is the negative Hessian of the record.
+// expected returns the curvatures of the records in [from, to), in the given units. The curvature
+// of a record is the mean of the negative Hessian over its possible outcomes. If the slope of the
+// density jumps at an outcome, it is the covariance of the score over these outcomes, which for
+// smooth densities is equal. If no outcome can be drawn, it is the negative Hessian of the record.
 func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	switch {
 	case len(e.outcomes) == 0:
@@ -216,8 +215,8 @@ func (e *programEvaluator) expected(from, to int, units whitening) [][]float64 {
 	return sum
 }
 
-// overOutcomes calls f with an evaluator of each of number copies of the records in [from, to),
-// whose outcomes are evenly spaced quantiles.
+// overOutcomes calls f number times with an evaluator of the records in [from, to), whose outcomes
+// are evenly spaced quantiles.
 func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *programEvaluator)) {
 	n := len(e.numbers)
 	draw := e.drawer(e.programRecords.x[from*n:to*n], [][]float64{e.point})
@@ -229,8 +228,7 @@ func (e *programEvaluator) overOutcomes(from, to, number int, f func(drawn *prog
 	}
 }
 
-// added adds weight times v to sum, or returns nil if one of them is nil, because its record
-// panicked.
+// added adds weight times v to sum. It returns nil if either is nil, because the record panicked.
 func added(sum, v []float64, weight float64) []float64 {
 	if sum == nil || v == nil {
 		return nil
@@ -239,8 +237,8 @@ func added(sum, v []float64, weight float64) []float64 {
 	return sum
 }
 
-// covariances returns, in the given units, one matrix for each record with an index in [from, to).
-// The matrix is the covariance of the record's score over its possible outcomes.
+// covariances returns the covariance of the score of each record in [from, to) over its possible
+// outcomes, in the given units.
 func (e *programEvaluator) covariances(from, to int, units whitening) [][]float64 {
 	d := len(e.coordinates)
 	squares, means := make([][]float64, to-from), make([][]float64, to-from)
@@ -276,9 +274,8 @@ func (e *programEvaluator) covariances(from, to int, units whitening) [][]float6
 	return squares
 }
 
-// curvatures returns, in the given units, the negative Hessians of the records with indices in
-// [from, to). It computes them by differences of gradients along the columns of L⁻ᵀ, where the
-// matrix L defines the units.
+// curvatures returns the negative Hessians of the records in [from, to), in the given units. They
+// are differences of gradients along the columns of L⁻ᵀ, where L defines the units.
 func (e *programEvaluator) curvatures(from, to int, units whitening) [][]float64 {
 	d := len(e.coordinates)
 	out := make([][]float64, to-from)

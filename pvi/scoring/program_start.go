@@ -10,27 +10,26 @@ import (
 	"fedpvi/internal/special"
 )
 
-// mostSteps is the largest number of steps with which [programMadeUp.start] searches for the mode.
+// mostSteps limits the search of [programMadeUp.start].
 const mostSteps = 60
 
-// start implements [population]. The returned point is used in the second round, because the prior
-// of a program may be so wide that predictions at the prior mean are far from all records. The
-// point is the posterior mode for made-up records whose outcomes follow the released margins.
+// start implements [population]. The point is used in the second round, because the prior of a
+// program may be so wide that predictions at its mean are far from all records. It is the posterior
+// mode for made-up records whose outcomes follow the released margins.
 //
-// Noise makes the margins uncertain. The log likelihood of the made-up records is therefore
-// multiplied by
+// The margins are uncertain, so the log likelihood of the made-up records is multiplied by
 //
 //	weight = min(1, n/madeUpRecords).
 //
 // n is the number of real records that would determine the mean of an outcome as precisely as the
 // margins do ([margins.evidence]), for the outcome with the smallest n. If no outcome can be drawn,
-// n is the smallest over all numbers of a record. A normal distribution with the mean and sd of the
-// prior is used in place of the prior.
+// n is the smallest over all numbers of a record. The prior is replaced by a normal distribution
+// with the same mean and sd.
 //
 // The mode is found by the method of Levenberg and Marquardt, with outer products of scores in
 // place of the Hessian (Berndt, Hall, Hall and Hausman, "Estimation and Inference in Nonlinear
-// Structural Models", 1974). Far from the mode these products are much larger than the Hessian, and
-// the steps would be too short. [programMadeUp.along] therefore lengthens each step.
+// Structural Models", 1974). Far from the mode these products are much too large and the steps too
+// short, so [programMadeUp.along] lengthens each step.
 func (m *programMadeUp) start(of *margins) []float64 {
 	weight := math.Inf(1)
 	for k := range m.program.numbers {
@@ -72,8 +71,8 @@ func (m *programMadeUp) start(of *margins) []float64 {
 	return theta
 }
 
-// along lengthens a step: it tries θ + move, θ + 2·move, θ + 4·move and so on until
-// [programMadeUp.value] falls, and returns the best point and its value.
+// along tries θ + move, θ + 2·move, θ + 4·move and so on until [programMadeUp.value] falls. It
+// returns the best point and its value.
 func (m *programMadeUp) along(records *programRecords, theta, move []float64, weight float64) (best []float64, value float64) {
 	value = math.Inf(-1)
 	for length := 1.0; length < 1e4; length *= 2 {
@@ -90,8 +89,8 @@ func (m *programMadeUp) along(records *programRecords, theta, move []float64, we
 	return best, value
 }
 
-// value is what [programMadeUp.start] maximises: weight times the log density of the records, plus
-// that of the prior, up to a constant, or −Inf if one is not finite.
+// value is the objective of [programMadeUp.start]: weight times the log density of the records,
+// plus that of the prior, up to a constant. It is −Inf if one is not finite.
 func (m *programMadeUp) value(records *programRecords, theta []float64, weight float64) (sum float64) {
 	logs := make([]float64, records.Len())
 	if guard.Run(func() { m.program.model.LogDensities(logs, m.theta(theta), records.table) }) != nil || !special.Finite(logs) {

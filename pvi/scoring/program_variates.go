@@ -7,40 +7,36 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A variates holds the outcomes of records, which are variates of densities, such as y in y ~
+// A variates describes the outcomes of records, which are variates of densities, such as y in y ~
 // normal(m, s).
 type variates struct {
 	column []bool // whether each column of the program contains outcomes
 
-	// density is the program from whose densities outcomes are drawn. It equals the program of the
-	// study, except that log densities are not multiplied by weights or other data. The exponential
-	// of a weighted log density would not be a density.
+	// density is the program from whose densities outcomes are drawn. It is the program of the
+	// study without weights: the exponential of a weighted log density would not be a density.
 	density *model.Model
 
-	// rest is the program with 0 in place of the densities. It is nil if this program reads no
-	// outcome. An outcome of a record is drawn only if rest does not depend on the outcome. For
-	// example, rest depends on a censored survival time, because the program has a distribution
-	// function of this time in place of a density.
+	// rest is the program with 0 in place of the densities, or nil if that reads no outcome. An
+	// outcome is drawn only if rest does not depend on it. For example, rest depends on a censored
+	// survival time, because the program has a distribution function of it in place of a density.
 	rest *model.Model
 
-	// atoms[c] has the numbers with which the program compares the values of column c. An outcome
-	// in this column that is not a whole number may equal one of these numbers with a positive
-	// probability.
+	// atoms[c] has the numbers with which the program compares column c. An outcome that is not a
+	// whole number may equal one of them with a positive probability.
 	atoms [][]float64
 
-	// kinked reports whether the slope of the log likelihood jumps at some value of an outcome. An
-	// example is a Laplace density, whose slope jumps at its location. The jump contains
-	// information about parameters that the Hessians of records do not contain.
+	// kinked reports whether the slope of the log likelihood jumps at some value of an outcome,
+	// like that of a Laplace density at its location. Hessians miss the information in the jump.
 	kinked bool
 }
 
-// If a record has more than mostOutcomes outcomes, all are drawn from the margins.
+// mostOutcomes is the largest number of outcomes of a record. If there are more, all are drawn from
+// the margins.
 const mostOutcomes = 16
 
-// kinks reports whether the slope of the log likelihood may jump at some value of an outcome. This
-// is possible if the program has an absolute value, a maximum or a minimum that depends on an
-// outcome and on a parameter. outcomes states, for each column, whether the column has outcomes. If
-// outcomes is nil, every column may have outcomes.
+// kinks reports whether the slope of the log likelihood may jump at some value of an outcome,
+// because of an absolute value, a maximum or a minimum that depends on an outcome and a parameter.
+// outcomes marks the columns with outcomes; nil means all columns.
 func kinks(m *model.Model, outcomes []bool) bool {
 	p := m.Verified().Program()
 	passes, reads := m.Verified().Differentiated(p.Likelihood), make([]bool, len(p.Nodes))
@@ -54,9 +50,9 @@ func kinks(m *model.Model, outcomes []bool) bool {
 	return false
 }
 
-// newVariates finds the outcomes of a program that can be drawn from the model. The result has no
-// outcomes if a record has more than mostOutcomes of them. It also has no outcomes unless the log
-// likelihood consists of log densities, combined by sums, mixtures, and choices between densities.
+// newVariates finds the outcomes of a program that can be drawn from the model. There are none if a
+// record has more than mostOutcomes, or if the log likelihood is anything but sums, mixtures and
+// choices of log densities.
 func newVariates(m *model.Model) *variates {
 	p := m.Verified().Program()
 	v := &variates{column: make([]bool, len(p.Columns)), density: m, atoms: make([][]float64, len(p.Columns))}
@@ -90,10 +86,9 @@ func newVariates(m *model.Model) *variates {
 	return v
 }
 
-// walk finds the log densities whose sum is the log likelihood. term holds the nodes of these log
-// densities. variate states, for each column, whether the column is the variate of one of them. If
-// a log density is multiplied by data, such as a weight, weights maps the node of the product to
-// the node of the log density. ok is false if the log likelihood uses a density in any other way.
+// walk finds the log densities whose sum is the log likelihood. term holds their nodes, and variate
+// marks the columns that are variates of one. weights maps a log density multiplied by data, such
+// as a weight, to the log density. ok is false if a density is used in any other way.
 func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weights map[int]int, ok bool) {
 	p, densities := m.Verified().Program(), m.Densities()
 	const (
@@ -110,9 +105,9 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			ok = ok && seen[i]&asOther == 0
 			term[i] = true
 			seen[y] |= asVariate
-			continue // a record may have several outcomes, and the density of one may depend on the others
+			continue // a record may have several outcomes, and one may depend on another
 		}
-		args, others := seen[i], seen[i] // args marks arguments that are terms of the sum of log densities, and others marks all other arguments
+		args, others := seen[i], seen[i] // args marks arguments that are terms of the sum, others all other arguments
 		if others&asTerm != 0 {
 			others = others&^asTerm | asOther
 		}
@@ -143,7 +138,7 @@ func (v *variates) walk(m *model.Model) (term map[int]bool, variate []bool, weig
 			}
 		}
 	}
-	above := make([]bool, len(p.Nodes)) // whether each node is a term or has a term among its direct and indirect arguments
+	above := make([]bool, len(p.Nodes)) // whether each node is or contains a term
 	for i, n := range p.Nodes {
 		above[i] = term[i] || slices.ContainsFunc(n.Args, func(a int) bool { return above[a] })
 		if !above[i] {

@@ -9,15 +9,14 @@ import (
 
 // Constants of [balanced].
 const (
-	balanceRidge = 0.1 // weight of the squared length of λ in the function that [balanced] minimises
+	balanceRidge = 0.1 // weight of the squared length of λ in the objective of [balanced]
 	balanceSteps = 30
 )
 
-// balances implements [population]. Some outcomes of a record may be drawn from the model while
-// others, such as times of censoring, follow the margins and are independent of the other numbers.
-// The scores of such records at θ do not add up to 0, but the scores of real records add up to 0 if
-// θ is their mode. Of all weights for which the scores nearly add up to 0, balances returns the
-// weights closest to 1 in relative entropy. If no outcome can be drawn, all weights are 1.
+// balances implements [population]. If some outcomes are drawn from the model while others, such as
+// times of censoring, follow the margins, the scores at θ do not add up to 0. The scores of real
+// records do if θ is their mode. Of all weights for which the scores nearly add up to 0, balances
+// returns those closest to 1 in relative entropy. If no outcome can be drawn, all weights are 1.
 func (m *programMadeUp) balances(theta []float64) []float64 {
 	return m.balance.at(theta, func() []float64 {
 		if len(m.outcomes) == 0 || !slices.Contains(m.undrawn(theta), true) {
@@ -29,14 +28,14 @@ func (m *programMadeUp) balances(theta []float64) []float64 {
 	})
 }
 
-// balanced returns weights with mean 1 for the rows of the matrix scores. The weight of a row s is
-// proportional to exp(λᵀs). The vector λ minimises
+// balanced returns weights with mean 1 for the rows of scores. The weight of a row s is
+// proportional to exp(λᵀs), where λ minimises
 //
 //	log Σ exp(λᵀs) + ½ balanceRidge·λᵀVλ
 //
-// where V is the mean square of the rows plus ridge. Without the second term the weighted sum of
-// the rows would be 0, if weights with this sum exist (entropy balancing: Hainmueller, "Entropy
-// Balancing for Causal Effects", 2012).
+// and V is the mean square of the rows plus ridge. Without the second term the weighted sum of the
+// rows would be 0, if possible (entropy balancing: Hainmueller, "Entropy Balancing for Causal
+// Effects", 2012).
 func balanced(scores *mat.Dense, ridge mat.Symmetric) []float64 {
 	n, d := scores.Dims()
 	square := mat.NewSymDense(d, nil)
@@ -78,7 +77,7 @@ func balanced(scores *mat.Dense, ridge mat.Symmetric) []float64 {
 	return weights
 }
 
-// tilted returns the value at λ of the function of [balanced], and the weights there.
+// tilted returns the value at λ of the objective of [balanced], and the weights there.
 func tilted(rows *mat.Dense, lambda []float64) (value float64, weights []float64) {
 	weights = apply(rows, lambda)
 	largest := slices.Max(weights)

@@ -13,13 +13,13 @@ import (
 // A regression is the [likelihood] of a study whose predictors are linear in θ.
 type regression struct {
 	response  solver.Described
-	columns   []column // columns of the study's terms, followed by one column for each group of each effect
+	columns   []column // the study's terms, followed by a column for each group of each effect
 	effects   []fit.Effect
 	first     []int // index of the first coordinate of each effect
 	dim       int
 	linear    bool    // whether the curvature is the same at every θ
 	locations int     // number of predictors that depend on regressors
-	scale     bool    // whether there is a predictor of the scale; the last coordinate of θ belongs to this predictor
+	scale     bool    // whether there is a predictor of the scale, which is the last coordinate of θ
 	low, high float64 // bounds of the outcome on the model's scale
 }
 
@@ -33,7 +33,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 	if st.Model.Kind() == study.Measured {
 		r.low = -r.high
 	}
-	numbers := map[int]int{} // for each column of the study's data that is itself a regressor, the index of that regressor
+	numbers := map[int]int{} // index of the regressor that is the study's column itself
 	for c := range st.Coefficients() {
 		if j := len(r.columns); len(c.Parts) == 1 && c.Parts[0].Level < 0 {
 			numbers[c.Parts[0].Column] = j
@@ -41,7 +41,7 @@ func (p *Problem) takeRegression(st *study.Study, m *fit.Model) error {
 		r.columns = append(r.columns, newColumn(st, c, len(r.columns)))
 	}
 	r.effects = m.Effects()
-	// indicators has, for each group term, the index in r.columns of the first column of the term.
+	// indicators has the index in r.columns of the first column of each group term.
 	indicators := map[int]int{}
 	for _, e := range r.effects {
 		if _, ok := indicators[e.Term]; !ok {
@@ -74,7 +74,7 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 		one.kind, one.low, one.high = slope, st.Scale(source, source.Low), st.Scale(source, source.High)
 		var ok bool
 		if one.value, ok = numbers[e.Column]; !ok {
-			one.value = len(r.columns) // the column is not a regressor, so its margins are not released
+			one.value = len(r.columns) // not a regressor, so its margins are not released
 		}
 	}
 	for k := range e.Levels {
@@ -83,8 +83,8 @@ func (r *regression) addEffect(st *study.Study, e fit.Effect, indicator int, num
 	}
 }
 
-// newColumn describes the regressor of a coefficient, at the given index. A product of columns is a
-// number with bounds from theirs.
+// newColumn describes the regressor of a coefficient, at the given index. The bounds of a product
+// follow from those of its factors.
 func newColumn(st *study.Study, of study.Coefficient, index int) column {
 	c := column{kind: number, low: 1, high: 1, indicator: -1, value: index}
 	for _, part := range of.Parts {
@@ -137,7 +137,7 @@ func (r *regression) open(s *shard.Shard) (Records, error) {
 	}, s.Len()}, nil
 }
 
-// row writes the regressors of record i to x. The regressors of the effects of other groups are 0.
+// row writes the regressors of record i to x. Effects of other groups are 0.
 func (r *regression) row(x []float64, s *shard.Shard, i int) {
 	row, _ := s.Record(i)
 	clear(x[copy(x, row):])
@@ -189,7 +189,7 @@ func (e *evaluated) packed(dst []float64, scale float64) {
 
 func (r *regression) predictors() int { return r.response.Size() }
 
-// A workspace has the memory for computations on one record.
+// A workspace has scratch space for one record.
 type workspace struct {
 	*regression
 	eta, g, h, w []float64
@@ -206,7 +206,7 @@ func (r *regression) workspace() *workspace {
 	}
 }
 
-// predict computes the predictors at θ of a record with regressors x, and writes them to s.eta.
+// predict writes the predictors at θ of a record with regressors x to s.eta.
 func (s *workspace) predict(x, theta []float64) {
 	for a := range s.locations {
 		s.eta[a] = dot(theta[a*len(x):(a+1)*len(x)], x)
@@ -234,13 +234,13 @@ func (s *workspace) score(dst, x []float64, y float64) {
 	s.spread(dst, x, s.g)
 }
 
-// information computes s.w, the information for the predictors in s.eta, and its root s.root.
+// information computes s.w, the information about the predictors in s.eta, and its root s.root.
 func (s *workspace) information() {
 	s.response.Information(s.eta, s.w)
 	rootOf(s.root, s.w, len(s.eta))
 }
 
-// rootOf writes the lower root of w to root. A pivot that is not positive counts as zero.
+// rootOf writes the lower root of w to root. Pivots that are not positive count as zero.
 func rootOf(root, w []float64, k int) {
 	for a := range k {
 		for b := range a + 1 {
@@ -260,7 +260,7 @@ func rootOf(root, w []float64, k int) {
 	}
 }
 
-// factor writes column c of a matrix A to dst, where A Aᵀ is the information in θ.
+// factor writes column c of A to dst, where A Aᵀ is the information about θ.
 func (s *workspace) factor(dst, x []float64, c int) {
 	k := len(s.eta)
 	for a := range k {

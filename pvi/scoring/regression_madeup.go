@@ -10,17 +10,17 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A madeUp has made-up records of a regression, whose independent regressors follow the margins,
-// always by the same random numbers.
+// A madeUp has made-up records of a regression. Their regressors are independent and follow the
+// margins, and their random numbers are fixed.
 type madeUp struct {
 	*regression
 	*Problem
 	x           []float64              // regressors of the records, one record after another
 	outcome     []float64              // two standard normal numbers for the outcome of each record
-	predict     [][]float64            // standard normal numbers for each predictor and record; used only if θ is uncertain
-	known       *latest[*weights]      // weights that the method guess uses
+	predict     [][]float64            // standard normal numbers for each predictor and record, for an uncertain θ
+	known       *latest[*weights]      // weights for the method guess
 	information *latest[*mat.SymDense] // mean curvature of a record
-	frailty     float64                // variance of the factor by which the mean of a count is multiplied; 0 for models of other outcomes
+	frailty     float64                // variance of the random factor of a count's mean; 0 for other outcomes
 }
 
 // with multiplies the mean of each count by a random factor of mean 1 and variance frailty.
@@ -95,7 +95,7 @@ func (m *madeUp) scores(theta []float64, cov *mat.SymDense, each func(i int, sco
 	}
 }
 
-// predictorCovariance writes the covariance of the predictors, for cov of θ, to dst.
+// predictorCovariance writes the covariance of the predictors to dst, if θ has covariance cov.
 func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
 	s.filled = s.filled[:0]
 	for j, v := range x {
@@ -127,8 +127,8 @@ func (s *workspace) predictorCovariance(dst, x []float64, cov *mat.SymDense) {
 	}
 }
 
-// gradient returns the gradient of predictor a from coordinate first on, and the indices of values
-// that are not 0.
+// gradient returns the gradient of predictor a from coordinate first on, and the indices of its
+// nonzero values.
 func (s *workspace) gradient(a int, x []float64) (first int, values []float64, filled []int) {
 	if a == s.locations {
 		return s.dim - 1, []float64{1}, []int{0}
@@ -181,10 +181,11 @@ func (c *curved) norm(w *workspace, x []float64, units whitening) float64 {
 	return math.Sqrt(squares)
 }
 
-// weights has the Fisher information of the predictors at one point, averaged over made-up records.
+// weights has the Fisher information about the predictors at one point, averaged over made-up
+// records.
 type weights struct {
 	all    []float64   // mean over all records, a matrix by rows
-	levels [][]float64 // for each level of each factor, the baseline last: mean over the first someRecords records, as if all of them had this level; nil if only the field all is set
+	levels [][]float64 // for each level of each factor, the baseline last: mean over someRecords records, as if all had this level; may be nil
 }
 
 // A latest keeps the value of a slow function of θ at the last point.
@@ -207,10 +208,9 @@ func (l *latest[T]) at(theta []float64, compute func() T) T {
 // someRecords is the number of made-up records over which the information at a level is averaged.
 const someRecords = 500
 
-// weights returns the information of a record with respect to its predictors at θ, averaged over
-// made-up records. If the model has only one predictor of the location, weights also computes an
-// average for each level of each factor, because the information depends mostly on the level. It
-// computes no such averages if the information is the same at every θ.
+// weights returns the mean information of a record about its predictors at θ. If there is one
+// predictor of the location and the information depends on θ, it also returns a mean for each
+// level, on which the information mostly depends.
 func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	w, k := m.workspace(), m.predictors()
 	out := &weights{all: make([]float64, k*k)}
@@ -230,7 +230,7 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 			x := m.row(i)
 			w.predict(x, theta)
 			rest, value := w.eta[0], 1.0
-			if m.regression.columns[f[0]].kind == slope { // a record has a slope other than zero in only one column of this factor
+			if m.regression.columns[f[0]].kind == slope { // a record has at most one nonzero slope of this factor
 				value = 0
 				for _, j := range f {
 					value += x[j]
@@ -252,15 +252,15 @@ func (m *madeUp) weights(theta []float64, factors [][]int) *weights {
 	return out
 }
 
-// The mean information of the predictors at θ determines the curvature.
+// The curvature follows from the mean information about the predictors at θ.
 func (m *madeUp) guess(of *margins, theta []float64) func(random []float64) *mat.SymDense {
 	w := m.known.at(theta, func() *weights { return m.weights(theta, of.factors) })
 	return func(random []float64) *mat.SymDense { return m.regression.curvature(of, w, random) }
 }
 
-// curvature returns the information matrix at θ that all records together would have if their
-// regressors were independent and followed the given margins. weights holds the information of a
-// record with respect to its predictors. random is passed to [margins.moments].
+// curvature returns the information of all records at θ, as if their regressors were independent
+// and followed the margins. weights holds the information of a record about its predictors. random
+// is passed to [margins.moments].
 func (r *regression) curvature(m *margins, weights *weights, random []float64) *mat.SymDense {
 	share, mean, square := m.moments(random)
 	k, n := r.predictors(), len(m.columns)
@@ -315,9 +315,8 @@ func (m *margins) product(c, e column, mean, square []float64) float64 {
 	return of(c) * of(e)
 }
 
-// tilted multiplies the share of each level by the level's entry in weights and makes the shares of
-// each factor add up to 1. The result is the distribution of levels among records that are drawn with
-// probabilities proportional to these weights.
+// tilted multiplies the share of each level by its entry in weights and normalises the shares of
+// each factor. The result is the distribution of levels among records drawn with these weights.
 func (m *margins) tilted(weights *weights, share []float64) []float64 {
 	out := slices.Clone(share)
 	for i, levels := range weights.levels {

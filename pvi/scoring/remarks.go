@@ -6,8 +6,7 @@ import (
 )
 
 // Clipped returns a noisy count of the records whose scores were clipped in the last round of
-// scores, and the sd of the noise in this count. ok is false if no sum of scores is in use, as
-// before the first round.
+// scores, and the sd of its noise. ok is false before the first such round.
 func (s *State) Clipped() (records, sd float64, ok bool) {
 	return s.clipped, s.clippedSD, len(s.path) > 0
 }
@@ -15,10 +14,9 @@ func (s *State) Clipped() (records, sd float64, ok bool) {
 // arrivedLevel is the probability that Arrived returns false although the rounds have converged.
 const arrivedLevel = 0.001
 
-// Arrived reports whether the rounds have converged, so that the posterior can be relied on: the
-// last sum of scores must agree with the posterior. If Arrived returns false, the points of the
-// rounds were still moving, the model does not fit the records, or clipping changes the sums.
-// Arrived returns true if no sum of scores is in use, as before the first round.
+// Arrived reports whether the last sum of scores agrees with the posterior. If not, the points were
+// still moving, the model does not fit the records, or clipping changes the sums. It returns true
+// before the first sum of scores.
 func (s *State) Arrived() bool {
 	if len(s.path) == 0 {
 		return true

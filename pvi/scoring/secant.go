@@ -6,33 +6,30 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// [learnedSecant] chooses among secantVariances the variance of the relative error G of the
-// curvature (see [curvature]) along a secant, which is the step between the points of two sums. The
-// largest variances allow for a curvature that is many times the guess, as can happen with
-// correlated columns.
+// secantVariances are the possible values of the variance of G ([curvature]) along a secant, the
+// step between the points of two sums. The largest allow for a curvature many times the guess, as
+// with correlated columns.
 var secantVariances = [...]float64{.06, .25, 1, 4, 16, 64, 256}
 
-// leastSecant is the smallest ratio of the learned curvature along a secant (the step between the
-// points of two sums) to the expected one. There are two reasons for a limit. Noise can give the
-// difference of two sums the wrong sign, so that the curvature would become indefinite. And the
-// score of a scale changes little while the scale is much too large, and very much once it is too
-// small. A secant between two points where the scale is too large would then suggest a step of many
-// times the distance to the mode.
+// leastSecant is the smallest ratio of the learned curvature along a secant to the expected one.
+// Noise can give the difference of two sums the wrong sign, which would make the curvature
+// indefinite. Also, the score of a scale changes little while the scale is much too large. A secant
+// there would suggest a step of many times the distance to the mode.
 const leastSecant = 0.5
 
 // learnSecant improves the estimate of the curvature by the difference of the last two sums of
-// scores, and returns the new estimate. made has the scores of made-up records at the point of the
-// last sum. The symbols are:
+// scores. made has the scores of made-up records at the point of the last sum. The symbols are:
+//
 //   - s is the step between the points of the two sums.
 //   - y is the true curvature times s. The first sum minus the second is y plus noise.
 //   - z = Λs is the prior mean of y. The prior covariance of y is ½v(zzᵀ + zᵀs Λ), where v is the
 //     variance of G (see [curvature]).
 //
-// The expected part of the difference is computed from made-up scores at both points
-// ([State.released]), so that only the rest changes Λ. learnSecant computes the posterior mean of y
-// and updates Λ by the formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright,
-// "Numerical Optimization" (2006), equation 6.19), which keeps Λ positive definite. If noise hides
-// the difference, the posterior mean of y is z and Λ does not change.
+// The expected difference is computed from made-up scores at both points ([State.released]), and
+// only the rest changes Λ. learnSecant computes the posterior mean of y and updates Λ by the
+// formula of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright, "Numerical Optimization"
+// (2006), equation 6.19), which keeps Λ positive definite. If noise hides the difference, the
+// posterior mean of y is z and Λ does not change.
 func (s *State) learnSecant(made *sample) curvature {
 	last, now := &s.path[len(s.path)-2], &s.path[len(s.path)-1]
 	step, lambda := minus(now.theta, last.theta), s.lambda(now.theta)
@@ -48,10 +45,9 @@ func (s *State) learnSecant(made *sample) curvature {
 	return curvature{seen: congruent(root, secantUpdate(lambda, step, z, y)), variance: s.curvature.variance}
 }
 
-// secantUpdate corrects a curvature so that its product with step is y, and returns the result.
-// lambda is the curvature before the correction, and z is lambda·step. If y has too little
-// curvature along the step (see the constant leastSecant), the product is a mixture of y and z
-// instead.
+// secantUpdate corrects the curvature lambda so that its product with step is y. z is lambda·step.
+// If y has too little curvature along the step (see leastSecant), a mixture of y and z takes its
+// place.
 func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 	expected := dot(z, step)
 	if along := dot(y, step); along < leastSecant*expected {
@@ -66,10 +62,10 @@ func secantUpdate(lambda *mat.SymDense, step, z, y []float64) *mat.SymDense {
 }
 
 // learnedSecant returns the posterior mean of y, the true curvature times the step s between two
-// points. [State.learnSecant] documents the prior of y. surprise is the difference of the two sums
-// minus the expected difference, and noise is the covariance of the noise in surprise. z is Λs,
-// expected is sᵀΛs, and lambda is Λ. The most probable value among secantVariances is used as the
-// variance of G ([curvature]). The prior of this variance is lognormal with median firstVariance.
+// points, with the prior of [State.learnSecant]. surprise is the difference of the two sums minus
+// the expected one, and noise is its covariance. z is Λs, expected is sᵀΛs, and lambda is Λ. The
+// variance of G is the most probable of secantVariances, under a lognormal prior with median
+// firstVariance.
 func learnedSecant(surprise, z []float64, expected float64, lambda, noise *mat.SymDense) []float64 {
 	best := math.Inf(-1)
 	var y []float64

@@ -11,13 +11,12 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// A State holds everything that follows from the sums that were opened so far: the posterior, the
-// margins, and the point of the next round. A State never changes, apart from caches, and is safe
-// for concurrent use.
+// A State holds the posterior, the margins and the next point, computed from the sums opened so
+// far. Apart from caches it never changes. It is safe for concurrent use.
 type State struct {
 	*Problem
 	theta      []float64 // point of the next round
-	posterior  mixture   // posterior of θ and of the spreads of effects, given all sums so far
+	posterior  mixture   // posterior of θ and of the spreads of effects
 	margins    *margins
 	madeUp     population
 	curvature  curvature
@@ -25,16 +24,16 @@ type State struct {
 	dispersion dispersion
 	path       []observation
 	counted    belief            // normal likelihood of the number of records
-	summary    *describe.Summary // tables that describe the records; nil before the tables were released
-	held       *describe.Scored  // estimates from the scores of held-out records; nil before the scores were released
+	summary    *describe.Summary // tables that describe the records; nil before their release
+	held       *describe.Scored  // scores of held-out records; nil before their release
 
-	last               *mat.SymDense // curvature from which the posterior was computed
-	clipped, clippedSD float64       // estimated number of clipped records in the last round of scores, and the sd of this estimate
+	last               *mat.SymDense // curvature behind the posterior
+	clipped, clippedSD float64       // estimated number of clipped records in the last round of scores, and its sd
 
 	mu      sync.Mutex
-	queries map[int]*Query // queries that were already computed, by round
-	next    *State         // state that Step returned last
-	after   sum            // opened sum from which the state next was computed
+	queries map[int]*Query // queries computed so far, by round
+	next    *State         // last result of Step
+	after   sum            // sum from which next was computed
 }
 
 // A sum is the opened sum of a round, with the number of answers in the sum.
@@ -73,12 +72,11 @@ func (s *State) located() ([]float64, *mat.SymDense) {
 }
 
 // ridge returns how strongly the prior counts in the units of scores ([State.ridged]), as a number
-// of records. The result is at least 1, and larger if the margins are so noisy that the curvature
-// is uncertain.
+// of records. It is larger if the margins are noisy and the curvature is uncertain.
 func (s *State) ridge() float64 { return max(1, 0.1*s.margins.sd()) }
 
-// A Query defines how a client computes the vector that a record contributes to the sum of a round.
-// It contains only public numbers.
+// A Query defines the vector that a record contributes to the sum of a round. It contains only
+// public numbers.
 type Query struct {
 	*Problem
 	round          int
@@ -86,23 +84,23 @@ type Query struct {
 	sizes          [blocks]int
 	scales         [blocks]float64 // largest norm of each block of a record's vector
 	clips          [blocks]float64
-	units          *mat.TriDense // matrix that defines the units of the scores (see [State.ridged])
+	units          *mat.TriDense // units of the scores (see [State.ridged])
 	curvatureUnits *mat.TriDense
 	white          whitening // of units
 	curvatureWhite whitening // of curvatureUnits
 	margins        *margins
-	predictive     predictive // posterior that scores held-out records; its natural parameters are nil in other rounds
-	norms          []float64  // norms of the scores of made-up records, sorted
+	predictive     predictive // posterior that scores held-out records; empty in other rounds
+	norms          []float64  // sorted norms of made-up scores
 }
 
-// Query returns the query of a round. Rounds are counted from 1.
+// Query returns the query of a round, counted from 1.
 func (s *State) Query(round int) (*Query, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.queryOf(round)
 }
 
-// queryOf returns the same as Query. The caller must hold the lock.
+// queryOf is Query for a caller that holds the lock.
 func (s *State) queryOf(round int) (*Query, error) {
 	if q, ok := s.queries[round]; ok {
 		return q, nil
@@ -134,8 +132,8 @@ func total[T any](f func() T) (result T, err error) {
 // firstClips multiplies the clips of the first two rounds, when little is known about norms.
 const firstClips = 1.5
 
-// Below leastClip the squared norm of a block could underflow, and the clipped block would be too
-// long. Only a posterior that is about to overflow leads to such a clip.
+// leastClip is the smallest clip. Below it, the squared norm of a block could underflow, and the
+// clipped block would be too long. Only a posterior about to overflow needs it.
 const leastClip = 1e-60
 
 func (s *State) newQuery(round int) *Query {
@@ -182,8 +180,8 @@ func (s *State) newQuery(round int) *Query {
 	return q
 }
 
-// marginClip returns the clip for the part of a record's vector from which margins are learned: the
-// 98 % quantile of the norms of these parts over made-up records.
+// marginClip returns the clip for the part of a record's vector from which margins are learned. It
+// is the 98 % quantile of the norms over made-up records.
 func (s *State) marginClip() float64 {
 	norms, elements := make([]float64, madeUpRecords), make([]float64, s.marginSize())
 	for i := range norms {
@@ -194,11 +192,10 @@ func (s *State) marginClip() float64 {
 	return quantile(norms, 0.98)
 }
 
-// Step learns from the opened sum of a round and returns the new state. elements holds the elements
-// of the sum over the given number of answers, in units of step. Each answer has noise whose sd is
-// the parameter sd, in the same units. Step returns an error if a number in the new state or in the
-// next query overflows. Clients could not compute answers to that query, but would be charged for
-// them. Step caches the state that it returned last.
+// Step learns from the opened sum of a round and returns the new state. elements holds the sum over
+// the given number of answers in units of step, and sd is the sd of the noise in one answer, in the
+// same units. It returns an error if a number in the new state or the next query overflows.
+// Otherwise clients would be charged for answers that they cannot compute.
 func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,11 +220,11 @@ func (s *State) Step(round, answers int, elements []int64, step, sd float64) (*S
 	return next, nil
 }
 
-// An opened holds the blocks of an opened sum, scaled up from the answers to all clients.
+// An opened holds the blocks of an opened sum, scaled from the answers to all clients.
 type opened struct {
 	*Query
 	values [blocks][]float64
-	sd     [blocks]float64 // sd of the noise of an element, by block
+	sd     [blocks]float64 // sd of the noise of an element of each block
 	scale  float64         // number of clients divided by the number of answers
 
 	answers int
@@ -250,7 +247,6 @@ func newOpened(q *Query, answers int, elements []int64, step, sd float64) *opene
 	return o
 }
 
-// summary returns the tables of the clients that answered.
 func (o *opened) summary() *describe.Summary {
 	sums := slices.Clone(o.values[tableBlock])
 	for i := range sums {
@@ -259,7 +255,7 @@ func (o *opened) summary() *describe.Summary {
 	return o.tables.Summary(sums, o.sd[tableBlock]/o.scale, o.answers, tableLevel)
 }
 
-// tableLevel is the probability with which an interval in the tables holds.
+// tableLevel is the level of the intervals in the tables.
 const tableLevel = 0.95
 
 // Tables returns the tables that describe the records, or nil if none were released.
@@ -299,8 +295,8 @@ func (s *State) step(o *opened) *State {
 	}
 	if o.round == 1 {
 		if start := next.madeUp.start(next.margins); start != nil {
-			// The first scores were computed at the prior mean. They are dropped, because the start
-			// may be far from the prior mean.
+			// Drop the first scores: they were computed at the prior mean, which may be far from
+			// the start.
 			next.theta, next.path = start, nil
 		}
 	}
@@ -313,11 +309,10 @@ func (s *State) step(o *opened) *State {
 	return next
 }
 
-// recordsSD is the sd of the number of records before a release, relative to the nominal number.
+// recordsSD is the prior sd of the number of records, relative to the nominal number.
 const recordsSD = 0.5
 
-// count updates the number of records by noisy counts in intervals of the norms of scores, which
-// add up to it.
+// count updates the number of records by noisy counts of norms, which add up to it.
 func (s *State) count(counts []float64, sd float64) {
 	p := *s.Problem
 	var total float64
@@ -332,10 +327,9 @@ func (s *State) count(counts []float64, sd float64) {
 	s.margins = &margins
 }
 
-// farthest is the largest change of a coordinate in a step, in prior sds of this coordinate. A step
-// is computed with the curvature at its start. The curvature changes on the way, so a longer step
-// can go much too far. For example, with overdispersed counts the first sum of scores would move
-// the log dispersion by fifteen sds.
+// farthest is the largest change of a coordinate in a step, in prior sds. The curvature changes on
+// the way, so a longer step can go much too far: with overdispersed counts, the first sum of scores
+// would move the log dispersion by fifteen sds.
 const farthest = 1
 
 // takeScores adds the sum o to s.path, and computes the posterior and the next point.
@@ -346,8 +340,8 @@ func (s *State) takeScores(o *opened) {
 	now := observation{
 		theta: s.theta, units: o.units, clip: o.clips[scoreBlock],
 		sum: apply(o.units, o.values[scoreBlock]),
-		// The scores of clients that did not answer are unknown. The variance of their sum is added
-		// to the noise.
+		// The scores of clients that did not answer are unknown. Their variance is added to the
+		// noise.
 		noise: plus(noise, term{o.scale - 1, lambda}),
 	}
 	s.path = append(slices.Clone(s.path), now)
@@ -374,9 +368,9 @@ func (s *State) takeScores(o *opened) {
 	for _, n := range o.values[lengthBlock][2:] {
 		s.clipped += n
 	}
-	// If unnoticed is the number of clipped records that were not expected, and their scores have
-	// the same direction, the sum changes by about as much as the noise. A larger number biases the
-	// fit and must be noticed, so slack is at most unnoticed.
+	// unnoticed is the number of unexpectedly clipped records that change a sum by about as much as
+	// the noise, if all their scores have the same direction. More would bias the fit and must be
+	// noticed, so slack is at most that.
 	unnoticed := math.Sqrt(float64(s.Dim())) * s.NoiseSD
 	slack := min(stretchSlack*s.Records, unnoticed)
 	s.stretch = s.stretch.learned(o.norms, o.values[lengthBlock], o.clips[scoreBlock], o.sd[lengthBlock], slack, s.Records)

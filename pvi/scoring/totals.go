@@ -15,16 +15,15 @@ import (
 )
 
 // A Totals computes the gradient and the Fisher information of all records of a client, for a study
-// whose unit is the client and whose model is a program. The density of records must depend on all
-// coordinates of θ.
+// with the unit client and a program. The density of records must depend on all coordinates of θ.
 type Totals struct {
 	*program
 	prior prior
-	units *mat.TriDense // units of the finite differences from which curvatures are computed
+	units *mat.TriDense // units of the finite differences for curvatures
 }
 
 // NewTotals returns the Totals of a study. madeUp holds synthetic records, whose outcomes are not
-// read. normals returns standard normal numbers that everybody can compute.
+// read. normals returns public standard normal numbers.
 func NewTotals(st *study.Study, m *fit.Model, madeUp *shard.Shard, normals func(n int) []float64) (*Totals, error) {
 	p := new(Problem)
 	if err := p.takeProgram(st, m); err != nil {
@@ -34,17 +33,17 @@ func NewTotals(st *study.Study, m *fit.Model, madeUp *shard.Shard, normals func(
 	return t, t.setUnits(madeUp, normals)
 }
 
-// Prior returns the mean and the covariance of the prior of θ. The prior need not be normal.
+// Prior returns the mean and the covariance of the prior of θ, which need not be normal.
 func (t *Totals) Prior() (mean []float64, cov *mat.SymDense) { return t.prior.Moments() }
 
-// Draw returns a draw from the prior. It is a function of z, which holds a standard normal number
-// for each coordinate.
+// Draw returns a draw from the prior as a function of z, a standard normal number for each
+// coordinate.
 func (t *Totals) Draw(z []float64) []float64 { return t.prior.Draw(z) }
 
-// setUnits sets the units of finite differences. In these units, the identity matrix is the
-// precision of the prior plus the covariance of the score of a synthetic record at the prior mean.
-// The covariance is estimated by half the outer product of the difference between two scores of a
-// record, for different draws of its outcomes.
+// setUnits sets the units of finite differences. In them, the precision of the prior plus the
+// covariance of the score of a synthetic record at the prior mean is the identity. The covariance
+// is half the outer product of the difference between the scores for two draws of a record's
+// outcomes.
 func (t *Totals) setUnits(madeUp *shard.Shard, normals func(n int) []float64) error {
 	mean, cov := t.Prior()
 	var scores [2]*mat.Dense
@@ -76,8 +75,8 @@ func (t *Totals) Open(s *shard.Shard) (*Total, error) {
 	return &Total{t, records.(*programRecords)}, nil
 }
 
-// Redraw returns the records of a shard, with outcomes that are drawn from the model at θ in place
-// of their own. It moves all numbers of the shard to the nearest possible value.
+// Redraw returns the records of a shard with outcomes drawn from the model at θ. It moves all
+// numbers to the nearest possible value.
 func (t *Totals) Redraw(s *shard.Shard, theta []float64, normals func(n int) []float64) (*Total, error) {
 	var x []float64
 	for i := range s.Len() {
@@ -111,20 +110,19 @@ func (t *Total) eachScore(theta []float64, each func(i int, score []float64)) {
 	}
 }
 
-// Gradient returns the gradient of the log likelihood of all records at θ. It leaves out the records
-// that eachScore leaves out.
+// Gradient returns the gradient of the log likelihood of all records at θ, without those that
+// eachScore leaves out.
 func (t *Total) Gradient(theta []float64) []float64 {
 	gradient := make([]float64, len(theta))
 	t.eachScore(theta, func(_ int, score []float64) { floats.Add(gradient, score) })
 	return gradient
 }
 
-// mostModeSteps is the largest number of steps of [Total.Mode].
+// mostModeSteps limits the steps of [Total.Mode].
 const mostModeSteps = 30
 
-// Mode returns a point near the posterior mode of the records, if the prior is normal with the
-// given mean and precision. It uses the method of Levenberg and Marquardt, with the Fisher
-// information in place of the Hessian.
+// Mode returns a point near the posterior mode of the records under a normal prior. It uses the
+// method of Levenberg and Marquardt, with the Fisher information in place of the Hessian.
 func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	theta, damping := slices.Clone(mean), 1e-2
 	best := t.value(theta, mean, precision)
@@ -157,14 +155,15 @@ func (t *Total) Mode(mean []float64, precision *mat.SymDense) []float64 {
 	return theta
 }
 
-// A value compares points in the search for the mode. sum is the log density of records and of a
-// normal prior, up to a constant, without the out records that have no finite density.
+// A value compares points in the search for the mode. out is the number of records without a finite
+// density. sum is the log density of the others and of a normal prior, up to a constant.
 type value struct {
 	out int
 	sum float64
 }
 
-// above reports whether v is better than w: has a smaller out or, if these are equal, a larger sum.
+// above reports whether v is better than w: it has a smaller out or, if these are equal, a larger
+// sum.
 func (v value) above(w value) bool { return v.out < w.out || v.out == w.out && v.sum > w.sum }
 
 func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (v value) {
@@ -184,8 +183,8 @@ func (t *Total) value(theta, mean []float64, precision *mat.SymDense) (v value) 
 }
 
 // Score returns the gradient of the log likelihood of all records at θ, and the sum of their
-// curvatures. [programEvaluator.expected] defines the curvature of a record. A record adds 0 if its
-// numbers cannot be computed or are not finite. Negative eigenvalues of the sum are replaced by 0.
+// curvatures ([programEvaluator.expected]). A record whose numbers are not finite adds 0. Negative
+// eigenvalues of the sum are replaced by 0.
 func (t *Total) Score(theta []float64) (gradient []float64, information *mat.SymDense) {
 	d, units := len(theta), t.totals.units
 	gradient = t.Gradient(theta)

@@ -6,19 +6,18 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// A Contributor computes, for one query, the vectors that a client's records contribute to the sum.
-// It is not safe for concurrent use.
+// A Contributor computes the vectors that a client's records contribute to the sum of a query. It
+// is not safe for concurrent use.
 type Contributor struct {
 	*Query
 	work    evaluator
 	scratch []float64
 
-	// described returns the values of a record for the tables. It is nil for made-up records, which
-	// add nothing to the tables.
+	// described returns the values of a record for the tables. It is nil for made-up records.
 	described func(i int) []float64
 
-	heldOut []bool          // whether each record is held out from the fit; nil if none is
-	scored  map[int]float64 // log predictive densities of held-out records, in the round that releases them
+	heldOut []bool          // whether each record is held out; nil if none is
+	scored  map[int]float64 // log predictive densities of held-out records, in their round
 }
 
 // Contributor returns the contributor of a query for the given records.
@@ -33,9 +32,9 @@ func (q *Query) Contributor(records Records) *Contributor {
 	return c
 }
 
-// Vector writes to dst the vector of record i. The L2 norm of the vector is at most the round's
-// clip, up to rounding, and the mechanism clips the vector again. If an element is not finite, the
-// mechanism adds zero for the record. If the computation panics, the vector is zero.
+// Vector writes the vector of record i to dst. Its L2 norm is at most the round's clip, up to
+// rounding, and the mechanism clips it again. The vector is zero if the computation panics, and the
+// mechanism adds zero if an element is not finite.
 func (c *Contributor) Vector(dst []float64, i int) {
 	if guard.Run(func() { c.write(dst, i) }) != nil {
 		clear(dst)
@@ -76,7 +75,7 @@ func (c *Contributor) write(dst []float64, i int) {
 	}
 }
 
-// writeTables writes the part for the tables, unless the round releases none (tables is nil).
+// writeTables writes the part for the tables, which is nil if the round has none.
 func (c *Contributor) writeTables(tables []float64, i int) {
 	if tables == nil {
 		return
@@ -88,7 +87,6 @@ func (c *Contributor) writeTables(tables []float64, i int) {
 	}
 }
 
-// writePredictive writes the score of a held-out record, or zeros without one.
 func (c *Contributor) writePredictive(predictive []float64, i int) {
 	clear(predictive)
 	log, ok := c.scored[i]
@@ -98,7 +96,7 @@ func (c *Contributor) writePredictive(predictive []float64, i int) {
 	}
 }
 
-// split divides a vector into its blocks, with nil for those that the round lacks.
+// split divides a vector into its blocks. Blocks that the round lacks are nil.
 func (c *Contributor) split(dst []float64) (parts [blocks][]float64) {
 	n := 0
 	for b, size := range c.sizes {
