@@ -95,7 +95,8 @@ func TestFitsOfFormulas(t *testing.T) {
 
 func studyOf(r formula.Request) string {
 	var b strings.Builder
-	b.WriteString("[study]\nversion = 2\nname = \"formula\"\n[privacy]\nunit = \"none\"\n[inference]\nrounds = 1\nintervals = \"none\"\n[simulation]\ndata = [\"data.csv\"]\nclients = 2\nseed = 1\n")
+	fmt.Fprintf(&b, "[study]\nversion = %d\n", max(r.Version, 2))
+	b.WriteString("name = \"formula\"\n[privacy]\nunit = \"none\"\n[inference]\nrounds = 1\nintervals = \"none\"\n[simulation]\ndata = [\"data.csv\"]\nclients = 2\nseed = 1\n")
 	for _, c := range r.Columns {
 		fmt.Fprintf(&b, "[[column]]\nname = %q\n", c.Name)
 		switch {

@@ -287,16 +287,43 @@ func (w *writer) checkRange(c *Column, wrong func(format string, args ...any)) {
 type scale struct {
 	centre, sd float64 // mean and sd of the prior of the intercept
 	unit       float64 // typical spread of the predictor
+	effect     float64 // prior sd, in units, of the change of the predictor when a covariate changes by its spread
 	middle     string  // source of the prior of the intercept, in words
 	says       string  // description of unit
 }
 
-// wide returns 2.5 times the unit, in words.
-func (s *scale) wide() string {
-	if s.unit == 1 {
-		return "2.5 " + strings.TrimPrefix(s.says, "1 ")
+// ofEffects returns the prior sd of an effect, in words.
+func (s *scale) ofEffects() string {
+	switch {
+	case s.effect == 1:
+		return s.says
+	case s.unit == 1:
+		return short(s.effect, 3) + " " + strings.TrimPrefix(s.says, "1 ")
 	}
-	return "2.5 times " + s.says
+	return short(s.effect, 3) + " times " + s.says
+}
+
+// since is the version of the study language from which on the default priors of parameters of a
+// measured outcome, and those of positive parameters, are the ones that studies with a family have
+// too. Before, effects on a measured outcome had 2.5 times the sd, and the priors of positive
+// parameters were not normal on the log scale: a noisy sum of scores can move the posterior far
+// into their tails.
+const since = 3
+
+const (
+	wideEffect = 2.5 // effect of a [scale]
+	// median and factor of the noise, in half the widths of the outcome's bounds
+	noiseMedian, noiseFactor = 0.2, 4
+	// median and factor of the other positive parameters, such as the shape of a negative binomial count
+	shapeMedian, shapeFactor = 3, 5
+)
+
+// ofMeasured returns the effect of the [scale] of a measured outcome.
+func (w *writer) ofMeasured() float64 {
+	if w.request.Version < since {
+		return wideEffect
+	}
+	return 1
 }
 
 // scale derives public numbers for the default priors of the linear predictor mu (see the type
@@ -319,15 +346,15 @@ func (w *writer) scale(c *Column) scale {
 	switch name := strings.TrimPrefix(w.family.name, "hurdle_"); {
 	case name == "lognormal":
 		middle, half := logs()
-		return scale{middle, 2.5 * half, half, "middle and 2.5 spreads of log " + c.Name, short(half, 3) + ", the spread of log " + c.Name}
+		return scale{middle, 2.5 * half, half, w.ofMeasured(), "middle and 2.5 spreads of log " + c.Name, short(half, 3) + ", the spread of log " + c.Name}
 	case w.family.link == "identity":
 		return scale{
-			c.centre(), 2.5 * c.spread(), c.spread(), "middle and 2.5 spreads of " + c.Name,
+			c.centre(), 2.5 * c.spread(), c.spread(), w.ofMeasured(), "middle and 2.5 spreads of " + c.Name,
 			fmt.Sprintf("%s, the spread of %s (%s)", short(c.spread(), 3), c.Name, c.from()),
 		}
 	case w.family.link == "log":
 		middle, half := logs()
-		return scale{middle, max(2.5, half), 1, "the middle of log " + c.Name + " within its bounds", "1 on the log scale"}
+		return scale{middle, max(2.5, half), 1, wideEffect, "the middle of log " + c.Name + " within its bounds", "1 on the log scale"}
 	}
 	return unitScale(0, w.family.link)
 }
@@ -335,7 +362,7 @@ func (w *writer) scale(c *Column) scale {
 // unitScale returns a [scale] whose unit is 1, for a predictor whose scale does not depend on the
 // outcome's column, such as log odds. centre is the prior mean of the intercept.
 func unitScale(centre float64, link string) scale {
-	return scale{centre, 2.5, 1, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
+	return scale{centre, 2.5, 1, wideEffect, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }
 
 // A shape has the defaults of a parameter of the family other than mu.
@@ -343,27 +370,49 @@ type shape struct {
 	lower, upper string // bounds of the parameter, as text
 	link         string // link for a formula of the parameter; "" if the parameter cannot have a formula
 	prior        string
-	centre       float64 // prior mean of the intercept in a formula of the parameter
+	centre, sd   float64 // mean and sd of the prior of the intercept in a formula of the parameter
+	effect       float64 // effect of the [scale] of this formula
 	says         string
+}
+
+// lognormal returns the defaults of a positive parameter. One sd of its prior multiplies or divides
+// the median by factor.
+func lognormal(median, factor float64, says string) shape {
+	s := shape{lower: "0", link: "log", centre: math.Log(median), sd: math.Log(factor), effect: 1}
+	s.prior = fmt.Sprintf("lognormal(%s, %s)", rounded(s.centre, s.sd), short(s.sd, 3))
+	s.says = fmt.Sprintf("median %s%s; one sd is a factor of %s", short(median, 3), says, short(factor, 3))
+	return s
 }
 
 // shapeOf returns the defaults of the family's parameter with the given name, such as sigma. s is
 // the [scale] of the linear predictor mu.
 func (w *writer) shapeOf(name string, s scale) shape {
 	switch name {
-	case "sigma":
-		return shape{
-			lower: "0", link: "log", prior: fmt.Sprintf("student_t(3, 0, %s)", short(s.unit, 3)), centre: math.Log(s.unit),
-			says: "half of a Student t with scale " + s.says,
-		}
 	case "nu":
 		return shape{lower: "1", prior: "gamma(2, 0.1)", says: "weakly informative, mean 20"}
 	case "zi", "hu":
-		return shape{lower: "0", upper: "1", link: "logit", prior: "beta(1, 1)", says: "uniform"}
-	case "shape":
-		if w.family.name == "weibull" {
-			return shape{lower: "0", link: "log", prior: "lognormal(0, 1)", says: "median 1, the exponential distribution"}
-		}
+		return shape{lower: "0", upper: "1", link: "logit", prior: "beta(1, 1)", sd: 2.5, effect: wideEffect, says: "uniform"}
 	}
-	return shape{lower: "0", link: "log", prior: "gamma(2, 0.1)", says: "weakly informative, mean 20"}
+	switch weibull := name == "shape" && w.family.name == "weibull"; {
+	case w.request.Version < since:
+		return formerShape(name, weibull, s)
+	case name == "sigma":
+		return lognormal(noiseMedian*math.Sqrt(3)*s.unit, noiseFactor, fmt.Sprintf(", %.2g of %s", noiseMedian*math.Sqrt(3), s.says))
+	case weibull:
+		return lognormal(1, math.E, ", the exponential distribution")
+	}
+	return lognormal(shapeMedian, shapeFactor, "")
+}
+
+// formerShape returns the defaults of a positive parameter before version [since] of the study
+// language. weibull is true for the shape of a Weibull distribution.
+func formerShape(name string, weibull bool, s scale) shape {
+	d := shape{lower: "0", link: "log", prior: "gamma(2, 0.1)", sd: 2.5, effect: wideEffect, says: "weakly informative, mean 20"}
+	switch {
+	case name == "sigma":
+		d.prior, d.centre, d.says = fmt.Sprintf("student_t(3, 0, %s)", short(s.unit, 3)), math.Log(s.unit), "half of a Student t with scale "+s.says
+	case weibull:
+		d.prior, d.says = "lognormal(0, 1)", "median 1, the exponential distribution"
+	}
+	return d
 }

@@ -175,7 +175,7 @@ func rounded(x, sd float64) string {
 // from the design.
 func (w *writer) coefficient(prefix string, d design, of scale, centred bool) string {
 	name := w.names.unique("b_" + prefix + d.name)
-	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(2.5*of.unit/d.spread, 3)), of.wide() + d.says}, "real", "b")
+	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(of.effect*of.unit/d.spread, 3)), of.ofEffects() + d.says}, "real", "b")
 	text := d.text
 	if centred && d.centre != 0 {
 		text = "(" + minus(text, d.centre) + ")"

@@ -10,6 +10,7 @@ import (
 
 // A Request is a model as the study gives it: a formula, a family and columns.
 type Request struct {
+	Version  int // version of the study language, on which default priors depend; 0 is as 2
 	Formula  string
 	Family   string            // such as "poisson" or "bernoulli(probit)"
 	Positive string            // condition under which a binary outcome is 1; if it is empty, the outcome is 1 for the value 1 or the second level
@@ -416,7 +417,9 @@ func (w *writer) further(sides []side, s scale) {
 			fail("E603", of.left.at, "%s has no formula.", name)
 		}
 		eta := w.names.unique(name + "_eta")
-		w.predict(eta, name+"_", w.sumOf(of.right), unitScale(d.centre, d.link), false)
+		own := unitScale(d.centre, d.link)
+		own.sd, own.effect, own.middle = d.sd, d.effect, short(d.sd, 3)+" on the "+d.link+" scale"
+		w.predict(eta, name+"_", w.sumOf(of.right), own, false)
 		inverse := map[string]string{"log": "exp", "logit": "inv_logit"}[d.link]
 		w.names[name] = true
 		w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s(%s);", name, inverse, eta))

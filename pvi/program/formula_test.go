@@ -338,6 +338,8 @@ var naive = map[string]func(r record, p given) float64{
 	},
 }
 
+// formulas returns the formulas of the tests. It leaves out those with default priors of another
+// version of the study language, whose records have the same densities.
 func formulas(t testing.TB) map[string]formula.Request {
 	t.Helper()
 	source, err := os.ReadFile("../formula/testdata/cases.json")
@@ -352,8 +354,9 @@ func formulas(t testing.TB) map[string]formula.Request {
 	check(t, json.Unmarshal(source, &all))
 	out := map[string]formula.Request{}
 	for _, c := range all.Cases {
-		c.Columns = all.Columns
-		out[c.Name] = c.Request
+		if c.Columns = all.Columns; c.Version == 0 {
+			out[c.Name] = c.Request
+		}
 	}
 	return out
 }

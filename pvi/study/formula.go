@@ -33,7 +33,7 @@ func readFormula(s *Study, t, prior *document.Table) {
 	t.Require("family", `write the distribution of the outcome, such as family = "gaussian", "bernoulli", "poisson" or "bernoulli(probit)"`)
 	f.Text, _ = t.String("formula")
 	f.Family, _ = t.String("family")
-	request := formula.Request{Formula: f.Text, Family: f.Family, Priors: map[string]string{}}
+	request := formula.Request{Version: s.Version, Formula: f.Text, Family: f.Family, Priors: map[string]string{}}
 	request.Positive, _ = t.String("positive")
 	for _, key := range prior.Keys() {
 		request.Priors[key], _ = prior.String(key)

@@ -1,6 +1,8 @@
 package study_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 
 	"fedpvi/pvi/study"
@@ -78,5 +80,55 @@ func TestFormulasOfClients(t *testing.T) {
 	}
 	if st := parse(t, formulaStudy, with(clients, grouped, "privacy.clip=3.0", `inference={ rounds = 5, intervals = "none" }`)...); st.Inference.Solver == study.Scoring {
 		t.Error("point estimates of groups have intervals")
+	}
+}
+
+// Since version 3 the default priors of a formula are those of a study with a family, in natural
+// units. Half the widths of the bounds are 1 on the model's scale.
+func TestPriorsOfAFormula(t *testing.T) {
+	const halfX, halfY = 5, 40
+	priors := func(version int, model string) (*study.Study, map[string]string) {
+		st, err := study.Parse("t.toml", fmt.Appendf(nil, `
+study = { version = %d, name = "s" }
+privacy.unit = "none"
+model = { %s }
+column = [
+  { name = "u", type = "numeric", bounds = [0, 10] },
+  { name = "y", type = "numeric", bounds = [60, 140] },
+  { name = "n", type = "numeric", bounds = [0, 9] },
+]`, version, model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]string{}
+		if st.Model.Formula != nil {
+			for _, p := range st.Model.Formula.Priors {
+				all[p.Parameter] = p.Density
+			}
+		}
+		return st, all
+	}
+	logNormal := func(p study.LogNormal, unit float64) string {
+		return fmt.Sprintf("lognormal(%.3g, %.3g)", math.Log(p.Median*unit), math.Log(p.Factor))
+	}
+	linear, _ := priors(study.Version, `family = "linear", outcome = "y", terms = ["u"], noise_sd = "learned"`)
+	counts, _ := priors(study.Version, `family = "negative-binomial", outcome = "n", terms = ["u"]`)
+	slope := fmt.Sprintf("normal(0, %.3g)", linear.Prior.For("u").SD*halfY/halfX)
+	for _, c := range []struct{ formula, family, parameter, since, before string }{
+		{"y ~ u", "gaussian", "b_u", slope, "normal(0, 20)"},
+		{"y ~ u", "student", "b_u", slope, "normal(0, 20)"},
+		{"y ~ u", "gaussian", "sigma", logNormal(linear.Prior.Scale, halfY), "student_t(3, 0, 23.1)"},
+		{"n ~ u", "negbinomial", "shape", logNormal(counts.Prior.Dispersion, 1), "gamma(2, 0.1)"},
+		{"y ~ u", "Gamma", "shape", logNormal(counts.Prior.Dispersion, 1), "gamma(2, 0.1)"},
+	} {
+		for version := 2; version <= study.Version; version++ {
+			want := c.before
+			if version >= 3 {
+				want = c.since
+			}
+			if _, all := priors(version, fmt.Sprintf("formula = %q, family = %q", c.formula, c.family)); all[c.parameter] != want {
+				t.Errorf("version %d, %s of %s: %q has the prior %s, want %s", version, c.formula, c.family, c.parameter, all[c.parameter], want)
+			}
+		}
 	}
 }
