@@ -12,14 +12,13 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ClippedAnalytical computes a client's factor in a linear model with known noise, in studies whose
-// privacy unit is the record or the person. It clips every record's sufficient statistics, adds
-// them up and adds noise once, through a [dpmech.GaussianSum]. Every proposal is a function of that
-// one release. Sharma (2019, equations 4.20 to 4.22) instead adds new noise to the same statistics
-// in every round, and each round costs privacy; see [PublishedAnalytical].
+// ClippedAnalytical computes a client's factor in a linear model with known noise. It clips every
+// record's sufficient statistics and releases their sum once, through a [dpmech.GaussianSum]. Every
+// proposal is a function of that release. Sharma (2019, equations 4.20 to 4.22) instead adds new
+// noise in every round; see [PublishedAnalytical].
 //
-// In directions in which the released precision is negative, the factor is set to zero
-// ([gaussian.RepairLikelihood]). This step is post-processing and costs no privacy.
+// Where the released precision is negative, the factor is set to zero
+// ([gaussian.RepairLikelihood]). This is post-processing and costs no privacy.
 type ClippedAnalytical struct {
 	source   statisticsSource
 	released []int64   // noisy statistics in lattice steps; nil before the release
@@ -54,8 +53,8 @@ func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream
 	return spent, nil
 }
 
-// State implements [Solver]. The state is the released statistics. A restored solver must use these
-// statistics, because a second release would cost privacy again.
+// State implements [Solver]. It returns the released statistics, because a second release would
+// cost privacy again.
 func (c *ClippedAnalytical) State() []byte {
 	if c.released == nil {
 		return nil
@@ -85,10 +84,9 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 }
 
 // PublishedAnalytical adds new noise to the same statistics in every round, as Sharma (2019) does.
-// The method is private, because every round is charged, but it wastes budget: T releases cost as
-// much as a single release with 1/√T of the noise. With damping, each round moves the factor only
-// part of the way to the newly released statistics. The factor is therefore a weighted average over
-// rounds, in which the noise of earlier releases gradually disappears.
+// Every round is charged, so T releases cost as much as one release with 1/√T of the noise. With
+// damping, the factor is a weighted average over rounds, in which earlier noise gradually
+// disappears.
 type PublishedAnalytical struct {
 	stateless
 	source statisticsSource
@@ -142,9 +140,8 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	return released, nil
 }
 
-// factor converts a released sum, which is in lattice steps, to the natural parameters of the
-// client's factor. If its precision has negative directions, they are set to zero
-// ([gaussian.RepairLikelihood]).
+// factor converts a released sum in lattice steps to the natural parameters of the client's factor.
+// Negative directions of its precision are set to zero ([gaussian.RepairLikelihood]).
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

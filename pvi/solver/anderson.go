@@ -5,19 +5,17 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// remembered is the largest number of earlier points that an extrapolation combines with the
-// current point.
+// remembered is the largest number of earlier points in an extrapolation.
 const remembered = 6
 
 // An anderson extrapolates a fixed-point iteration x ← x + move(x) by Anderson acceleration. Among
-// all weights with sum 1, it finds those for which the weighted sum of the last moves is shortest.
-// It combines the last points and moves with these weights (Anderson, "Iterative procedures for
-// nonlinear integral equations", 1965; in the form of Walker and Ni, "Anderson acceleration for
-// fixed-point iterations", 2011). If the plain iteration converges slowly along a few directions,
-// Anderson acceleration needs far fewer steps.
+// all weights with sum 1, it finds those for which the weighted sum of the last moves is shortest,
+// and combines the last points and moves with them (Anderson, "Iterative procedures for nonlinear
+// integral equations", 1965; in the form of Walker and Ni, "Anderson acceleration for fixed-point
+// iterations", 2011). It helps if the plain iteration converges slowly along a few directions.
 type anderson struct {
 	point, move   []float64   // arguments of the last call of add
-	points, moves [][]float64 // differences between the arguments of successive calls of add
+	points, moves [][]float64 // differences between successive arguments of add
 }
 
 func (a *anderson) reset() { *a = anderson{} }
@@ -34,10 +32,9 @@ func (a *anderson) add(point, move []float64) {
 	a.point, a.move = append(a.point[:0], point...), append(a.move[:0], move...)
 }
 
-// next computes the next point of the accelerated iteration. It writes to dst the weighted sum of
-// the points plus damping times the weighted sum of the moves. To compare the lengths of moves,
-// next multiplies each element of a move by the same element of weight. It returns false if add has
-// been called fewer than two times since the last reset, or if the moves hardly differ.
+// next writes to dst the weighted sum of the points plus damping times the weighted sum of the
+// moves. The length of a move is measured after its elements are multiplied by weight. It returns
+// false if add was called fewer than two times since the last reset, or if the moves hardly differ.
 func (a *anderson) next(dst, weight []float64, damping float64) bool {
 	n := len(a.moves)
 	if n == 0 {
@@ -55,7 +52,7 @@ func (a *anderson) next(dst, weight []float64, damping float64) bool {
 			gram.SetSym(k, l, floats.Dot(scaled[k], scaled[l]))
 		}
 	}
-	const ridge = 1e-12 // relative addition to the diagonal of gram, which keeps the weights small if moves are nearly equal
+	const ridge = 1e-12 // relative addition to the diagonal of gram, which keeps weights small if moves are nearly equal
 	for k := range n {
 		gram.SetSym(k, k, gram.At(k, k)*(1+ridge))
 	}

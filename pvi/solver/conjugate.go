@@ -8,12 +8,11 @@ import (
 )
 
 // Conjugate computes a client's factor in a linear model with known noise, exactly. It proposes the
-// gradient, at q, of the shard's expected log likelihood with respect to the mean parameters of q,
-// which is a natural gradient (Khan and Lin, "Conjugate-Computation Variational Inference", 2017,
-// with a step size of one). For a q with full covariance this gradient consists of the likelihood's
-// natural parameters. For a diagonal q it consists of the natural parameters that mean-field
-// variational inference gives to the likelihood. If all clients use Conjugate, q converges to the q
-// of pooled variational inference, however the records are divided among clients.
+// natural gradient of the expected log likelihood at q (Khan and Lin, "Conjugate-Computation
+// Variational Inference", 2017, with a step size of one). For a q with full covariance, this is the
+// likelihood's natural parameters. For a diagonal q, it is the parameters from mean-field
+// variational inference. Either way, q converges to the q of pooled variational inference, however
+// the records are divided among clients.
 //
 // Conjugate uses the records without noise. A mechanism must make the proposals private.
 type Conjugate struct {
@@ -31,8 +30,8 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
-// Times multiplies the statistics of c by times, as if each record occurred that number of times.
-// It returns c.
+// Times multiplies the statistics of c, as if each record occurred that number of times. It returns
+// c.
 func (c *Conjugate) Times(times float64) *Conjugate {
 	for i := range c.statistics {
 		c.statistics[i] *= times

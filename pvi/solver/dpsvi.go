@@ -15,36 +15,32 @@ import (
 
 // DPSVIOptions are the options of [DPSVI].
 type DPSVIOptions struct {
-	// Steps is the number of steps in each call to Propose. The number of steps of the mechanism
-	// covers all calls together.
+	// Steps is the number of steps in each call to Propose. The mechanism counts the steps of all
+	// calls.
 	Steps int
-	// Draws is the number of draws of θ in a step. A step releases the gradients at all draws as
-	// one vector.
+	// Draws is the number of draws of θ in a step. Their gradients are released as one vector.
 	Draws int
-	// Rate is the probability that a record is in a batch. A noisy sum over a batch is divided by
-	// Rate to estimate the sum over all records.
+	// Rate is the probability that a record is in a batch. Noisy sums are divided by it.
 	Rate float64
-	// Gradients selects the gradients that a record contributes for each draw of θ. If Gradients is
-	// [study.PublishedGradients], Records must be set to a public number. The solver uses Records in
-	// place of the private number of records.
+	// Gradients selects the gradients that a record contributes for each draw of θ. With
+	// [study.PublishedGradients], the public number Records replaces the private number of records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser computes from the gradient by how much a step changes the mean and the sds of q.
-	// Schedule determines the step sizes. It counts steps over all calls to Propose.
+	// Optimiser computes a step of q from the gradient. Schedule determines the step sizes, and
+	// counts steps over all calls to Propose.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the fraction of a call's steps, counted from the end, over which q is averaged.
-	// Propose returns the factor that belongs to the averaged q.
+	// Average is the fraction of a call's last steps over which q is averaged before Propose
+	// returns its factor.
 	Average float64
-	// InitialSD is an upper bound on the sds of q at the beginning of the first call of Propose.
+	// InitialSD is an upper bound on the sds of q before the first step.
 	InitialSD float64
-	// Start, if not nil, sets the mean and sd of q at the beginning of the first call of Propose.
-	// If Start is nil, the first call begins at the q of the plan.
+	// Start, if not nil, sets q before the first step. Otherwise the first step starts at the q of
+	// the plan.
 	Start *Start
 }
 
-// size returns the number of elements of the vector that each record contributes to a step's sum,
-// for a θ with d coordinates.
+// size returns the number of elements that a record contributes to a step's sum, for d coordinates.
 func (o *DPSVIOptions) size(d int) int {
 	if o.Gradients.Joint() {
 		d *= 2
@@ -58,15 +54,13 @@ func (o *DPSVIOptions) size(d int) int {
 //	E_q[log likelihood] − KL(q‖cavity)
 //
 // by doubly stochastic variational inference (Jälkö, Dikmen and Honkela, "Differentially Private
-// Variational Inference for Non-conjugate Models", 2017). A call to Propose takes several steps.
-// Each step draws θ from q, the same for all records, draws a batch, and releases the noisy sum of
-// the batch's clipped gradients through a [dpmech.SampledSum]. Terms that do not depend on records,
-// such as the divergence from the cavity, are added after the noise, except with
+// Variational Inference for Non-conjugate Models", 2017). Each step draws θ from q, the same for
+// all records, and a batch. It releases the noisy sum of the batch's clipped gradients through a
+// [dpmech.SampledSum]. Terms that do not depend on records are added after the noise, except with
 // [study.PublishedGradients].
 //
-// All numbers that DPSVI keeps or proposes are functions of its releases and of public numbers.
-// These are the mean and sds of q, the moments of the optimiser, and the proposed factor. If noise
-// makes a precision of q smaller than the cavity's, the cavity's precision is used.
+// All that DPSVI keeps or proposes is a function of its releases and of public numbers. If noise
+// makes a precision of q smaller than the cavity's, the cavity's is used.
 //
 // DPSVI is not safe for concurrent use.
 type DPSVI struct {
@@ -90,21 +84,20 @@ type DPSVI struct {
 	prior   []float64
 	sd      []float64
 	mean    []float64
-	at      *gpu.Query // gradients that the current step computes; nil until the step has drawn its values of θ
+	at      *gpu.Query // gradients that the current step computes; nil until θ is drawn
 
-	// NewDPSVI stores these functions, so that a step need not allocate them. query adds up the
-	// gradients of a batch. normals fills a vector with the standard normals from which θ is drawn.
-	// If the CPU takes the steps, normals is the field drawn. After a device has failed, it reads
-	// the numbers that were meant for the device.
+	// These functions are stored to avoid allocations in a step. query adds up the gradients of a
+	// batch. normals fills a vector with the standard normals for θ: it is drawn on the CPU, and
+	// after a device has failed it reads the numbers meant for the device.
 	query   dpmech.SampledQuery
 	normals func([]float64)
-	drawn   func([]float64)                          // fills a vector with standard normals from the stream draws
-	next    func([]int64, dpmech.SampledQuery) error // adds noise to the sum that a query computes and releases it
+	drawn   func([]float64)                          // fills a vector with standard normals
+	next    func([]int64, dpmech.SampledQuery) error // releases the sum of a query with noise
 }
 
-// NewDPSVI returns the solver for the records of p. The mechanism must be for the same number of
-// records. Its vectors must have one element for each draw and each coordinate of θ, or two
-// elements if o.Gradients also releases the gradients with respect to the sds of q.
+// NewDPSVI returns the solver for the records of p. The mechanism must be for as many records, and
+// for vectors with one element for each draw and coordinate of θ, or two if o.Gradients releases
+// gradients for the sds as well.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -114,7 +107,7 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	case m.Dim() != size:
 		return nil, fmt.Errorf("dp-svi: the mechanism is for vectors of %d numbers, want %d", m.Dim(), size)
 	case m.Rows() != p.records.Rows():
-		// The error does not name the number of records, which is private.
+		// The number of records is private, so the error does not name it.
 		return nil, errors.New("dp-svi: the mechanism is for another number of records")
 	case o.Steps < 1 || m.Steps()%o.Steps != 0:
 		return nil, fmt.Errorf("dp-svi: %d steps in all are not a whole number of visits of %d steps", m.Steps(), o.Steps)
@@ -140,8 +133,7 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	return s, nil
 }
 
-// naturalReach is the largest distance by which a natural-gradient step is allowed to move a
-// coordinate's mean, in units of the coordinate's sd.
+// naturalReach limits how far a natural-gradient step moves the mean of a coordinate, in sds.
 const naturalReach = 1
 
 func newOptimiser(name study.Optimiser, n int) (gpu.Optimiser, error) {
@@ -161,8 +153,7 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Optimiser, error) {
 // Taken returns the number of steps that the solver has taken and charged.
 func (s *DPSVI) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Releases returns the number of released sums of gradients, plus 1 if the statistics of a [Start]
-// were released.
+// Releases returns the number of released sums, including the statistics of a [Start].
 func (s *DPSVI) Releases() int {
 	if s.options.Start.released() {
 		return s.Taken() + 1
@@ -171,7 +162,7 @@ func (s *DPSVI) Releases() int {
 }
 
 // Propose implements [Solver]. It takes Steps steps and returns an event for each release. The
-// first call also releases the statistics of the Start, if there is one.
+// first call also releases the statistics of the Start, if any.
 func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -217,9 +208,8 @@ func (s *DPSVI) wipe() {
 	s.draws.Wipe()
 }
 
-// check returns an error if Propose cannot solve the problem. The covariance of q must be diagonal,
-// q must have the dimension of the solver's program, and the cavity must be proper. Propose calls
-// check before it releases anything.
+// check returns an error if Propose cannot solve the problem. q must be diagonal, with the
+// dimension of the program, and the cavity proper. It is called before any release.
 func (s *DPSVI) check(p Problem) error {
 	d := s.program.Dim()
 	if p.Family.Name() != "diagonal" || p.Family.Dim() != d {
@@ -233,9 +223,8 @@ func (s *DPSVI) check(p Problem) error {
 	return nil
 }
 
-// begin sets the mean and sd of q at the beginning of a call of Propose. In the first call of a
-// solver with a Start, they follow from the released statistics. In all other calls they are the
-// mean and sd of the plan's q. In the first call, sds are at most InitialSD.
+// begin sets the mean and sds of q for a call to Propose: those of the plan, except in the first
+// call, where a Start may set them and InitialSD limits the sds.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -267,14 +256,14 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 		Draws: o.Draws, Rate: o.Rate,
 		Joint: o.Gradients.Joint(), Preconditioned: o.Gradients == study.Preconditioned,
 		Inside: o.Gradients == study.PublishedGradients, Records: o.Records,
-		Clip:       math.Inf(1), // the mechanism clips the gradients
+		Clip:       math.Inf(1), // the mechanism clips
 		CavityMean: mean, CavityPrecision: slices.Clone(precision),
 		Optimiser: optimiser, Schedule: o.Schedule, Steps: o.Steps, Average: o.Average,
 	}
 }
 
-// step takes one step of gradient descent. It obtains a noisy sum of gradients from next and moves
-// q along that sum. If q is no longer finite, it returns [ErrDiverged].
+// step takes one step with a noisy sum of gradients from next. If q is no longer finite, it returns
+// [ErrDiverged].
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	s.at = nil
 	if err := next(s.noisy, s.query); err != nil {
@@ -296,9 +285,8 @@ func runaway() error {
 	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
-// points returns the query of the current step, which names the values of θ at which gradients are
-// computed. The first call in a step draws these values. If the batch is empty, this first call
-// comes only after the release.
+// points returns the query of the current step, with the values of θ for the gradients. The first
+// call in a step draws them. If the batch is empty, this is after the release.
 func (s *DPSVI) points() *gpu.Query {
 	if s.at == nil {
 		s.at = s.visit.Next(s.normals, nil)
@@ -313,9 +301,8 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return s.program.records.Each(s.at, s.sink)
 }
 
-// propose writes to dst the factor whose product with the cavity is q, averaged as [DPSVIOptions]
-// describes. If q is less precise than the cavity in a coordinate, the precision of the factor
-// would be negative, and propose writes zero. The coordinate then keeps the sd of the cavity.
+// propose writes to dst the factor whose product with the cavity is the averaged q. A negative
+// precision of the factor becomes zero, so that the coordinate keeps the sd of the cavity.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -331,9 +318,8 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// A later makes the step sizes of one call to Propose continue those of earlier calls. Step t of
-// the call is step taken + t of schedule, where taken is the number of steps in earlier calls.
-// total is the number of steps in all calls.
+// A later continues the step sizes of earlier calls to Propose, which took the first taken of total
+// steps.
 type later struct {
 	schedule     gpu.Schedule
 	taken, total int

@@ -8,21 +8,20 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An Accelerator is a device that takes the steps of [DPSVI], with the options for its use.
+// An Accelerator is a device for the steps of [DPSVI], with options.
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is how batches are drawn: either this machine draws them with an exact sampler and
-	// sends them to the device, or the device draws them with a Feistel network. That a Feistel
-	// network makes all sets of records equally likely is not proven.
+	// Selection is how batches are drawn: by an exact sampler on this machine, or by a Feistel
+	// network on the device. It is not proven that a Feistel network makes all sets of records
+	// equally likely.
 	Selection dpmech.Selection
 	// Gathering, if not nil, runs the steps of several clients together on the device.
 	Gathering *cuda.Gathering
 	// Tables, if not nil, keeps the records on the device between calls of Propose.
 	Tables *cuda.Tables
-	// Failed decides whether a call to Propose continues after the device has failed with the given
-	// error. The sums of the failed steps have not left the solver. If Failed returns nil, the CPU
-	// takes the same steps. Otherwise Propose returns the error from Failed, and the steps stay
-	// charged.
+	// Failed decides whether Propose continues after an error of the device. If it returns nil, the
+	// CPU takes the failed steps, whose sums have not left the solver. Otherwise Propose returns
+	// the error, and the steps stay charged.
 	Failed func(error) error
 }
 
@@ -32,14 +31,13 @@ type onDevice struct {
 }
 
 // On makes a device take the steps of all later calls to Propose. records holds the program's
-// records in the form that package cuda needs, with the program's share of the prior. m must have
-// the same cost as the solver's mechanism, and must draw batches in a way that the device supports.
-// If it does not, or if the device does not support the solver's options, On returns an error and
-// changes nothing.
+// records for package cuda, with the program's share of the prior. m must cost the same as the
+// solver's mechanism and draw batches in a way that the device supports. After an error nothing has
+// changed.
 //
 // Records are on the device only during a call to Propose, unless a.Tables keeps them there. The
-// device uses randomness in a different order ([dpmech.Plan]), so the same seed gives different
-// noise than on the CPU.
+// device uses randomness in another order ([dpmech.Plan]), so a seed gives other noise than on the
+// CPU.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {
@@ -66,8 +64,8 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice takes the steps of one call to Propose on the device. It divides them into plans,
-// because a plan can have only as many steps as the mechanism's MaxPlan states.
+// visitOnDevice takes the steps of one call to Propose on the device, in plans of at most MaxPlan
+// steps.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())
@@ -79,8 +77,7 @@ func (s *DPSVI) visitOnDevice() error {
 	return nil
 }
 
-// stepsOnDevice takes the given number of steps on the device. If the device refuses the steps or
-// fails, the CPU takes them.
+// stepsOnDevice takes steps on the device, or on the CPU if the device refuses or fails.
 func (s *DPSVI) stepsOnDevice(steps int) error {
 	plan, err := s.run.Plan(steps, &s.streams, &s.draws)
 	if err != nil {

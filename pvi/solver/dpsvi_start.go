@@ -11,10 +11,9 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Start sets the q at which the first call of [DPSVI.Propose] begins, if the model is conjugate.
-// The client releases the clipped, noisy sufficient statistics of its records once, as
-// [ClippedAnalytical] does, and the first call begins at the q that follows from them. With a nil
-// Start, nothing is released, and the first call begins at the q of the plan.
+// Start sets the q before the first step of [DPSVI], if the model is conjugate. The client releases
+// clipped, noisy sufficient statistics once, as [ClippedAnalytical] does, and q follows from them.
+// A nil Start releases nothing.
 type Start struct {
 	source statisticsSource
 	sum    []int64 // noisy statistics in lattice steps; nil before the release
@@ -28,8 +27,8 @@ func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *S
 
 func (s *Start) released() bool { return s != nil && s.sum != nil }
 
-// release releases the noisy statistics the first time that it is called, and returns the event to
-// charge. Later calls do nothing and return no events. If s is nil, release does nothing.
+// release releases the noisy statistics once, and returns the event to charge. Later calls, and
+// calls with a nil s, do nothing.
 func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	if s == nil || s.sum != nil {
 		return nil, nil
@@ -45,9 +44,8 @@ func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	return []accountant.Event{s.source.mechanism.Event()}, nil
 }
 
-// place sets mean and sd to those of the q at which the first call to Propose begins. This is the
-// diagonal q that minimises KL(q‖p), where p is proportional to the cavity times the factor that
-// follows from the released statistics. If s is nil, place changes nothing.
+// place sets mean and sd to those of the diagonal q that minimises KL(q‖p), where p is proportional
+// to the cavity times the factor from the released statistics. If s is nil, it changes nothing.
 func (s *Start) place(mean, sd, cavity []float64) error {
 	if s == nil {
 		return nil
@@ -71,8 +69,8 @@ func (s *Start) place(mean, sd, cavity []float64) error {
 	return nil
 }
 
-// check returns an error if sum, the saved statistics, has the wrong length. If s is nil, sum must
-// be empty.
+// check returns an error if the saved statistics have the wrong length. If s is nil, there must be
+// none.
 func (s *Start) check(sum []int64) error {
 	want := 0
 	if s != nil {

@@ -10,11 +10,11 @@ import (
 type dpsviState struct {
 	Taken     int     // number of steps taken
 	Optimiser []byte  // the optimiser's moments as float64s, which may be NaN or infinite
-	Start     []int64 `json:",omitempty"` // released statistics of the Start; nil if there are none
+	Start     []int64 `json:",omitempty"` // released statistics of the Start
 }
 
-// State implements [Solver]. The state has the number of charged steps, the optimiser's moments,
-// and the released statistics.
+// State implements [Solver]. It has the number of charged steps, the optimiser's moments, and the
+// released statistics.
 func (s *DPSVI) State() []byte {
 	if s.Releases() == 0 {
 		return nil

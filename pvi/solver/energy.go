@@ -13,21 +13,20 @@ import (
 //
 //	weight · E_q[log likelihood] + E_q[log cavity] + entropy of q
 //
-// where weight is the number of times that the records count. If point is true, the entropy is left
-// out. Natural-gradient steps increase the free energy. The cavity may be improper.
+// where weight is the number of times that each record counts. If point is true, the entropy is
+// left out. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	// whether the fit is pooled; a pooled fit uses a faster computation of moments, whose rounding
-	// errors differ from the clients'
+	// whether the fit is pooled; its computation of moments is faster, with other rounding errors
+	// than the clients'
 	pooled bool
-	rough  bool // whether expectations may use quadrature rules of few points, which have larger errors
-	point  bool // whether log likelihood and log cavity are computed only at the mean of q
+	rough  bool // whether quadrature rules of few points suffice
+	point  bool // whether to evaluate only at the mean of q
 }
 
-// at returns the expectations of the log likelihood under the q with the natural parameters
-// natural, and the free energy of q up to a constant. cavity holds natural parameters of the same
-// family.
+// at returns the expectations of the log likelihood under the q with parameters natural, and the
+// free energy of q up to a constant. cavity has natural parameters of the same family.
 func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float64, error) {
 	moments := f.family.Moments
 	if f.pooled {
@@ -56,8 +55,8 @@ func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float
 	return e, value, nil
 }
 
-// expected returns the expectation of hᵀθ − θᵀΛθ/2 under q, where natural holds h and Λ. Up to a
-// constant, this is the expected log density of the Gaussian with these natural parameters.
+// expected returns the expectation of hᵀθ − θᵀΛθ/2 under q, where natural holds h and Λ: the
+// expected log density of a Gaussian, up to a constant.
 func (q *Approximation) expected(natural []float64) (sum float64) {
 	d := q.Family.Dim()
 	for i, m := range q.Mean {

@@ -8,9 +8,9 @@ import (
 	"fedpvi/gpu"
 )
 
-// A GradientSum computes the releases of one client in a study that runs a [SumDescent]. A release
-// is the sum of the clipped gradients of the client's records at a public θ, plus the client's
-// share of the noise. It stores no releases, and it is not safe for concurrent use.
+// A GradientSum computes the releases of one client in a study with a [SumDescent]. A release is
+// the sum of the clipped gradients of the client's records at a public θ, plus the client's noise
+// share. It is not safe for concurrent use.
 type GradientSum struct {
 	program   *Program
 	mechanism *dpmech.SampledSum
@@ -20,17 +20,17 @@ type GradientSum struct {
 	sink    *Sink
 	batch   []int32
 	at      gpu.Query
-	query   dpmech.SampledQuery // the method value g.sum, which is stored so that a release allocates no memory
+	query   dpmech.SampledQuery // g.sum, stored to avoid allocations
 }
 
-// NewGradientSum returns the GradientSum of a client whose records are in p. The mechanism must be
-// for p's number of records, and for vectors of p.Dim() or 2·p.Dim() numbers.
+// NewGradientSum returns the GradientSum of a client with the records in p. The mechanism must be
+// for as many records, and for vectors of p.Dim() or 2·p.Dim() numbers.
 func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 	if d := m.Dim(); d != p.Dim() && d != 2*p.Dim() {
 		return nil, fmt.Errorf("gradient sum: the mechanism is for vectors of %d numbers, want %d or twice as many", d, p.Dim())
 	}
 	if m.Rows() != p.records.Rows() {
-		// The error does not name the number of records, which is private.
+		// The number of records is private, so the error does not name it.
 		return nil, errors.New("gradient sum: the mechanism is for another number of records")
 	}
 	g := &GradientSum{program: p, mechanism: m, run: m.Begin()}
@@ -44,7 +44,7 @@ func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 // Size returns the number of elements of a release.
 func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 
-// Resume sets the number of releases that were made and charged before a restart.
+// Resume sets the number of releases made and charged before a restart.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)
 	if err != nil {
@@ -54,9 +54,8 @@ func (g *GradientSum) Resume(taken int) error {
 	return nil
 }
 
-// Release writes to dst the noisy sum of the records' gradients at the θ that the query at names.
-// The elements are numbers of lattice steps. It draws the noise and the batch from src before it
-// reads a record.
+// Release writes the noisy sum of the records' gradients at the θ of at to dst, in lattice steps.
+// It draws the noise and the batch from src before it reads a record.
 func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
 	dpmech.Split(g.streams.Sampling, src)
 	dpmech.Split(g.streams.Noise, src)

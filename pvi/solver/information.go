@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has a Fisher information that is bounded whatever the predictors are.
+// An informative response has a Fisher information that is bounded over all predictors.
 type informative interface {
 	Described
 
@@ -52,7 +52,7 @@ func (s softmax) Information(eta, w []float64) {
 	}
 }
 
-// most implements informative. The norm is largest if two classes have probability ½ each.
+// The norm is largest if two classes have probability ½ each.
 func (s softmax) most() float64 {
 	if s.classes == 2 {
 		return 1. / 4
@@ -61,7 +61,7 @@ func (s softmax) most() float64 {
 }
 
 // Information returns a public upper bound on the Frobenius norm of a record's Fisher information
-// with respect to its predictors. It returns an error if no bound is known.
+// about its predictors, or an error if none is known.
 func (o Outcome) Information() (float64, error) {
 	if o.Effects > 0 {
 		return 0, errors.New("the curvature of coefficients that vary between groups has no public bound")
@@ -73,9 +73,9 @@ func (o Outcome) Information() (float64, error) {
 	return r.most(), nil
 }
 
-// EachGradient calls add with the gradient of every record's log likelihood at theta. It skips
-// records for which the computation panics. add must not keep the slice. EachGradient stops at the
-// first error of add and returns it.
+// EachGradient calls add with the gradient of every record's log likelihood at theta, except for
+// records whose computation panics. add must not keep the slice. The first error of add ends the
+// loop.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
@@ -101,10 +101,9 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 	return nil
 }
 
-// EachInformation calls add with every record's Fisher information with respect to θ, at theta. The
-// matrix is packed as in package onestep. EachInformation skips records for which the computation
-// panics. add must not keep the slice. The outcome must have a bounded information (see
-// [Outcome.Information]).
+// EachInformation calls add with every record's Fisher information about θ at theta, packed as in
+// package onestep. It skips records whose computation panics. add must not keep the slice. The
+// information must be bounded (see [Outcome.Information]).
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)
 	if !ok {

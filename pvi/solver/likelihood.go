@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Likelihood is the log likelihood of one client's records as a function of θ. If a part of the
-// prior is not Gaussian, the Likelihood includes the log of the client's share of this part.
+// A Likelihood is the log likelihood of one client's records as a function of θ. It includes the
+// client's share of any part of the prior that is not Gaussian.
 type Likelihood interface {
 	// Dim returns d, the dimension of θ.
 	Dim() int
@@ -17,18 +17,16 @@ type Likelihood interface {
 	// log likelihood.
 	AddGradient(dst, theta []float64) float64
 
-	// AddExpected adds to e the expectations, under θ ~ q, of the log likelihood and of its
-	// first and second derivatives.
+	// AddExpected adds the expectations under q of the log likelihood and of its first two
+	// derivatives to e.
 	AddExpected(e *Expected, q *Approximation)
 
-	// Tolerance returns a bound on the relative error of the expected log likelihood that
-	// AddExpected adds. If the free energy changes by less than this bound, the change may be an
-	// error of the quadrature rule.
+	// Tolerance bounds the relative error of the expected log likelihood. A smaller change of the
+	// free energy may be an error of the quadrature rule.
 	Tolerance() float64
 
-	// Reach measures how far the vector move is for the records: it returns the largest absolute
-	// change of any record's predictor if θ changes by move. A [Program], which has no predictors,
-	// measures move in sds of its base.
+	// Reach returns the largest absolute change of any record's predictor if θ changes by move. A
+	// [Program] has no predictors and measures move in sds of its base.
 	Reach(move []float64) float64
 }
 
@@ -48,11 +46,10 @@ func NewExpected(family gaussian.Family) *Expected {
 // Finite reports whether all derivatives are finite.
 func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.Finite(e.Hessian) }
 
-// Factor writes to dst the natural parameters of the factor that approximates the log likelihood.
-// These parameters are the gradient of the expected log likelihood with respect to the mean
-// parameters of a q with the given mean (Khan and Lin, "Conjugate-Computation Variational
-// Inference", 2017). By the identities of Bonnet and Price, which relate derivatives of a Gaussian
-// expectation to expected derivatives, the parameters follow from e.Gradient and e.Hessian.
+// Factor writes the natural parameters of the factor that approximates the log likelihood to dst.
+// They are the gradient of the expected log likelihood with respect to the mean parameters of a q
+// with the given mean (Khan and Lin, "Conjugate-Computation Variational Inference", 2017). By the
+// identities of Bonnet and Price, they follow from e.Gradient and e.Hessian.
 func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	d := family.Dim()
 	copy(dst, e.Gradient)
@@ -74,18 +71,17 @@ type Approximation struct {
 	Variance   []float64 // variance of each coordinate
 	Covariance []float64 // covariance by rows; nil for a diagonal family
 	Natural    []float64
-	Point      bool // whether expectations are taken at the mean of q, as if the covariance of q were zero
-	Rough      bool // whether expectations may use a rule of few points, which has larger errors
+	Point      bool // whether expectations are evaluated at the mean of q only
+	Rough      bool // whether a rule of few points suffices
 }
 
-// NewApproximation returns the Gaussian with the given natural parameters. It keeps natural without
-// copying it. It returns an error if the parameters are not proper.
+// NewApproximation returns the Gaussian with the given natural parameters, which it keeps. It
+// returns an error if they are not proper.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
 	return newApproximation(family, natural, family.Moments)
 }
 
-// newApproximation does the same as NewApproximation, but for a family with full covariances it
-// calls moments for the mean and the covariance.
+// newApproximation is NewApproximation with another function for the moments of a full family.
 func newApproximation(family gaussian.Family, natural []float64, moments func([]float64) ([]float64, *mat.SymDense, error)) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

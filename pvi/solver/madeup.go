@@ -45,9 +45,8 @@ func (poisson) Information(eta, w []float64) { w[0] = math.Exp(eta[0]) }
 
 func (poisson) Outcome(eta []float64, z [2]float64) float64 { return poissonAt(math.Exp(eta[0]), z[0]) }
 
-// poissonAt returns the quantile of the Poisson distribution with the given mean at probability
-// Φ(z). For a mean above 600 it uses the normal distribution with the same mean and variance,
-// because exp(−mean) may underflow.
+// poissonAt returns the Φ(z)-quantile of the Poisson distribution with the given mean. Above a mean
+// of 600, where exp(−mean) may underflow, it uses a normal distribution.
 func poissonAt(mean, z float64) float64 {
 	const many = 600
 	if mean > many {
@@ -62,8 +61,7 @@ func poissonAt(mean, z float64) float64 {
 }
 
 // Overdispersed returns a count whose mean is exp(eta) times a gamma-distributed factor with mean 1
-// and variance frailty. The count has a negative binomial distribution of size 1/frailty. z has the
-// same meaning as in [Described].
+// and variance frailty. It is negative binomial with size 1/frailty. See [Described] for z.
 func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 	return negativeBinomial{}.Outcome([]float64{eta, -math.Log(frailty)}, z)
 }
@@ -73,17 +71,15 @@ func Overdispersed(eta, frailty float64, z [2]float64) float64 {
 //
 //	φ²(ψ′(φ) − E ψ′(φ+Y)) − φμ/(μ+φ).
 //
-// The expectation has no closed form, so it is computed as a sum over counts. The sum ends when the
-// remaining probability is at most 10⁻⁶, or after 16384 counts. All of the remaining probability is
-// then given to the next count.
+// The expectation is a sum over counts. It ends when the remaining probability is at most 10⁻⁶, or
+// after 16384 counts, and gives all of that probability to the next count.
 func (negativeBinomial) Information(eta, w []float64) {
 	mean, phi := math.Exp(eta[0]), math.Exp(eta[1])
 	share := mean / (mean + phi)
 	w[0], w[1], w[2] = phi*share, 0, 0
 	const most = 1 << 14
-	// At the beginning of each pass of the loop, p is the probability of the count y, left is the
-	// probability of a count of at least y, and gap is φ²(ψ′(φ) − ψ′(φ+y)). sum is the sum of p·gap
-	// over smaller counts.
+	// Before each pass, p is the probability of y, left that of a count of at least y, gap is
+	// φ²(ψ′(φ) − ψ′(φ+y)), and sum is the sum of p·gap over smaller counts.
 	p := math.Exp(-phi * math.Log1p(mean/phi))
 	left, gap, sum := 1.0, 0.0, 0.0
 	for y := 0.0; left > 1e-6 && y < most; y++ {

@@ -12,10 +12,10 @@ import (
 // logMarginal returns the log of the mean likelihood of the outcome y. The predictors are m + Lz,
 // where w holds their mean m and the root L of their covariance, and z is standard normal.
 //
-// If the likelihood is much narrower than the distribution of the predictors, every point of a rule
-// for z can miss the likelihood. The rule is therefore applied to a normal distribution near the
-// product of the likelihood and the density of z (Liu and Pierce, "A note on Gauss–Hermite
-// quadrature", 1994).
+// A likelihood that is much narrower than the distribution of the predictors could fall between all
+// points of a rule for z. The rule is therefore applied to a normal distribution near the product
+// of the likelihood and the density of z (Liu and Pierce, "A note on Gauss–Hermite quadrature",
+// 1994).
 func (r *Regression) logMarginal(w *workspace, y float64) float64 {
 	k := len(w.mean)
 	near := r.near(w, y)
@@ -32,16 +32,15 @@ func (r *Regression) logMarginal(w *workspace, y float64) float64 {
 	return floats.LogSumExp(logs)
 }
 
-// logProduct returns the log likelihood of y if the predictors are m + Lz, minus |z|²/2. It sets
-// w.g and w.h to the derivatives of the log likelihood with respect to the predictors.
+// logProduct returns the log likelihood of y at the predictors m + Lz, minus |z|²/2. It sets w.g
+// and w.h to the derivatives with respect to the predictors.
 func (r *Regression) logProduct(w *workspace, y float64, z []float64) float64 {
 	w.placeAt(z)
 	return r.response.Eval(y, w.eta, w.g, w.h) - floats.Dot(z, z)/2
 }
 
-// A nearby is a normal distribution near the function whose logarithm is logProduct. Its mean is a
-// mode of the function. Its precision is the negative Hessian of logProduct at the mode, with
-// eigenvalues of at least 1.
+// A nearby is a normal distribution near exp(logProduct). Its mean is a mode. Its precision is the
+// negative Hessian there, with eigenvalues of at least 1.
 type nearby struct {
 	mode    []float64
 	root    *mat.Dense // root of the covariance
@@ -51,12 +50,12 @@ type nearby struct {
 // Limits of the search for the mode in near.
 const (
 	mostSearched = 50
-	searched     = 1e-4 // the search ends when the squared length of a step, in sds, is below this limit
+	searched     = 1e-4 // squared length of a step, in sds, that ends the search
 	leastPart    = 1e-6 // least part of a step
 )
 
-// near returns the distribution of [nearby]. The search for the mode begins at the point of the
-// rule with the largest value, and uses Newton's method with halved steps.
+// near returns the [nearby]. The search begins at the best point of the rule, and uses Newton's
+// method with halved steps.
 func (r *Regression) near(w *workspace, y float64) nearby {
 	k := len(w.mean)
 	mode := make([]float64, k)
@@ -71,7 +70,7 @@ func (r *Regression) near(w *workspace, y float64) nearby {
 	for tries := 0; ; tries++ {
 		r.logProduct(w, y, mode)
 		root, logRoot := w.around()
-		var along, step mat.VecDense // the gradient in units of root, and the step
+		var along, step mat.VecDense // gradient in units of root, and step
 		along.MulVec(root.T(), w.slope(mode))
 		step.MulVec(root, &along)
 		next := make([]float64, k)
@@ -98,8 +97,8 @@ func (w *workspace) slope(z []float64) *mat.VecDense {
 	return gradient
 }
 
-// around returns a root of the covariance of [nearby] at the point at which w.h was computed, and
-// the log of the root's determinant. If w.h is not finite, the covariance is the identity.
+// around returns a root of the covariance of [nearby] where w.h was computed, and the log of its
+// determinant. If w.h is not finite, the covariance is the identity.
 func (w *workspace) around() (root *mat.Dense, logRoot float64) {
 	k := len(w.mean)
 	spread := mat.NewDense(k, k, w.root)

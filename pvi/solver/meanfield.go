@@ -8,9 +8,8 @@ import (
 
 const mostNewton = 100
 
-// PooledDiagonal computes the same q as [Pooled] for a diagonal family, by Newton steps of the mean
-// of q. A step uses the whole expected Hessian, so PooledDiagonal converges fast even if columns
-// are nearly collinear. The precisions of q follow from the diagonal of the Hessian. PooledDiagonal
+// PooledDiagonal computes the q of [Pooled] for a diagonal family by Newton steps of the mean. It
+// uses the whole expected Hessian, so it converges fast even if columns are nearly collinear. It
 // returns false if the steps fail, as they may if a log likelihood is not concave.
 func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
@@ -46,14 +45,12 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	return false
 }
 
-// newtonSettled is the relative change of natural parameters at or below which [PooledDiagonal]
-// stops. It can be small, because near the solution each Newton step doubles the number of correct
-// digits.
+// newtonSettled is the relative change of natural parameters at which [PooledDiagonal] stops. It
+// can be small, because near the solution a Newton step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
-// A newtonStep computes Newton steps of the mean of a diagonal Gaussian. Its field q is the
-// Gaussian of the last call to evaluate, and e holds the expected log likelihood and derivatives
-// under q.
+// A newtonStep computes Newton steps of the mean of a diagonal Gaussian. q is the Gaussian of the
+// last call to evaluate, and e holds the expectations under it.
 type newtonStep struct {
 	f     *energy
 	prior []float64
@@ -62,8 +59,8 @@ type newtonStep struct {
 	e     *Expected
 }
 
-// evaluate sets q to the given natural parameters and returns the free energy. It returns false
-// if q is not proper or the energy is not finite.
+// evaluate sets q and returns its free energy. It returns false if q is not proper or the energy is
+// not finite.
 func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 	d := n.f.family.Dim()
 	q, err := NewApproximation(n.f.family, natural)
@@ -84,10 +81,9 @@ func (n *newtonStep) evaluate(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// step writes to dst the natural parameters of q after a Newton step. The step starts from the q of
-// the last call to evaluate, and natural must hold the natural parameters of this q. move is the
-// largest absolute change of a natural parameter, and size is the largest absolute value in
-// natural. ok is false if the Hessian is not negative definite.
+// step writes the natural parameters after a Newton step from q to dst. natural must be those of q.
+// move is the largest absolute change, and size the largest absolute value in natural. ok is false
+// if the Hessian is not negative definite.
 func (n *newtonStep) step(dst, natural []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

@@ -10,19 +10,18 @@ import (
 
 const (
 	mostOfMode = 200
-	atMode     = 1e-20 // squared length of a step, in posterior sds, below which the mode has been found
-	steepest   = 1e12  // the search fails if mode.shortened must become larger than this
+	atMode     = 1e-20 // squared length, in posterior sds, of a step that ends the search
+	steepest   = 1e12  // the search fails if mode.shortened exceeds this
 )
 
-// Mode writes to dst the Laplace approximation of the posterior: the normal distribution, in the
-// full family, whose mean is the posterior mode and whose precision is the curvature at the mode.
-// Mode takes Newton steps from the mean of the prior. It needs derivatives at single points only,
-// so a step costs far less than a step of [Pooled]. It returns false if the steps find no mode with
-// a positive definite curvature.
+// Mode writes the Laplace approximation of the posterior to dst: the normal distribution, in the
+// full family, at the posterior mode with the curvature as its precision. It takes Newton steps
+// from the prior mean, which cost far less than steps of [Pooled]. It returns false if it finds no
+// mode with a positive definite curvature.
 //
 // A step uses the curvature plus a multiple of the diagonal of the prior's precision (Levenberg
-// 1944, Marquardt 1963). The multiple falls towards 0 as long as no step would lower the log
-// posterior. It grows if a step would lower it, or if the matrix is not positive definite.
+// 1944, Marquardt 1963). The multiple grows if a step would lower the log posterior or the matrix
+// is not positive definite, and otherwise falls towards 0.
 func Mode(dst, prior []float64, all []Likelihood) bool {
 	d := all[0].Dim()
 	family := gaussian.Full(d)
@@ -43,7 +42,7 @@ func Mode(dst, prior []float64, all []Likelihood) bool {
 }
 
 // A mode searches for the mode of a posterior. value, slope and curvature are the log posterior at
-// theta, its gradient, and its negative second derivatives.
+// theta and its derivatives.
 type mode struct {
 	energy
 	prior []float64 // natural parameters of the prior
@@ -52,11 +51,11 @@ type mode struct {
 	value     float64
 	slope     *mat.VecDense
 	curvature *mat.SymDense // negative second derivatives
-	shortened float64       // multiple of the diagonal of the prior's precision that step adds to the curvature
+	shortened float64       // multiple of the diagonal of the prior's precision that step adds
 }
 
-// look sets m.theta to theta, and computes the log posterior and its derivatives there. If one of
-// these numbers is not finite, look leaves m unchanged and returns false.
+// look moves to theta and computes the log posterior and its derivatives. If a number is not
+// finite, it leaves m unchanged and returns false.
 func (m *mode) look(theta []float64) bool {
 	d := len(theta)
 	e := NewExpected(m.family)
@@ -83,9 +82,8 @@ func (m *mode) look(theta []float64) bool {
 }
 
 // step tries one Newton step and takes it unless it lowers the log posterior. It returns the
-// squared length of the full step, in the metric of the matrix from steeper, and whether the step
-// was taken. The length is NaN if this matrix is not positive definite for any multiple up to the
-// constant steepest.
+// squared length of the full step in the metric of steeper. The length is NaN if no multiple up to
+// steepest makes this matrix positive definite.
 func (m *mode) step() (length float64, moved bool) {
 	d := len(m.theta)
 	var root mat.Cholesky
@@ -136,8 +134,8 @@ func (m *mode) steeper() *mat.SymDense {
 	return out
 }
 
-// found writes to dst the natural parameters of the normal distribution with mean theta and with
-// the curvature as its precision. It returns false if that distribution is not proper.
+// found writes the natural parameters of the normal distribution with mean theta and precision
+// curvature to dst. It returns false if that is not proper.
 func (m *mode) found(dst []float64) bool {
 	d := len(m.theta)
 	for i := range d {

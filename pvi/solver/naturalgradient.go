@@ -11,14 +11,14 @@ import (
 	"fedpvi/internal/guard"
 )
 
-// A solver returns ErrDiverged if it finds no proper factor. Whether it finds one depends on the
-// records, so a visible error would reveal private information. If the privacy unit is the client,
-// the client therefore proposes no change instead ([ProposeAlways]).
+// ErrDiverged is returned by a solver that finds no proper factor. Whether it does depends on the
+// records, so an error could reveal private information. With the privacy unit client, a client
+// proposes no change instead ([ProposeAlways]).
 var ErrDiverged = errors.New("no proper factor was found")
 
-// ProposeAlways calls s.Propose, where s is a solver that uses the records without noise. If s
-// diverges or panics, ProposeAlways fills dst with NaNs and returns no error, because an error
-// would reveal private information. It returns other errors.
+// ProposeAlways calls s.Propose for a solver that uses the records without noise. If s diverges or
+// panics, it fills dst with NaNs instead of returning an error, which would reveal private
+// information. It returns other errors.
 func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error {
 	var err error
 	fault := guard.Run(func() { _, err = s.Propose(dst, p, src) })
@@ -31,12 +31,11 @@ func ProposeAlways(s Solver, dst []float64, p Problem, src *dpmech.Stream) error
 	return nil
 }
 
-// NaturalGradient proposes the factor after one natural-gradient step on the free energy. The
-// factor is the gradient, at q, of the expected log likelihood with respect to the mean parameters
-// of q (conjugate-computation variational inference; Khan and Lin 2017). This factor depends on q
-// but not on the client's current factor. The clients' factors therefore converge to the factors of
-// pooled variational inference, however the records are divided among clients, even if factors are
-// tied.
+// NaturalGradient proposes the factor after one natural-gradient step on the free energy: the
+// gradient, at q, of the expected log likelihood with respect to the mean parameters of q (Khan and
+// Lin 2017). It depends on q but not on the client's current factor. So the factors converge to
+// those of pooled variational inference, however the records are divided among clients, even if
+// factors are tied.
 //
 // With Laplace's approximation the derivatives are computed only at the mean of q, and q converges
 // to the mode and curvature of the pooled posterior.
@@ -53,16 +52,15 @@ type NaturalGradient struct {
 // NewNaturalGradient returns the solver for a shard's likelihood.
 func NewNaturalGradient(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l} }
 
-// NewLaplace returns the solver with Laplace's approximation, which computes derivatives only at
-// the mean of q.
+// NewLaplace returns the solver with Laplace's approximation, with derivatives only at the mean of
+// q.
 func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l, point: true} }
 
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	// The local variable cavity is q without p.Weight times this client's factor, as if as many
-	// other clients as p.Weight states had the same factor. λ moves by p.Weight times the change if
-	// all of them make the same change.
+	// cavity is q without p.Weight times this client's factor, as if that many clients had the same
+	// factor. If all of them make the same change, λ moves by p.Weight times the change.
 	cavity := slices.Clone(p.Natural)
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
@@ -86,21 +84,21 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 }
 
 const (
-	// farthest is the largest change of a record's predictor in one step. After a larger change,
-	// the curvature at q would be a bad approximation of the likelihood's curvature.
+	// farthest is the largest change of a record's predictor in one step. Beyond it, the curvature
+	// at q says little about the likelihood.
 	farthest = 4
 	shortest = 0x1p-60
 )
 
 // shorten writes to dst a factor on the line from the current factor to s.target. It halves the
 // step until three conditions hold:
-//   - The new q is near the current q ([NaturalGradient.near]).
-//   - The function better is nil or returns true for the new q.
-//   - q stays proper if all clients change their factors as this client does.
 //
-// The third condition is enough even if clients change their factors differently. λ then moves to
-// the mean of the points that the clients checked, and the set of proper natural parameters is
-// convex.
+//   - The new q is near the current q ([NaturalGradient.near]).
+//   - better is nil or returns true for the new q.
+//   - q stays proper if all clients make the same change.
+//
+// The third condition is enough even if clients make different changes. λ then moves to the mean of
+// the points that they checked, and the set of proper natural parameters is convex.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -123,7 +121,7 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 }
 
 // proper reports whether q stays proper if the client's factor changes by times·(s.target −
-// factor). It sets s.trial to the natural parameters of this q and s.move to its mean.
+// factor). It sets s.trial to that q's natural parameters and s.move to its mean.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -131,9 +129,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near reports whether the q that [NaturalGradient.proper] computes is proper and so close to the
-// current q that the predictors of all records change by at most the constant farthest. If proper
-// returns true, near sets s.move to the change of the mean.
+// near reports whether the q from [NaturalGradient.proper] is proper and changes no record's
+// predictor by more than farthest. If q is proper, near sets s.move to the change of the mean.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false

@@ -13,53 +13,50 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// These constants determine when a pooled fit ends. A "change" is the size of a step: the largest
-// absolute change of a natural parameter, divided by the largest absolute natural parameter.
+// These constants determine when a pooled fit ends. A "change" is the largest absolute change of a
+// natural parameter in a step, divided by the largest absolute natural parameter.
 const (
 	mostSteps = 1500
-	// largest number of further steps with average Hessians, after steps with Hessians at the mean
-	// of q have not settled
+	// largest number of further steps with average Hessians, if Hessians at the mean of q do not
+	// settle
 	mostAgain = 100
-	mostRough = 100   // maximum number of steps that use quadrature rules of few points
-	sharpest  = 1e-6  // after a change this small, steps use quadrature rules of many points
-	coarsest  = 1e-3  // used in place of sharpest if coarse is the best error bound of the clients' own quadrature rules
-	local     = 0.01  // largest change of a step after which the next q is extrapolated
-	exhausted = 1e-13 // a change this small ends the fit
-	settled   = 1e-11 // a change this small ends the fit if the change of the step before was not larger
-	enough    = 1e-10 // a change this small ends the fit if expectations have coarse errors
-	still     = 1e-7  // a change this small ends the fit if the free energy has not risen in the last 25 steps (see plateau)
-	plateau   = 25    // after this many steps without progress, further changes of q are taken to be rounding
+	mostRough = 100   // largest number of steps with quadrature rules of few points
+	sharpest  = 1e-6  // change at which rules of many points take over
+	coarsest  = 1e-3  // the same, if coarse bounds the error of the clients' rules
+	local     = 0.01  // largest change after which the next q is extrapolated
+	exhausted = 1e-13 // change that ends the fit
+	settled   = 1e-11 // change that ends the fit if the previous change was not larger
+	enough    = 1e-10 // change that ends the fit if expectations have coarse errors
+	still     = 1e-7  // change that ends the fit if the free energy has not risen in plateau steps
+	plateau   = 25    // number of steps without progress after which changes are taken to be rounding
 
-	growth  = 1.3  // largest factor by which one step raises the damping or the limit of the damping
+	growth  = 1.3  // largest factor by which one step raises the damping or its limit
 	reduced = 0.75 // factor by which the limit of the damping falls
-	climbs  = 1e-6 // relative rise of the free energy above which the limit of the damping grows again
+	climbs  = 1e-6 // relative rise of the free energy above which the limit grows again
 )
 
-// These constants bound the relative error of a free energy. The quadrature rules with which the
-// free energy is computed determine which of them holds.
+// These constants bound the relative error of a free energy, depending on the quadrature rules.
 const (
 	rounding = 1e-13
-	sharp    = 1e-10 // for quadrature rules with many points
+	sharp    = 1e-10 // for rules with many points
 	middling = 1e-6
-	coarse   = 1e-4 // for quadrature rules with few points, and for the quasi-random points of a [Program]
+	coarse   = 1e-4 // for rules with few points, and for the quasi-random points of a [Program]
 )
 
-// [Pooled] returns an error that wraps ErrUnsettled if it ends before its steps have become small
-// enough. Its result is then the last q that it reached.
+// ErrUnsettled is wrapped by the error of [Pooled] if it ends before its steps are small. The
+// result is then the last q.
 var ErrUnsettled = errors.New("the fit of the pooled records has not converged")
 
 // Pooled fits q to the records of all clients in one place. It maximises the free energy of the sum
-// of the given log likelihoods, and writes the natural parameters of q to dst. A study without
-// privacy whose clients have these likelihoods converges to the same q. If point is true, Pooled
-// finds the mode and the curvature at the mode instead.
+// of the log likelihoods, and writes the natural parameters of q to dst. A study without privacy
+// converges to the same q. If point is true, Pooled finds the mode and the curvature there instead.
 //
-// Pooled starts at the mode of the posterior if q has a full covariance and a mode is found, and at
-// the prior otherwise. It takes natural-gradient steps, accelerated as [anderson] describes: first
-// with quadrature rules of few points, then with the rules of the clients, or with shorter rules
-// for records for which these are as accurate ([Regression.Compare]). If the steps of programs with
-// Hessians at the mean of q have not settled, Pooled continues with average Hessians. It calls stop
-// before every step, unless stop is nil. It returns [ErrUnsettled] if stop returns true, or if the
-// steps have not settled after mostSteps steps.
+// If q has a full covariance, Pooled starts at the posterior mode if it finds one, and otherwise at
+// the prior. It takes natural-gradient steps with Anderson acceleration: first with quadrature
+// rules of few points, then with those of the clients, or with shorter rules where these are as
+// accurate ([Regression.Compare]). If Hessians at the mean of q do not settle, it continues with
+// average Hessians. It calls stop, if not nil, before every step. It returns [ErrUnsettled] if stop
+// returns true, or after mostSteps steps.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool, stop func() bool) error {
 	f := &fit{
 		energy:  energy{likelihood: Together(all), family: family, point: point, pooled: true},
@@ -91,8 +88,8 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 		}
 	}
 	err := f.run(mostSteps)
-	// Steps with the Hessian at the mean of q may not settle if the Hessian varies much over q, as it
-	// does for the spreads of small groups.
+	// Steps with the Hessian at the mean of q may not settle if the Hessian varies much over q, as
+	// for the spreads of small groups.
 	curved := slices.DeleteFunc(only[*Program](all), func(p *Program) bool { return !p.atMean })
 	if errors.Is(err, ErrUnsettled) && len(curved) > 0 && !point && !f.stopped() {
 		for _, p := range curved {
@@ -117,10 +114,9 @@ func only[T Likelihood](all []Likelihood) (some []T) {
 	return some
 }
 
-// roughly takes steps with quadrature rules of few points, and reports whether these steps settled.
-// If they did not, roughly computes two free energies with the clients' rules: at the new q and at
-// the q before the steps. If the free energy was larger before the steps, or if it is not finite at
-// the new q, roughly moves back to the old q.
+// roughly takes steps with quadrature rules of few points, and reports whether they settled. If
+// not, it moves back to the old q if that has the larger free energy by the clients' rules, or if
+// the new energy is not finite.
 func (f *fit) roughly() bool {
 	start := slices.Clone(f.natural)
 	f.rough = true
@@ -152,14 +148,14 @@ type fit struct {
 	highest  float64 // largest free energy so far
 	earlier  anderson
 
-	damping, most float64 // damping of the next step, and the present limit of the damping
+	damping, most float64 // damping of the next step, and its limit
 	flat          int     // number of steps since the free energy last rose
-	last, lowest  float64 // change of q in the last step, and the smallest change of q in any step since begin
-	stalled       int     // number of steps since the smallest change of q was reached
+	last, lowest  float64 // change of q in the last step, and the smallest since begin
+	stalled       int     // number of steps since the smallest change
 }
 
-// begin prepares for steps from the current q: it computes the free energy there, sets the damping
-// to 1 and forgets earlier steps.
+// begin prepares for steps from the current q: it computes the free energy, sets the damping to 1
+// and forgets earlier steps.
 func (f *fit) begin() (err error) {
 	if f.expected, f.best, err = f.at(f.natural, f.prior, 1); err != nil {
 		return err
@@ -186,8 +182,7 @@ func (f *fit) run(most int) error {
 	return fmt.Errorf("%w after %d steps: the last one moved q by %.1g of its largest natural parameter", ErrUnsettled, most, f.last)
 }
 
-// step takes one step of the fit and reports whether the fit has settled, so that no more steps are
-// needed.
+// step takes one step of the fit and reports whether the fit has settled.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {
@@ -223,7 +218,7 @@ func (f *fit) tolerance() float64 {
 	return f.likelihood.Tolerance()
 }
 
-// roughEnough returns the change of q at or below which the fit goes on with rules of more points.
+// roughEnough returns the change of q at which the fit continues with rules of more points.
 func (f *fit) roughEnough() float64 {
 	if f.likelihood.Tolerance() == coarse {
 		return coarsest
@@ -231,10 +226,9 @@ func (f *fit) roughEnough() float64 {
 	return sharpest
 }
 
-// extrapolate tries the q that the last steps point to. It accepts this q only if the plain step
-// changes q by at most the constant local, and if the new free energy is not lower than the best so
-// far by more than the relative error tolerance. If it accepts q, it returns the expectations and
-// the free energy there, and true.
+// extrapolate tries the q to which the last steps point. It accepts it only if the plain step
+// changes q by at most local, and if the free energy is not lower than the best by more than
+// tolerance. It then returns the expectations and the free energy, and true.
 func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) {
 	if change > local {
 		f.earlier.reset()
@@ -258,9 +252,9 @@ func (f *fit) extrapolate(change, tolerance float64) (*Expected, float64, bool) 
 	return trial, value, true
 }
 
-// weights returns weights of natural parameters for [anderson.next]. With these weights, the moves
-// along all coordinates have comparable lengths. The weight of a parameter is the product of 1/√p
-// over the coordinates to which it belongs, where p is the coordinate's precision.
+// weights returns weights for [anderson.next] that make moves along all coordinates comparable: the
+// product of 1/√p over the coordinates to which a parameter belongs, where p is the coordinate's
+// precision.
 func (f *fit) weights() []float64 {
 	d := f.family.Dim()
 	pairs := f.family.Precision()
@@ -278,8 +272,8 @@ func (f *fit) weights() []float64 {
 	return weight
 }
 
-// propose computes the next plain step and writes the natural parameters after it to f.next. It
-// returns the relative change of the natural parameters that the step would make without damping.
+// propose writes the natural parameters after the next plain step to f.next. It returns the
+// relative change without damping.
 func (f *fit) propose() (change float64, err error) {
 	mean := make([]float64, f.family.Dim())
 	if err := f.family.Mean(mean, f.natural); err != nil {
@@ -298,9 +292,9 @@ func (f *fit) propose() (change float64, err error) {
 	return change / size, nil
 }
 
-// adapt chooses the damping of the next step. change is the change of q in the last step, and value
-// is the free energy after it. If the changes have not become smaller in the last 25 steps (the
-// constant plateau), adapt assumes that the steps overshoot and lowers the limit of the damping.
+// adapt chooses the damping of the next step, given the last change of q and the free energy after
+// it. If changes have not become smaller in plateau steps, it assumes that steps overshoot and
+// lowers the limit of the damping.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0
@@ -334,9 +328,9 @@ func (t Together) AddGradient(dst, theta []float64) (sum float64) {
 	return sum
 }
 
-// AddExpected implements [Likelihood]. It computes the expectations of several regressions at once,
-// on all CPU cores. The result does not depend on the number of cores. Other likelihoods may share
-// memory, so that they must not be used concurrently.
+// AddExpected implements [Likelihood]. It computes the expectations of regressions on all CPU
+// cores, with a result that does not depend on their number. Other likelihoods may share memory and
+// are used one after the other.
 func (t Together) AddExpected(e *Expected, q *Approximation) {
 	if len(t) == 1 || len(only[*Regression](t)) < len(t) {
 		for _, l := range t {

@@ -5,8 +5,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// EachPoint calls visit with n quasi-random points θ of a Gaussian. The points have equal weights.
-// visit must not keep the slice.
+// EachPoint calls visit with n quasi-random points θ of a Gaussian, with equal weights. visit must
+// not keep the slice.
 func EachPoint(family gaussian.Family, natural []float64, n int, visit func(theta []float64)) error {
 	d := family.Dim()
 	sample, err := family.Sampler(natural)

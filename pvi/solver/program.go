@@ -12,10 +12,10 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Program is the log likelihood of a shard under a record program. Before the first round q is a
-// Gaussian, the [Base]. If the program's prior is not this Gaussian, the log likelihood includes
-// the client's share of log(prior/base). Expectations are averages over fixed quasi-random points.
-// Every client uses the same points, so a study and a pooled fit maximise the same function.
+// A Program is the log likelihood of a shard under a record program. If the program's prior is not
+// the Gaussian [Base], it includes the client's share of log(prior/base). Expectations are averages
+// over fixed quasi-random points, the same for every client, so a study and a pooled fit maximise
+// the same function.
 type Program struct {
 	records gpu.Evaluator
 	prior   *model.Shared // evaluator of the prior; nil if the prior equals the base
@@ -23,14 +23,14 @@ type Program struct {
 	share   float64
 	rule    *quadrature.Rule
 	rough   *quadrature.Rule // quadrature rule of few points
-	atMean  bool             // whether to use the Hessian at the mean of q instead of the average Hessian
+	atMean  bool             // whether to use the Hessian at the mean of q instead of the average
 
 	theta, slope, above, below []float64
-	hessian                    []float64 // Hessian of the log density of the records plus this client's share of the log prior, at one point
+	hessian                    []float64 // Hessian at one point, including this client's share of the prior
 }
 
-// Base describes q before the first round. The coordinates of θ are then independent and normal
-// with these means and sds.
+// Base describes q before the first round: independent normal coordinates of θ with these means and
+// sds.
 type Base struct{ Mean, SD []float64 }
 
 // Expectations are averages over averagedOver quasi-random points, or over roughlyOver points if
@@ -40,8 +40,8 @@ const (
 	roughlyOver  = 4
 )
 
-// NewProgram returns the likelihood of the rows of a table. If beyond is true, the program's prior
-// is not the base, and the likelihood includes share·log(prior/base).
+// NewProgram returns the likelihood of the rows of a table. If beyond is true, it includes
+// share·log(prior/base).
 func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
 	records, err := gpu.CPU{}.Compile(m, table)
 	if err != nil {
@@ -58,13 +58,12 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 	return p, nil
 }
 
-// mostAveraged is the largest dimension at which [Program.CurveAtMean] has no effect.
+// mostAveraged is the largest dimension for which [Program.CurveAtMean] has no effect.
 const mostAveraged = 32
 
 // CurveAtMean makes a program with more than mostAveraged coordinates use the Hessian at the mean
-// of q instead of an average Hessian. A Hessian needs two gradients for each coordinate, and an
-// average Hessian needs these gradients at each point. Gradients and values remain averages, so the
-// mean of q does not change.
+// of q. A Hessian needs two gradients for each coordinate, and an average Hessian needs these at
+// each point. The mean of q does not change, because gradients and values remain averages.
 func (p *Program) CurveAtMean() { p.atMean = p.Dim() > mostAveraged }
 
 // Dim implements [Likelihood].
@@ -88,8 +87,8 @@ func (p *Program) AddGradient(dst, theta []float64) float64 {
 	return value + p.addPrior(dst, theta)
 }
 
-// addPrior adds to dst the gradient of share·log(prior/base) at theta, where share is p.share, and
-// returns the value of this expression. It does nothing if the prior equals the base.
+// addPrior adds the gradient of share·log(prior/base) at theta to dst, and returns the value. It
+// does nothing if the prior equals the base.
 func (p *Program) addPrior(dst, theta []float64) float64 {
 	if p.prior == nil {
 		return 0
@@ -142,8 +141,8 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 }
 
 // place sets p.theta to the mean of q plus root·z, where root is the Cholesky root of the
-// covariance of q. If q is diagonal, root is nil and its sds are used instead. If z is standard
-// normal, p.theta then has the distribution q. If q.Point is true, p.theta is the mean of q.
+// covariance of q, or nil if q is diagonal. If z is standard normal, p.theta has the distribution
+// q. If q.Point is true, p.theta is the mean of q.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {
@@ -163,9 +162,9 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds to total the gradients of share·log(prior/base) at the query's draws of θ. total
-// is the noisy sum of the records' gradients. The caller later divides total by the sampling rate,
-// so addPriorOf multiplies the gradients by the rate. scratch must be as long as θ.
+// addPriorOf adds the gradients of share·log(prior/base) at the query's draws of θ to total, the
+// noisy sum of the records' gradients. It multiplies them by the sampling rate, by which the caller
+// later divides. scratch must be as long as θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -185,9 +184,8 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds to e the Hessian of the log likelihood at p.theta, multiplied by weight. If the
-// density of a record overflows at or near p.theta, addHessian sets e.Value to NaN and returns
-// false.
+// addHessian adds the Hessian of the log likelihood at p.theta, multiplied by weight, to e. If a
+// density overflows at or near p.theta, it sets e.Value to NaN and returns false.
 func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool {
 	diagonal, hessian := q.Family.Name() == "diagonal", p.records.Hessian
 	if diagonal {
@@ -204,8 +202,8 @@ func (p *Program) addHessian(e *Expected, weight float64, q *Approximation) bool
 	return true
 }
 
-// addPriorHessian adds to p.hessian the Hessian of share·log(prior/base), or only its diagonal if
-// diagonal is true. It computes the Hessian by finite differences.
+// addPriorHessian adds the Hessian of share·log(prior/base), or only its diagonal, to p.hessian. It
+// uses finite differences.
 func (p *Program) addPriorHessian(diagonal bool) {
 	if p.prior == nil {
 		return
@@ -233,8 +231,7 @@ func (p *Program) addPriorHessian(diagonal bool) {
 // Tolerance implements [Likelihood].
 func (p *Program) Tolerance() float64 { return coarse }
 
-// Reach implements [Likelihood]. A program has no predictors. Reach returns the largest change of a
-// coordinate, in units of the sd of the coordinate in the base.
+// Reach implements [Likelihood]. It returns the largest change of a coordinate, in sds of the base.
 func (p *Program) Reach(move []float64) (most float64) {
 	for i, x := range move {
 		most = math.Max(most, math.Abs(x)/p.base.SD[i])

@@ -10,8 +10,7 @@ import (
 )
 
 // A Regression is a likelihood in which each record depends on θ through a few linear predictors,
-// in most models one or two. Expectations are computed by quadrature over the predictors. The
-// expectations are deterministic, and exact up to the error of the quadrature rule.
+// mostly one or two. Expectations are computed by quadrature over the predictors.
 type Regression struct {
 	outcome  Outcome
 	dim      int
@@ -21,9 +20,9 @@ type Regression struct {
 	y        []float64
 	design   Design
 
-	// short is a quadrature rule with a fourth of the points of the field rule. brief states for
-	// each record whether both rules give the same expectations. If they do, AddExpected uses short
-	// for this record. Both fields are nil unless [Regression.Compare] was called.
+	// short has a fourth of the points of rule. brief states for which records both rules give the
+	// same expectations, so that AddExpected uses short. Both are nil unless [Regression.Compare]
+	// was called.
 	short *quadrature.Rule
 	brief []agreement
 }
@@ -37,10 +36,9 @@ const (
 	differ
 )
 
-// Compare makes the next call of AddExpected compare a short rule with the usual rule for each
-// record. From then on, AddExpected uses the short rule for the records for which both rules gave
-// the same expectations up to rounding. The caller must ensure that q hardly changes after the
-// comparison. [Regression.Restore] undoes Compare.
+// Compare makes the next call of AddExpected compare a short rule with the usual one. Later calls
+// use the short rule for records for which both agree up to rounding. The caller must ensure that q
+// hardly changes afterwards. [Regression.Restore] undoes Compare.
 func (r *Regression) Compare() {
 	if r.short = quadrature.Short(r.response.Size()); r.short != nil {
 		r.brief = make([]agreement, len(r.y))
@@ -57,14 +55,14 @@ func NewRegression(dim int, o Outcome) *Regression {
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), rough: quadrature.Rough(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
-// Load adds the term value·θ[coordinate] to the current predictor of the current record. The terms
-// of a predictor must be loaded in increasing order of their coordinates.
+// Load adds the term value·θ[coordinate] to the current predictor. Terms must be loaded in
+// increasing order of their coordinates.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
-// EndPredictor ends the current predictor. The next call of Load begins another one.
+// EndPredictor ends the current predictor.
 func (r *Regression) EndPredictor() { r.design.end() }
 
-// EndRecord ends a record and sets its outcome to y. All predictors of the record must have ended.
+// EndRecord ends a record with the outcome y. All of its predictors must have ended.
 func (r *Regression) EndRecord(y float64) { r.y = append(r.y, y) }
 
 // Outcome returns the distribution of the outcomes given the predictors.
@@ -73,7 +71,7 @@ func (r *Regression) Outcome() Outcome { return r.outcome }
 // Outcomes returns the records' outcomes. The slice is not a copy.
 func (r *Regression) Outcomes() []float64 { return r.y }
 
-// Design returns the design matrix. Each record has K rows, one for each of its predictors.
+// Design returns the design matrix, with K rows for each record, one for each of its predictors.
 func (r *Regression) Design() *Design { return &r.design }
 
 // Dim implements [Likelihood].
@@ -109,8 +107,8 @@ func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	}
 }
 
-// Tolerance implements [Likelihood]. The error depends on the number of predictors, because a rule
-// in more dimensions has fewer points along each dimension.
+// Tolerance implements [Likelihood]. A rule for more predictors has fewer points along each
+// dimension.
 func (r *Regression) Tolerance() float64 {
 	switch r.response.Size() {
 	case 1:
@@ -136,7 +134,7 @@ func (r *Regression) Reach(move []float64) float64 {
 
 // A workspace is scratch memory for the expectations of one record.
 type workspace struct {
-	mean, root []float64 // mean of the predictors, and the Cholesky root of the predictors' covariance by rows
+	mean, root []float64 // mean of the predictors, and the Cholesky root of their covariance by rows
 	eta, g, h  []float64
 	sumG, sumH []float64
 }
@@ -153,7 +151,6 @@ func (w *workspace) place(rule *quadrature.Rule, n int) {
 	w.placeAt(rule.Points[n*k : (n+1)*k])
 }
 
-// placeAt sets w.eta to the predictors m + Lz, where w holds m and L.
 func (w *workspace) placeAt(z []float64) {
 	k := len(w.mean)
 	for a := range k {
@@ -187,9 +184,8 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	}
 }
 
-// choose returns the quadrature rule for the expectations of record i. This is r.short if it gives
-// the same expectations for this record (see [Regression.Compare]), and the parameter rule
-// otherwise. w holds the distribution of the record's predictors.
+// choose returns the quadrature rule for record i: r.short if it gives the same expectations (see
+// [Regression.Compare]), and otherwise rule. w holds the distribution of the record's predictors.
 func (r *Regression) choose(rule *quadrature.Rule, i int, w *workspace) *quadrature.Rule {
 	if r.brief == nil || rule != r.rule {
 		return rule
@@ -206,8 +202,8 @@ func (r *Regression) choose(rule *quadrature.Rule, i int, w *workspace) *quadrat
 	return rule
 }
 
-// same reports whether the rules r.short and r.rule give the same expected log likelihood, gradient
-// and Hessian of a record with the outcome y, up to rounding.
+// same reports whether r.short and r.rule give the same expectations for a record with the outcome
+// y, up to rounding.
 func (r *Regression) same(w *workspace, y float64) bool {
 	var all [2][]float64
 	for i, rule := range []*quadrature.Rule{r.short, r.rule} {
@@ -224,13 +220,12 @@ func (r *Regression) same(w *workspace, y float64) bool {
 	return true
 }
 
-// average returns the log likelihood of one record, averaged over the distribution of its
-// predictors. It sets w.sumG and w.sumH to the averages of the gradient and the Hessian with
-// respect to the predictors.
+// average returns the expected log likelihood of one record. It sets w.sumG and w.sumH to the
+// expected gradient and Hessian with respect to the predictors.
 func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (value float64) {
 	clear(w.sumG)
 	clear(w.sumH)
-	if len(w.mean) == 1 { // with one predictor, no loops over predictors are needed
+	if len(w.mean) == 1 { // no loops over predictors
 		for n, weight := range rule.Weights {
 			w.eta[0] = w.mean[0] + w.root[0]*rule.Points[n]
 			value += weight * r.response.Eval(y, w.eta, w.g, w.h)
@@ -252,8 +247,8 @@ func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (va
 	return value
 }
 
-// Spread writes to root, by rows, the lower Cholesky root of the covariance of record i's
-// predictors under q. Rounding can make a pivot negative. Spread replaces such a pivot by zero.
+// Spread writes the lower Cholesky root of the covariance of record i's predictors under q to root,
+// by rows. A pivot that rounding made negative becomes zero.
 func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	k := r.response.Size()
 	for a := range k {
@@ -274,8 +269,7 @@ func (r *Regression) Spread(root []float64, i int, q *Approximation) {
 	}
 }
 
-// Covariance returns the covariance under q of two predictors, which are rows a and b of the
-// design.
+// Covariance returns the covariance under q of the predictors in rows a and b of the design.
 func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 	indexA, valueA := r.design.Row(a)
 	indexB, valueB := r.design.Row(b)
@@ -302,9 +296,8 @@ func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
 	return sum
 }
 
-// gather adds to e the expected derivatives of record i's log likelihood with respect to θ. It
-// computes them by the chain rule from w.sumG and w.sumH, which are derivatives with respect to the
-// record's predictors. If diagonal is true, e.Hessian holds only the diagonal.
+// gather adds the expected derivatives of record i's log likelihood with respect to θ to e, by the
+// chain rule from w.sumG and w.sumH. If diagonal is true, e.Hessian holds only the diagonal.
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {

@@ -12,78 +12,72 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Response is the likelihood of one record's outcome y as a function of its predictors η, which
-// are linear in θ. A Response may keep a workspace, so it is not safe for concurrent use.
+// A Response is the likelihood of one record's outcome y given its predictors η. It may keep a
+// workspace, so it is not safe for concurrent use.
 type Response interface {
 	// Size returns the number of predictors.
 	Size() int
 
-	// Eval returns the log likelihood of y at the predictors eta. It writes to g the gradient with
-	// respect to η, and to h the Hessian by rows.
+	// Eval returns the log likelihood of y at eta. It writes the gradient to g, and the Hessian to
+	// h by rows.
 	Eval(y float64, eta, g, h []float64) float64
 
 	// Mean returns the expected outcome, or NaN if the outcome is one of several classes.
 	Mean(eta []float64) float64
 
-	// Program writes this response in a record program: it returns the log likelihood as an
-	// expression, and makes the program of b predict y. eta is the predictor of the location, or a
-	// vector with the log odds of all classes. scale is the scale of the outcome, if the outcome
-	// has a scale.
+	// Program writes this response in a record program: it returns the log likelihood, and makes
+	// the program predict y. eta is the predictor of the location, or a vector with the log odds of
+	// all classes. scale is the scale of the outcome, if any.
 	Program(b *model.Builder, y, eta, scale model.Expr) model.Expr
 
-	// Typical returns typical sizes of the derivatives of a record's log likelihood with respect to
-	// the predictor of the location. Defaults such as the clip are computed from them.
+	// Typical returns typical sizes of the derivatives with respect to the predictor of the
+	// location, for defaults such as the clip.
 	Typical(p Public) Typical
 
-	// Draw returns a random outcome. eta has the predictors of the location. scale is the scale of
-	// the outcome, if the outcome has a scale.
+	// Draw returns a random outcome, given the predictors of the location and the scale, if any.
 	Draw(eta []float64, scale float64, r Source) float64
 }
 
-// A Described response has a Fisher information and can draw outcomes. Both can be used before any
-// record is read, to compute public numbers about typical records. All responses of regressions
-// without groups implement Described.
+// A Described response has a Fisher information and can draw outcomes from public random numbers.
+// All responses without groups are Described.
 type Described interface {
 	Response
 
-	// Information writes to w, by rows, the Fisher information at the predictors eta, which is the
-	// expected negative second derivative of the log likelihood with respect to the predictors.
+	// Information writes the Fisher information at eta to w, by rows. It is the expected negative
+	// Hessian of the log likelihood in the predictors.
 	Information(eta, w []float64)
 
-	// Outcome returns an outcome as a function of the predictors eta and two numbers z. If the
-	// elements of z are independent standard normals, the outcome has the distribution of the
-	// response at eta. The function is continuous except where a discrete outcome jumps.
+	// Outcome returns the outcome at eta for two independent standard normal numbers z. It is
+	// continuous in both, except where a discrete outcome jumps.
 	Outcome(eta []float64, z [2]float64) float64
 }
 
-// A Public holds numbers about the outcome, on the model's scale. They are computed from the public
-// bounds and priors of a study.
+// A Public holds public numbers about the outcome, on the model's scale.
 type Public struct {
-	Scale      float64 // scale of the outcome if it is known, and otherwise the median of its prior
-	LeastScale float64 // scale of the outcome if it is known, and otherwise a plausible lower bound under its prior
+	Scale      float64 // scale of the outcome if it is known, otherwise its prior median
+	LeastScale float64 // scale of the outcome if it is known, otherwise a plausible lower bound
 	Mean       float64 // expected value of exp(η) under the prior
 	Most       float64 // bound on the absolute value of the outcome
 }
 
-// A Typical holds typical sizes of derivatives of a record's log likelihood with respect to the
-// predictor of the location.
+// A Typical holds typical sizes of derivatives with respect to the predictor of the location.
 type Typical struct {
 	Slope     float64 // typical size of a large first derivative
-	Curvature float64 // typical size of the second derivative; 0 if public numbers give no estimate
-	// plausible upper bound on the natural parameters of one record's likelihood if its vector of
-	// regressors has length 1
+	Curvature float64 // typical size of the second derivative; 0 if unknown
+	// plausible upper bound on the natural parameters of one record's likelihood, for regressors of
+	// length 1
 	Bound float64
 }
 
-// A Source returns random numbers that need not be secret. A Rand of math/rand/v2 is a Source.
+// A Source returns random numbers that need not be secret, such as a Rand of math/rand/v2.
 type Source interface {
 	Uint64() uint64
 	Float64() float64     // Float64 returns a uniform number in [0, 1).
 	NormFloat64() float64 // standard normal
 }
 
-// regressions has, for each family that is a regression, a function that returns the response of an
-// outcome. The response does not include effects of groups, which [varying] adds.
+// regressions has the response of each family that is a regression, without effects of groups,
+// which [varying] adds.
 var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Linear:           newNormal,
 	study.Logistic:         func(*Outcome) Response { return logit{} },
@@ -94,13 +88,13 @@ var regressions = map[study.Family]func(o *Outcome) Response{
 	study.Softmax:          func(o *Outcome) Response { return softmax{o.Classes} },
 }
 
-// An Outcome is the distribution of a record's outcome given its predictors. The predictors come in
-// this order:
-//   - the predictor of the location or, in a softmax model, one predictor for every class but the
-//     first
-//   - the log of the scale, if the model learns the scale
-//   - two predictors for each effect that varies between groups: the log of the effect's sd between
-//     groups, and the regressor times the standardised effect of the record's group
+// An Outcome is the distribution of a record's outcome given its predictors. They come in this
+// order:
+//
+//   - the predictor of the location or, in a softmax model, of every class but the first
+//   - the log of the scale, if it is learned
+//   - two predictors for each effect that varies between groups: the log of its sd between groups,
+//     and the regressor times the standardised effect of the record's group
 type Outcome struct {
 	Family           study.Family
 	NoiseSD          float64 // sd of the noise of a linear model; 0 if the sd is learned
@@ -121,8 +115,7 @@ func (o Outcome) Response() Response {
 	return base(&o)
 }
 
-// Described returns the response of an outcome. It returns an error if coefficients vary between
-// groups.
+// Described returns the response of an outcome, or an error if coefficients vary between groups.
 func (o Outcome) Described() (Described, error) {
 	r, ok := o.Response().(Described)
 	if !ok {
@@ -154,7 +147,7 @@ func (logit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliLogit, y, eta)
 }
 
-// Typical implements [Response]. The derivatives have their largest possible absolute values.
+// Typical implements [Response] with the largest possible derivatives.
 func (logit) Typical(Public) Typical { return Typical{1, 1. / 4, 1} }
 
 func (l logit) Draw(eta []float64, _ float64, r Source) float64 {
@@ -181,16 +174,16 @@ func (probit) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.BernoulliProbit, y, eta)
 }
 
-// Typical implements [Response]. Slope is twice the derivative at η = 0 of the log likelihood of y
-// = 1, which is φ(0)/Φ(0). The derivative itself has no upper bound.
+// Typical implements [Response]. Slope is twice the derivative at η = 0 for y = 1, φ(0)/Φ(0),
+// because the derivative has no upper bound.
 func (probit) Typical(Public) Typical { return Typical{2 * math.Sqrt(2/math.Pi), 2 / math.Pi, 1} }
 
 func (p probit) Draw(eta []float64, _ float64, r Source) float64 {
 	return indicator(r.Float64() < p.Mean(eta))
 }
 
-// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). For x at most −5 it uses the continued fraction of
-// Mills' ratio, which avoids cancellation.
+// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). For x ≤ −5 it avoids cancellation by the continued
+// fraction of Mills' ratio.
 func logNormalCDF(x float64) (log, ratio float64) {
 	if x > -5 {
 		cdf := math.Erfc(-x/math.Sqrt2) / 2
@@ -229,8 +222,7 @@ func (poisson) Program(b *model.Builder, y, eta, _ model.Expr) model.Expr {
 	return b.LogDensity(ir.PoissonLog, y, eta)
 }
 
-// Typical implements [Response]. Slope is the derivative of the log likelihood, with respect to the
-// predictor, of a record whose count is two sds above its mean.
+// Typical implements [Response]. Slope is the derivative for a count two sds above its mean.
 func (poisson) Typical(p Public) Typical {
 	return Typical{2 * math.Sqrt(max(1, min(p.Mean, p.Most/2))), 0, 1 + p.Most}
 }
@@ -282,13 +274,13 @@ func (negativeBinomial) Program(b *model.Builder, y, eta, scale model.Expr) mode
 
 func (negativeBinomial) Typical(p Public) Typical { return poisson{}.Typical(p) }
 
-// Draw implements [Response]. It draws a Poisson count whose mean has a gamma distribution.
+// Draw implements [Response]. The mean of the Poisson count has a gamma distribution.
 func (n negativeBinomial) Draw(eta []float64, scale float64, r Source) float64 {
 	return drawCount(n.Mean(eta)*distuv.Gamma{Alpha: scale, Beta: scale, Src: r}.Rand(), r)
 }
 
-// risingFactorial returns the value of log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0, and its
-// first and second derivatives with respect to φ.
+// risingFactorial returns log Γ(φ + n) − log Γ(φ) for a whole number n ≥ 0, and its first two
+// derivatives in φ.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -332,8 +324,8 @@ func (normal) Program(b *model.Builder, y, eta, scale model.Expr) model.Expr {
 	return b.LogDensity(ir.Normal, y, eta, scale)
 }
 
-// Typical implements [Response]. Slope is the absolute derivative of a record's log likelihood with
-// respect to the predictor if the outcome is two sds from its mean.
+// Typical implements [Response]. Slope is the absolute derivative for an outcome two sds from its
+// mean.
 func (normal) Typical(p Public) Typical {
 	return Typical{2 / p.Scale, 1 / (p.Scale * p.Scale), 1 / (p.LeastScale * p.LeastScale)}
 }
@@ -394,8 +386,8 @@ func (s student) Draw(eta []float64, scale float64, r Source) float64 {
 	return eta[0] + scale*noise
 }
 
-// softmax is the response with P(y = k) ∝ exp(η_k). The first class is the baseline: its η is 0
-// and is not one of the predictors.
+// softmax is the response with P(y = k) ∝ exp(η_k). The first class is the baseline, with η = 0,
+// and has no predictor.
 type softmax struct{ classes int }
 
 func (softmax) Mean([]float64) float64 { return math.NaN() }
@@ -422,8 +414,8 @@ func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 	return value
 }
 
-// chances writes to p the probabilities of all classes except the baseline. The probability of the
-// baseline, whose η is 0, is exp(−largest)/total, where largest is the largest η of all classes.
+// chances writes the probabilities of all classes except the baseline to p. That of the baseline is
+// exp(−largest)/total, where largest is the largest η.
 func chances(p, eta []float64) (largest, total float64) {
 	for _, e := range eta {
 		largest = max(largest, e)
@@ -448,9 +440,8 @@ func (softmax) Typical(Public) Typical { return Typical{math.Sqrt2, 1. / 4, 1} }
 
 func (softmax) Draw(eta []float64, _ float64, r Source) float64 { return class(eta, r.Float64()) }
 
-// class returns the number of a class, counted from 0. eta holds the log odds of the other classes
-// relative to class 0. class is the inverse of the distribution function: if u is uniform in [0,
-// 1], each class is returned with the probability that eta gives to it.
+// class returns the class, counted from 0, at u of the distribution function. eta holds the log
+// odds of the other classes relative to class 0.
 func class(eta []float64, u float64) float64 {
 	largest := 0.0 // log odds of the baseline class
 	for _, e := range eta {
@@ -470,16 +461,16 @@ func class(eta []float64, u float64) float64 {
 	return float64(len(eta))
 }
 
-// varying adds effects that vary between groups to a response without such effects, its base. The
-// effects are added to the first predictor of the base. Each effect adds e^κ·p, where κ is the log
-// of the effect's sd between groups and p is the regressor times the standardised effect of the
-// record's group. The pairs κ, p come after the predictors of the base response.
+// varying adds effects that vary between groups to a base response. Each adds e^κ·p to the first
+// predictor of the base, where κ is the log of the effect's sd between groups and p is the
+// regressor times the standardised effect of the record's group. The pairs κ, p come after the
+// base's predictors.
 type varying struct {
 	Response // base response
 	effects  int
 	eta      []float64 // predictors of base
 	g, h     []float64
-	v        []float64 // derivatives of the first predictor of base with respect to the predictors of the effects
+	v        []float64 // derivatives of the base's first predictor with respect to those of the effects
 }
 
 func newVarying(base Response, effects int) *varying {

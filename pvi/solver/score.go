@@ -2,8 +2,8 @@ package solver
 
 import "gonum.org/v1/gonum/mat"
 
-// Score returns the gradient of the log likelihood of all records at theta, and the sum of the
-// records' Fisher information at theta. It returns an error if the outcome is not [Described].
+// Score returns the gradient of the log likelihood of all records at theta, and their Fisher
+// information. It returns an error if the outcome is not [Described].
 func (r *Regression) Score(theta []float64) ([]float64, *mat.SymDense, error) {
 	response, err := r.outcome.Described()
 	if err != nil {

@@ -2,8 +2,8 @@ package solver
 
 import "fedpvi/dpmech"
 
-// A Sink receives the gradients of records from an evaluator of package gpu, and adds them to a
-// mechanism's sum, which clips them.
+// A Sink receives gradients of records from package gpu, and adds them to a mechanism's sum, which
+// clips them.
 type Sink struct {
 	Sum   *dpmech.Accumulator // accumulator of the current batch
 	dense []float64           // scratch space, all zeros between records
@@ -35,7 +35,7 @@ func (s *Sink) AddRecord(index []int32, value []float64) error {
 	return err
 }
 
-// AppendBatch appends the record numbers of the batch to dst, converted to int32 for package gpu.
+// AppendBatch appends the record numbers of the batch to dst.
 func AppendBatch(dst []int32, batch []uint32) []int32 {
 	for _, record := range batch {
 		dst = append(dst, int32(record))

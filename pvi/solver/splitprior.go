@@ -5,18 +5,16 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior is the [Solver] that [SplitPrior] returns. It raises the cavity to the power share and
-// then calls the embedded Solver.
+// splitPrior raises the cavity to the power share and then calls the embedded Solver.
 type splitPrior struct {
 	Solver
 	share  float64
 	cavity []float64
 }
 
-// SplitPrior returns a solver for a Bayesian committee machine (Tresp 2000), whose members are the
-// clients and which has only one round. The cavity in the first round is the prior. The solver
-// raises the cavity to the power 1/clients before it calls s. Each client therefore computes a
-// posterior with its share of the prior, and q is the product of these posteriors.
+// SplitPrior returns a solver for a Bayesian committee machine (Tresp 2000) with one round. In that
+// round the cavity is the prior, and the solver raises it to the power 1/clients before it calls s.
+// So each client computes a posterior with its share of the prior, and q is their product.
 func SplitPrior(s Solver, clients int) Solver {
 	return &splitPrior{Solver: s, share: 1 / float64(clients)}
 }

@@ -9,18 +9,16 @@ import (
 )
 
 // A SumDescent runs one gradient descent for all clients of a study. Each round opens the noisy sum
-// of the gradients of all clients' records, and takes one step of [DPSVI] with it. The server and
-// all sites use the same sums and therefore compute the same q. The option Steps counts the steps
-// of the whole study, and Average is a share of these steps.
+// of all gradients, and takes one step of [DPSVI] with it. The server and all sites compute the
+// same q. Steps counts the steps of the whole study, and Average is a share of these.
 //
-// A SumDescent stores no q between calls. Instead, every call takes a state as an argument. A state
-// is a vector that encodes q and the progress of the descent. It is a function of the sums so far
-// and of public random numbers. If the floating-point libraries of two machines round differently,
-// their states differ in the last bits.
+// A SumDescent stores no q between calls. Every call takes a state, a vector that encodes q and the
+// progress of the descent. States depend only on the sums so far and on public random numbers. They
+// may differ between machines in the last bits.
 //
 // A SumDescent is not safe for concurrent use.
 type SumDescent struct {
-	program *Program // program without records, for the gradient of the prior
+	program *Program // without records, for the gradient of the prior
 	options DPSVIOptions
 	run     *gpu.MeanField
 	total   []float64
@@ -30,7 +28,7 @@ type SumDescent struct {
 }
 
 // NewSumDescent returns the descent on the free energy of all records. The program must have no
-// records, and its share of log(prior/base) must be 1.
+// records, and a share of 1 of log(prior/base).
 func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 	d := p.Dim()
 	if o.Draws != 1 {
@@ -62,12 +60,11 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 // Size returns the number of elements of an opened sum.
 func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
-// Start returns the state before the first sum. Its q is the [Base] of the program, but no sd is
-// larger than the option InitialSD.
+// Start returns the state before the first sum. Its q is the [Base] of the program, with sds of at
+// most InitialSD.
 func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
 
-// Check returns an error if state is not a state of this descent or has an element that is not
-// finite.
+// Check returns an error if state is not a finite state of this descent.
 func (s *SumDescent) Check(state []float64) error {
 	if err := s.run.SetState(state); err != nil {
 		return fmt.Errorf("descent by sums: %w", err)
@@ -78,17 +75,16 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns the query that asks for the records' gradients at θ = m + s∘epsilon. Here m and s
-// are the mean and sds of the state's q, and ∘ multiplies element by element. The query is valid
-// until the next call to a method of s.
+// Query returns the query for the records' gradients at θ = m + s∘epsilon, where m and s are the
+// mean and sds of the state's q, and ∘ multiplies element by element. It is valid until the next
+// call to a method of s.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
-// Step takes one step of the descent. It returns the state after the step, in the memory of next.
-// sum is the opened noisy sum of all records' gradients at the θ of Query(state, epsilon). Step
-// returns false if an element of the new state is not finite.
+// Step returns the state after one step, in the memory of next. sum is the opened noisy sum of all
+// gradients at the θ of Query(state, epsilon). It returns false if the new state is not finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)
@@ -98,9 +94,8 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 	return next, special.Finite(next)
 }
 
-// Natural writes to dst the natural parameters of a state's diagonal q. If averaged is true, this q
-// is the average over the last steps that the option Average selects. Otherwise it is the q after
-// the last step.
+// Natural writes the natural parameters of a state's diagonal q to dst: averaged over the last
+// steps ([DPSVIOptions].Average) or after the last step.
 func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
 	s.set(state)
 	if averaged {

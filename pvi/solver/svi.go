@@ -19,12 +19,11 @@ import (
 //	E_q[log likelihood] − KL(q‖cavity)
 //
 // by stochastic gradients with the optimiser Adam (Kingma and Ba 2015). It draws θ = m + Rε, where
-// m and RRᵀ are the mean and covariance of q, and ascends in coordinates in which q is standard
-// normal at the beginning of the round. It estimates the gradient by the path derivative, which is
-// the derivative through θ with the parameters of log q held fixed. The variance of this estimate
-// is zero if q is exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017). Draws come in
-// antithetic pairs ε, −ε. The step size falls linearly towards zero, and SVI proposes the average
-// over the second half of the steps.
+// m and RRᵀ are the mean and covariance of q, in coordinates in which q is standard normal at
+// first. It estimates the gradient by the path derivative: through θ, with the parameters of log q
+// held fixed. The variance of this estimate is zero if q is exact (Roeder, Wu and Duvenaud,
+// "Sticking the landing", 2017). Draws come in antithetic pairs ε, −ε. The step size falls linearly
+// towards zero, and SVI proposes the average over the second half of the steps.
 //
 // SVI uses the records without noise. A mechanism must make the proposals private.
 type SVI struct {
@@ -53,20 +52,19 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 }
 
 // A climb is the state of one call to Propose. It uses coordinates u with θ = m₀ + R₀u, where m₀
-// and R₀ are the mean of q and the root of its covariance at the beginning. In these coordinates q
-// is N(0, I) at the beginning and N(mean, LLᵀ) later, where L is lower triangular or diagonal. The
-// diagonal of L is stored as its logarithm.
+// and R₀ are the first mean of q and the root of its first covariance. In these coordinates q is
+// N(0, I) at first and N(mean, LLᵀ) later, where L is lower triangular or diagonal.
 type climb struct {
 	likelihood Likelihood
 	diagonal   bool
 	d          int
 	origin     []float64
-	root       []float64 // matrix R₀, which is lower triangular, row by row; only the diagonal if q is diagonal
-	cavityH    []float64 // precision times mean of the cavity, in the coordinates u of climb
-	cavityP    []float64 // precision of the cavity in the coordinates u of climb, row by row; only the diagonal if q is diagonal
+	root       []float64 // R₀ by rows, or only its diagonal if q is diagonal
+	cavityH    []float64 // precision times mean of the cavity, in the coordinates u
+	cavityP    []float64 // precision of the cavity in the coordinates u, by rows, or only its diagonal
 
-	// x holds the parameters of q: the mean, and then L row by row. The diagonal of L is stored as
-	// its logarithm. gradient holds the gradient with respect to x.
+	// x holds the mean of q and L by rows, with the logarithm of its diagonal. gradient is the
+	// gradient with respect to x.
 	x, gradient []float64
 	first       []float64 // Adam's first moments
 	second      []float64
@@ -97,8 +95,8 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 		}
 	}
 	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
-		// x begins at zero. This is the q of the beginning, because its mean in the coordinates u
-		// is 0, and its root L is the identity, whose diagonal is stored as log 1.
+		// x begins at zero, which is the first q: its mean in the coordinates u is 0, and L is the
+		// identity.
 		*v = make([]float64, n)
 	}
 	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
@@ -111,8 +109,7 @@ func newClimb(l Likelihood, p Problem) (*climb, error) {
 func (c *climb) takeCavity(p Problem) {
 	d := c.d
 	precision := make([]float64, d*d)
-	// shifted is h − Λm₀, where h and Λ are the cavity's natural parameters and m₀ is c.origin, the
-	// mean of q at the beginning.
+	// shifted is h − Λm₀, where h and Λ are the cavity's natural parameters and m₀ is c.origin.
 	shifted := append([]float64(nil), p.Cavity[:d]...)
 	for k, at := range p.Family.Precision() {
 		i, j := at[0], at[1]
@@ -170,8 +167,8 @@ func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
 	}
 }
 
-// draw adds to c.gradient the estimate of the gradient from one draw of θ, multiplied by weight.
-// c.eps holds the standard normals from which θ is computed.
+// draw adds the estimate of the gradient from one draw of θ, multiplied by weight, to c.gradient.
+// c.eps holds the standard normals for θ.
 func (c *climb) draw(weight float64) {
 	c.place()
 	clear(c.slope)
@@ -193,8 +190,7 @@ func (c *climb) draw(weight float64) {
 	}
 }
 
-// place sets u = mean + Lε and θ = m₀ + R₀u, in the notation of [climb]. ε is the standard normal
-// draw c.eps.
+// place sets u = mean + Lε and θ = m₀ + R₀u (see [climb]), where ε is c.eps.
 func (c *climb) place() {
 	at := c.d
 	for i := range c.u {
@@ -220,9 +216,8 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative sets c.path to the gradient with respect to u of log likelihood + log cavity − log
-// q, with the parameters of q held fixed. With u = mean + Lε, where L is the root of q's covariance
-// and ε is the standard normal draw c.eps, the gradient of −log q is L⁻ᵀε.
+// pathDerivative sets c.path to the gradient in u of log likelihood + log cavity − log q, with the
+// parameters of q held fixed. With u = mean + Lε, the gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {
@@ -256,8 +251,7 @@ func (c *climb) average() {
 	c.averaged++
 }
 
-// result writes to dst the factor whose product with the cavity is the q with the averaged
-// parameters.
+// result writes the factor whose product with the cavity is the averaged q to dst.
 func (c *climb) result(dst []float64, p Problem) error {
 	d := c.d
 	for i, x := range c.sum {
@@ -283,8 +277,8 @@ func (c *climb) result(dst []float64, p Problem) error {
 	return nil
 }
 
-// natural writes to dst the natural parameters of N(θ, R₀LLᵀR₀ᵀ), where θ is c.theta. The other
-// symbols are as in [climb]. natural returns false if the parameters are not finite.
+// natural writes the natural parameters of N(θ, R₀LLᵀR₀ᵀ) to dst, with the symbols of [climb]. It
+// returns false if they are not finite.
 func (c *climb) natural(dst []float64) bool {
 	d := c.d
 	root := make([]float64, d*d)
@@ -296,7 +290,7 @@ func (c *climb) natural(dst []float64) bool {
 	}
 	general := blas64.General{Rows: d, Cols: d, Stride: d, Data: root}
 	blas64.Trmm(blas.Left, blas.NoTrans, 1, c.triangular(), general)
-	// The precision is AᵀA, where A is the inverse of the covariance's root R₀L.
+	// The precision is AᵀA, where A is the inverse of R₀L.
 	inverse := make([]float64, d*d)
 	for i := range d {
 		inverse[i*d+i] = 1
@@ -320,8 +314,8 @@ func (c *climb) natural(dst []float64) bool {
 	return special.Finite(dst)
 }
 
-// cholesky returns the lower Cholesky root of a d×d covariance, by rows. It returns nil if the
-// covariance is not positive definite.
+// cholesky returns the lower Cholesky root of a d×d covariance by rows, or nil if it is not
+// positive definite.
 func cholesky(covariance []float64, d int) []float64 {
 	root := make([]float64, d*d)
 	for i := range d {
@@ -343,8 +337,8 @@ func cholesky(covariance []float64, d int) []float64 {
 	return root
 }
 
-// normals fills v with standard normal variates from src by the method of Box and Muller (1958).
-// They must not be used as privacy noise.
+// normals fills v with standard normals from src by the method of Box and Muller (1958). They must
+// not serve as privacy noise.
 func normals(v []float64, src *dpmech.Stream) {
 	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
 	for i := 0; i < len(v); i += 2 {

@@ -1,7 +1,7 @@
 package solver
 
-// Times returns a likelihood that counts each record of l the given number of times, which need not
-// be whole.
+// Times returns a likelihood that counts each record of l the given number of times, not
+// necessarily whole.
 func Times(l Likelihood, times float64) Likelihood {
 	if times == 1 {
 		return l
