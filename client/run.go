@@ -136,7 +136,7 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := a.useDevice(); err != nil {
 		return nil, err
 	}
-	if err := a.comeBack(ctx, &r, began); err != nil {
+	if err := a.delayConnection(ctx, &r, began); err != nil {
 		return nil, err
 	}
 	r.status = &showing{now: c.now, show: r.Show, status: Status{Study: r.Member.Study.Name, Since: c.now()}}
@@ -364,17 +364,15 @@ func (a *participant) keepPace(ctx context.Context, r *Run, ask uint64) error {
 	return a.pause(ctx, r, rest)
 }
 
-// comeBack delays the first connection of a client that began the study in an earlier process, to a
-// multiple of the study's pace (a fixed interval) after this process began. Otherwise the
-// coordinator could infer how long it took to read the records, which depends on their contents.
-// With an audit log every client waits, because the log can contain the time at which the reading
-// began.
-func (a *participant) comeBack(ctx context.Context, r *Run, began time.Time) error {
-	if a.at.Number > 0 || a.client.audit != nil {
-		_, rest, _ := a.untilPace(began)
-		if err := a.pause(ctx, r, rest); err != nil {
-			return err
-		}
+// delayConnection delays the first connection of a process, to a multiple of the study's pace (a
+// fixed interval) after began, the time at which the process began to read the records. Otherwise
+// others could infer how long it took to read the records, which depends on their contents: the
+// coordinator, to which a client that has just joined was connected before, and readers of an audit
+// log or of metrics, which show when the process began.
+func (a *participant) delayConnection(ctx context.Context, r *Run, began time.Time) error {
+	_, rest, _ := a.untilPace(began)
+	if err := a.pause(ctx, r, rest); err != nil {
+		return err
 	}
 	a.asked = a.client.now()
 	return nil

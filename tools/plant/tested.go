@@ -21,7 +21,17 @@ type testedFault struct {
 }
 
 // testedFaults are the faults that named tests must find.
-var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults, tableFaults, heldOutFaults)
+var testedFaults = slices.Concat(sumFaults, proofFaults, machineFaults, tableFaults, heldOutFaults, paceFaults)
+
+// paceFaults are faults that show for how long a client has read its records or computed an answer.
+var paceFaults = []testedFault{
+	{fault{"connects-early", "a client connects as soon as it has read its records", []edit{
+		after("client/run.go", "connects-early", "\t_, rest, _ := a.untilPace(began)\n", "\t\trest = 0"),
+	}}, "client", "TestFirstConnectionKeepsThePace"},
+	{fault{"leaves-early", "an answer leaves as soon as it is computed", []edit{
+		after("client/run.go", "leaves-early", "\tafter, rest, late := a.untilPace(a.asked)\n", "\t\trest = 0"),
+	}}, "client", "TestAnswersLeaveAtThePace"},
+}
 
 // tableFaults are faults of the tables that describe the records.
 var tableFaults = []testedFault{
