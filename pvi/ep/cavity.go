@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// shift changes the origin of coordinates for natural parameters, in place. The point c was the
-// origin before, and c − offset is the origin afterwards. entries holds the row and column of each
-// element of the precision (see [gaussian.Family]).
+// shift moves the origin of natural parameters, in place, from the point c to c − offset. entries
+// holds the row and column of each element of the precision (see [gaussian.Family]).
 func shift(natural, offset []float64, entries [][2]int) {
 	d := len(offset)
 	for k, at := range entries {
@@ -24,11 +23,10 @@ func shift(natural, offset []float64, entries [][2]int) {
 	}
 }
 
-// A cavity is a [solver.Approximation] together with its workspace. The workspace is reused, so a
-// new cavity can be set without allocating memory.
+// A cavity is a [solver.Approximation] with a workspace, so that it can be set without allocations.
 type cavity struct {
 	solver.Approximation
-	symmetric blas64.Symmetric // view of Covariance as a symmetric matrix, in the same memory
+	symmetric blas64.Symmetric // view of Covariance
 	entries   [][2]int
 }
 
@@ -43,8 +41,7 @@ func newCavity(family gaussian.Family) *cavity {
 	return c
 }
 
-// solve computes the mean and covariance from Natural. It returns false if Natural is not proper,
-// that is, if the precision is not positive definite or a moment is not finite.
+// solve computes the mean and covariance from Natural. It returns false if Natural is not proper.
 func (c *cavity) solve() bool {
 	d := len(c.Mean)
 	if c.Covariance == nil {

@@ -7,44 +7,43 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Clusters is a mixture of K normal clusters with independent variables. The weights, means and sds
-// of the clusters are learned. θ has K − 1 stick-breaking coordinates u_j, called sticks, and then
-// for each variable K means and K log sds. Cluster 0 has the weight σ(u_0 − log(K−1)), where σ is
-// the logistic function. Cluster j has the share σ(u_j − log(K−1−j)) of the weight that remains
-// after clusters 0 to j−1. All weights are therefore equal at u = 0.
+// Clusters is a mixture of K normal clusters with independent variables, whose weights, means and
+// sds are learned. θ has K − 1 stick-breaking coordinates u_j, called sticks, and then for each
+// variable K means and K log sds. Cluster 0 has the weight σ(u_0 − log(K−1)), where σ is the
+// logistic function. Cluster j has the share σ(u_j − log(K−1−j)) of the weight that is left after
+// clusters 0 to j−1. So all weights are equal at u = 0.
 //
 // Under a diagonal cavity a record x belongs to cluster k with probability
 //
 //	r_k ∝ E[w_k]·Π_v E[N(x_v | μ_kv, s_kv²)],
 //
 // where w_k is the weight of cluster k. Given k, the coordinates of θ are independent. The
-// likelihood of stick j given k is the stick's share if k = j, one minus this share if k > j, and
-// constant if k < j. The likelihood of a mean and a log sd is the density of one variable of the
-// record. Each moment of the tilted distribution is therefore a mixture, over k, of integrals over
-// one log sd or one stick. A Gauss–Hermite rule approximates these integrals.
+// likelihood of stick j is then the stick's share if k = j, one minus this share if k > j, and
+// constant if k < j. That of a mean and a log sd is the density of one variable. So each moment of
+// the tilted distribution is a mixture, over k, of integrals over one log sd or one stick, which a
+// Gauss–Hermite rule approximates.
 type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // values of the variables, record after record
-	// This client's likelihood is multiplied by the ratio of the uniform to the normal prior of the
-	// clusters' weights, raised to the power share (see [NewClusters]).
+	// share is the power of the ratio of the uniform to the normal prior of the weights, by which
+	// this client's likelihood is multiplied (see [NewClusters]).
 	share float64
 
 	spreads []*spreadRule // quadrature rules for the log sds, by variable and cluster
 	sticks  []stick
 	weights []float64 // expected log weight of each cluster
 	chance  []float64 // probability of each cluster, given the record
-	beyond  []float64 // beyond[j] is the probability that the record belongs to any cluster after j
+	beyond  []float64 // beyond[j] is the probability of any cluster after j
 }
 
 // NewClusters returns Clusters in a diagonal family. Each row of x is a record with the given
 // number of variables. In sites, precisions are multiplied by weight.
 //
 // The weights of the clusters have a uniform prior, which q cannot express. In the prior of q, the
-// sticks are normal with mean 0 and sd stickSD instead. To correct this difference, each client
-// multiplies its likelihood by a power of the ratio of the uniform and the normal prior. share is
-// the exponent of this power. If the shares of all clients add up to 1, the posterior has the
-// uniform prior.
+// sticks are normal with mean 0 and sd stickSD instead. Each client therefore multiplies its
+// likelihood by the ratio of the two priors to the power share. The shares of all clients should
+// add up to 1.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{
@@ -63,8 +62,8 @@ func NewClusters(clusters, variables int, x []float64, stickSD, share, weight fl
 // Records implements [Tilted].
 func (t *Clusters) Records() int { return len(t.x) / t.variables }
 
-// mean returns the index in θ of the coordinate that is the mean of a variable in a cluster. The
-// log sd of the variable in this cluster has the index mean + t.clusters.
+// mean returns the index in θ of a variable's mean in a cluster. The log sd has the index mean +
+// t.clusters.
 func (t *Clusters) mean(variable, cluster int) int {
 	return t.clusters - 1 + 2*variable*t.clusters + cluster
 }
@@ -113,18 +112,15 @@ func (t *Clusters) Site(dst []float64, record int) {
 	}
 }
 
-// match finds the site of coordinate i from the tilted distribution and writes it to dst. The
-// tilted distribution has the moments first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the
-// cavity's mean of θ_i.
+// match writes the site of coordinate i to dst. The tilted distribution has the moments first =
+// E[θ_i − m] and second = E[(θ_i − m)²], where m is the cavity's mean.
 func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	dst[i] = first / variance
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign computes how likely each cluster is for the record x, and sets chance and beyond.
-// chance[j] is the probability that the record belongs to cluster j, and beyond[j] that it belongs
-// to any cluster after j.
+// assign sets chance and beyond for the record x.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {
@@ -140,8 +136,8 @@ func (t *Clusters) assign(x []float64) {
 	}
 }
 
-// AddPublic implements [Public]. It adds this client's site for a public factor: the ratio of the
-// uniform to the normal prior of the weights, raised to the power share.
+// AddPublic implements [Public]. It adds this client's site for the ratio of the uniform to the
+// normal prior of the weights, raised to the power share.
 func (t *Clusters) AddPublic(natural []float64) {
 	for j := range t.sticks {
 		first, second := t.sticks[j].prior(t.at.Mean[j], t.share)

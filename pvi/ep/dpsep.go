@@ -12,24 +12,22 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// DPSEP is private stochastic expectation propagation. It follows Vinaroz and Park, "Differentially
-// Private Stochastic Expectation Propagation", 2022. The privacy proof of that paper's algorithm is
-// not valid, and DPSEP differs from the algorithm so that its own proof is valid. One call to
-// Propose takes a fixed number of steps. Each step computes the sites of a random batch of records
-// and releases the noisy sum of the clipped sites through a [dpmech.SampledSum]. The client's
-// factor is an average of those sums (see [SEPOptions]).
+// DPSEP is private stochastic expectation propagation, after Vinaroz and Park, "Differentially
+// Private Stochastic Expectation Propagation", 2022. The privacy proof of that paper does not hold,
+// and DPSEP differs from its algorithm where its own proof needs it. Each step computes the sites
+// of a random batch of records and releases the noisy sum of the clipped sites through a
+// [dpmech.SampledSum]. The client's factor is an average of those sums (see [SEPOptions]).
 //
-// All numbers that DPSEP keeps or proposes are functions of released sums. If a noisy sum leads to
-// an improper factor, DPSEP repairs the factor after the noise was added. Such a step costs as much
-// privacy as every other step.
+// All that DPSEP keeps or proposes is a function of released sums. If noise makes the factor
+// improper, DPSEP repairs it. Such a step costs as much as any other.
 //
 // DPSEP is not safe for concurrent use.
 type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
 	steps     int                 // number of steps in a call to Propose
-	cost      accountant.Event    // privacy cost of one epoch; an epoch is the smallest number of steps whose batches are drawn together
-	free      accountant.Composed // event without cost, for the second and later steps of an epoch
+	cost      accountant.Event    // privacy cost of one epoch, the steps whose batches are drawn together
+	free      accountant.Composed // event without cost, for later steps of an epoch
 	epoch     int
 
 	factor  *tied
@@ -39,13 +37,13 @@ type DPSEP struct {
 	outer []float64 // natural parameters of the prior times the other clients' factors
 	noisy []int64
 	total []float64
-	sites []float64           // buffer for the sites of several records that are computed together
-	query dpmech.SampledQuery // the method value s.sum, which is stored so that a step allocates no memory
+	sites []float64           // sites of records that are computed together
+	query dpmech.SampledQuery // s.sum, stored to avoid allocations
 }
 
 // NewDPSEP returns a solver for the records of t. Each call to Propose takes the given number of
-// steps, which must be a multiple of m.Epoch() and divide m.Steps(). The mechanism m must be for
-// t.Records() records and for vectors of t.Size() numbers.
+// steps, a multiple of m.Epoch() that divides m.Steps(). m must be for t.Records() records and for
+// vectors of t.Size() numbers.
 func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, error) {
 	switch err := o.check(t.Family().Dim()); {
 	case err != nil:
@@ -53,7 +51,7 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	case m.Dim() != t.Size():
 		return nil, fmt.Errorf("dp-sep: the mechanism is for vectors of %d numbers, want %d", m.Dim(), t.Size())
 	case m.Rows() != t.Records():
-		// The error does not name the number of records, which is private.
+		// The number of records is private, so the error does not name it.
 		return nil, errors.New("dp-sep: the mechanism is for another number of records")
 	case steps < 1 || m.Steps()%steps != 0:
 		return nil, fmt.Errorf("dp-sep: %d steps in all are not a whole number of visits of %d steps", m.Steps(), steps)
@@ -73,13 +71,12 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	return s, nil
 }
 
-// Releases returns the number of noisy sums that were released and charged. Each step releases one
-// sum.
+// Releases returns the number of noisy sums that were released and charged, one for each step.
 func (s *DPSEP) Releases() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Propose implements [solver.Solver]. It takes the solver's number of steps and returns an event
-// for each release. If the sampling draws the batches of a whole epoch at once, the event of the
-// epoch's first release has the cost of the whole epoch, and the other events cost nothing.
+// Propose implements [solver.Solver]. It returns an event for each release. If the batches of a
+// whole epoch are drawn at once, the first event of the epoch has its whole cost, and the others
+// cost nothing.
 func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -112,9 +109,8 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 	return spent, nil
 }
 
-// check returns an error if Propose cannot solve the problem. The Gaussian family of p must be the
-// family of the solver, and the cavity of p must be proper. Propose calls check before it releases
-// anything.
+// check returns an error if Propose cannot solve the problem. The families must agree, and the
+// cavity must be proper. It is called before any release.
 func (s *DPSEP) check(p solver.Problem) error {
 	family := s.factor.tilted.Family()
 	if p.Family.Name() != family.Name() || p.Family.Dim() != family.Dim() {
@@ -126,9 +122,8 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step takes one step: it releases one noisy sum of sites and updates the factor with this sum.
-// Before the release, it checks that the cavity is proper. The check uses only numbers that were
-// released before, so an error reveals nothing new about the records.
+// step releases one noisy sum of sites and updates the factor with it. First it checks that the
+// cavity is proper, which depends only on earlier releases, so an error reveals nothing new.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)
@@ -157,6 +152,6 @@ func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return nil
 }
 
-// Released returns the last noisy sum, in units of the mechanism's lattice step. The sum may be
-// published: the privacy guarantee covers it. The slice is not a copy.
+// Released returns the last noisy sum, in lattice steps. It may be published. The slice is not a
+// copy.
 func (s *DPSEP) Released() []int64 { return s.noisy }

@@ -8,15 +8,15 @@ import (
 )
 
 type dpsepState struct {
-	Taken, Since     int // number of steps taken; number of those steps since the average in Raw began or was restarted
+	Taken, Since     int // number of steps taken, and taken since the average in Raw (re)started
 	Raw, Used, Start []byte
 	Rest, Noise      float64
 
 	Velocity, Average []byte // velocity of q's mean; average of q's means
 }
 
-// State implements [solver.Solver]. The state holds the number of steps taken and charged, and all
-// numbers of the factor. These numbers are functions of released sums.
+// State implements [solver.Solver]. It has the number of charged steps and all numbers of the
+// factor, which are functions of released sums.
 func (s *DPSEP) State() []byte {
 	if s.Releases() == 0 {
 		return nil

@@ -8,17 +8,16 @@ import (
 
 // Options are the options of [EP].
 type Options struct {
-	Power     float64 // power of the likelihood, in (0, 1]; must equal the power of the Tilted
-	Damping   float64 // share of the way from the old site to the new site that one update takes, in (0, 1]
+	Power     float64 // power of the likelihood, in (0, 1], the same as in the Tilted
+	Damping   float64 // share of the way to the new site that one update takes, in (0, 1]
 	Passes    int     // largest number of passes over the records
-	Tolerance float64 // EP has settled if no natural parameter changes in a pass by more than Tolerance·(1 + |parameter|)
+	Tolerance float64 // EP has settled if a pass changes no natural parameter by more than Tolerance·(1 + |parameter|)
 }
 
-// EP is expectation propagation with one site for every record (Minka 2001). prior holds the
-// natural parameters of the prior. EP writes the product of all sites to dst, and returns the
-// number of passes and whether EP has settled. If the cavity of a record is not proper, EP skips
-// the record in that pass. With a full covariance EP needs O(Nd²) memory for N records and d
-// coordinates, so it is used only on small data, as the reference for [SEP].
+// EP is expectation propagation with one site for every record (Minka 2001). It writes the product
+// of all sites to dst, and returns the number of passes and whether it has settled. In each pass it
+// skips records whose cavity is not proper. With a full covariance it needs O(Nd²) memory for N
+// records and d coordinates, so it serves only as the reference for [SEP] on small data.
 func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
 	size := len(prior)
 	c := newCavity(t.Family())

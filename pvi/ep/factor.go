@@ -9,8 +9,8 @@ import (
 
 // A tied factor is the factor of a client in stochastic expectation propagation: all records have
 // the same site, and the factor is this site to the power of the number of records (Li,
-// Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). In DPSEP the tied
-// factor depends only on released sums.
+// Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). In DPSEP it depends
+// only on released sums.
 type tied struct {
 	tilted  Tilted
 	options *SEPOptions
@@ -18,24 +18,24 @@ type tied struct {
 	proper  *proper
 
 	taken int       // number of steps taken
-	since int       // number of steps since the average in raw began or restarted
-	used  []float64 // natural parameters of the factor for which sites are computed
+	since int       // steps since the average in raw (re)started
+	used  []float64 // factor for which sites are computed
 	// raw is the weighted average of start and of the released sums. Only its precisions are used,
-	// and they may be improper. With the option Published, raw is the factor of the DP-SEP paper,
-	// and all its natural parameters are used.
+	// which may be improper. With the option Published, raw is the factor of the DP-SEP paper, and
+	// all of it is used.
 	raw   []float64
-	start []float64 // factor at which the average in raw began or restarted; nil before the first step
+	start []float64 // factor at which the average in raw (re)started; nil before the first step
 	rest  float64   // weight of start in raw
-	noise float64   // variance of the noise in raw, divided by the variance of the noise in one sum
+	noise float64   // variance of the noise in raw, relative to one sum
 
-	around []float64 // mean of the product of the prior and the other clients' factors
+	around []float64 // mean of outer
 	glide  glide
 
-	outer     []float64 // natural parameters of the product of the prior and the other clients' factors
-	deviation []float64 // with the option Deviation, the vector that is subtracted from each record's site
+	outer     []float64 // natural parameters of the prior times the other clients' factors
+	deviation []float64 // with the option Deviation, the vector subtracted from each record's site
 	sum       []float64
-	own       []float64 // the factor, in natural parameters around the cavity's mean
-	raised    []float64 // amount by which pull raises the factor, in natural parameters
+	own       []float64 // the factor around the cavity's mean
+	raised    []float64 // natural parameters by which pull raises the factor
 	gap       []float64 // around minus the cavity's mean
 }
 
@@ -49,12 +49,11 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 	}
 }
 
-// ErrImproper means that a record's cavity is not a proper distribution.
+// ErrImproper means that a record's cavity is not proper.
 var ErrImproper = errors.New("the cavity is not a proper distribution")
 
-// begin sets f.around to the mean of outer, the product of the prior and the other clients'
-// factors. Before the first step it also sets f.start, the initial factor. f.start is zero or, with
-// the option StartMean, the factor that place computes.
+// begin sets f.around to the mean of outer, the prior times the other clients' factors. Before the
+// first step it also sets f.start to zero or, with the option StartMean, to the factor from place.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -79,9 +78,8 @@ func (f *tied) restart() {
 	clear(f.glide.velocity)
 }
 
-// place sets f.start to a factor with which q starts at the mean StartMean and with sds of at most
-// StartSD. outer is the product of the prior and the other clients' factors, and d is the dimension
-// of θ.
+// place sets f.start to a factor with which q starts at the mean StartMean, with sds of at most
+// StartSD. outer is the prior times the other clients' factors.
 func (f *tied) place(outer []float64, d int) {
 	for k, at := range f.cavity.entries {
 		if at[0] == at[1] {
@@ -89,8 +87,8 @@ func (f *tied) place(outer []float64, d int) {
 		}
 	}
 	// Let Λ and h be the precision and the precision times mean of outer, and S the precision of
-	// f.start. Then q has the mean StartMean if the precision times mean of f.start is (Λ +
-	// S)·StartMean − h.
+	// f.start. q has the mean StartMean if the precision times mean of f.start is (Λ + S)·StartMean
+	// − h.
 	for k, at := range f.cavity.entries {
 		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
 		f.start[i] += precision * f.options.StartMean[j]
@@ -103,9 +101,8 @@ func (f *tied) place(outer []float64, d int) {
 	}
 }
 
-// prepare sets the cavity for the sites of the next step: outer times the factor, without one
-// record's share of the factor (see the options Power and Nominal). outer is the product of the
-// prior and the other clients' factors.
+// prepare sets the cavity for the next step: outer times the factor, without one record's share of
+// it (see the options Power and Nominal). outer is the prior times the other clients' factors.
 func (f *tied) prepare(outer []float64) error {
 	if err := f.begin(outer); err != nil {
 		return err
@@ -134,9 +131,8 @@ func (f *tied) prepare(outer []float64) error {
 	return nil
 }
 
-// centre moves the origin of coordinates for natural parameters, in place. With sign −1 it converts
-// from coordinates around the point zero to coordinates around the cavity's mean. With sign 1 it
-// converts back.
+// centre moves the origin of natural parameters, in place: from zero to the cavity's mean with sign
+// −1, and back with sign 1.
 func (f *tied) centre(natural []float64, sign float64) {
 	for i := range f.cavity.Mean {
 		f.cavity.Mean[i] *= sign
@@ -165,8 +161,8 @@ func (f *tied) sites(dst []float64, records []uint32) {
 	}
 }
 
-// relate replaces a record's site by the record's contribution to the sum, as the options Deviation
-// and Raw define it. With neither option, the contribution is the site.
+// relate replaces a record's site by its contribution to the sum, as the options Deviation and Raw
+// define it.
 func (f *tied) relate(site []float64) {
 	if f.options.Raw {
 		f.tilted.Expand(f.sum, site)
@@ -182,9 +178,9 @@ func (f *tied) relate(site []float64) {
 
 // move updates the factor with total, the sum of a batch's contributions, and overwrites total.
 //
-// In coordinates around the mean of the cavity, the precision times mean of a site is a gradient
-// with respect to q's mean. move takes a step along the sum of the gradients. The precisions are
-// averaged separately, so the noise in the precisions does not move q's mean.
+// Around the mean of the cavity, the precision times mean of a site is a gradient with respect to
+// q's mean, so move takes a step along the sum. The precisions are averaged separately, so that
+// their noise does not move q's mean.
 func (f *tied) move(total []float64) {
 	for i := range total {
 		total[i] /= f.options.Rate
@@ -232,11 +228,10 @@ func (f *tied) move(total []float64) {
 	f.reseat()
 }
 
-// pull corrects f.sum for the noise floor, which raises the precisions of the factor. It adds a
-// precision times mean, so that the added precision acts like a factor whose mean is f.around, the
-// mean of the product of the prior and the other clients' factors. Without pull, a client whose
-// records have no information would move q's mean. If q has a full covariance, pull does nothing:
-// the floor is then so high that the added precision would outweigh the records' information.
+// pull corrects f.sum where the noise floor raises the precisions of the factor. It gives the added
+// precision the mean f.around. Otherwise a client whose records have no information would move q's
+// mean. With a full covariance, pull does nothing, because the floor is so high that the added
+// precision would outweigh the records.
 func (f *tied) pull() {
 	d, floor := len(f.around), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -257,8 +252,8 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished takes the step of the DP-SEP paper, in which a batch has one record: it moves the
-// factor by the given share of the way to the record's site divided by Rate, and clips the factor.
+// moveAsPublished takes the step of the DP-SEP paper, for a batch of one record: the factor moves
+// by the given share of the way to the record's site divided by Rate, and is clipped.
 func (f *tied) moveAsPublished(share float64) {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -274,9 +269,9 @@ func (f *tied) moveAsPublished(share float64) {
 	}
 }
 
-// floor returns the noise floor, the lower bound on the factor's precisions. In a diagonal family
-// it is the sd of the noise that remains in the average of the precisions. With a full covariance
-// it is √d times that sd, because the spectral norm of a noisy d×d matrix grows like √d.
+// floor returns the lower bound on the factor's precisions: the sd of the noise in their average.
+// With a full covariance it is √d times that, because the spectral norm of a noisy d×d matrix grows
+// like √d.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {
@@ -285,8 +280,7 @@ func (f *tied) floor() float64 {
 	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
 }
 
-// reseat lets f.tilted move a stuck factor, if f.tilted is a [Reseater]. If the factor was moved,
-// reseat restarts the average at the moved factor.
+// reseat lets a [Reseater] move a stuck factor. If it does, the average restarts there.
 func (f *tied) reseat() {
 	r, ok := f.tilted.(Reseater)
 	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {
@@ -296,8 +290,8 @@ func (f *tied) reseat() {
 	f.restart()
 }
 
-// shorten clips the factor as in the DP-SEP paper: afterwards the norm of the factor divided by
-// Nominal is at most Clip.
+// shorten clips the factor as in the DP-SEP paper: its norm divided by Nominal becomes at most
+// Clip.
 func (f *tied) shorten() {
 	var squares float64
 	for _, x := range f.raw {
@@ -310,16 +304,14 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is a lower bound on 1 − f.rest, the weight of the released sums in the average f.raw.
-// The method propose removes the share of f.start from the average and divides the rest by this
-// weight, or by leastMoved if the weight is smaller. Division by a smaller number would amplify the
-// noise. After one pass of whole steps the weight is about 0.6.
+// leastMoved is a lower bound on 1 − f.rest, the weight of the released sums in f.raw, by which
+// propose divides. A smaller number would amplify the noise. After one pass of whole steps the
+// weight is about 0.6.
 const leastMoved = 0.6
 
-// propose writes the factor to dst. The precision of the factor is the average of the released sums
-// alone, so propose removes the share of f.start from f.raw. The precision is at least the noise
-// floor. The precision times mean is chosen so that q keeps its mean. With the option Glide, q gets
-// the average of its means instead.
+// propose writes the factor to dst. Its precision is the average of the released sums, without
+// f.start, but at least the noise floor. The precision times mean is chosen so that q keeps its
+// mean or, with the option Glide, gets the average of its means.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

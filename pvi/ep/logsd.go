@@ -7,23 +7,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// hermite is the Gauss–Hermite rule that computes the first two moments of a tilted distribution
-// along one coordinate. The 32 nodes of the rule give both moments with six digits if the log
-// density is concave.
+// hermite is the rule for the first two moments of a tilted distribution along one coordinate. Its
+// 32 nodes give six digits if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule computes moments for a normal outcome whose log sd u is unknown, by a quadrature
-// rule over u. The distribution of u is normal. The outcome is N(centre, e^2u), where the centre is
-// also normal and independent of u. The density of the outcome is raised to the exponent power. A
-// spreadRule keeps its workspace and is not safe for concurrent use.
+// A spreadRule computes moments for a normal outcome N(centre, e^2u), where the log sd u and the
+// centre are independent and normal, by a quadrature rule over u. The density of the outcome is
+// raised to power. It is not safe for concurrent use.
 type spreadRule struct {
 	power     float64
-	moves     []float64 // distance of each node of the rule from the mean of u
-	variances []float64 // e^2u divided by the power, at each node of the rule
+	moves     []float64 // distances of the nodes from the mean of u
+	variances []float64 // e^2u divided by the power, at each node
 	weights   []float64 // log weights of the nodes
-	spreads   []float64 // variance of the outcome at each node, including the variance of the outcome's centre
-	logs      []float64 // at each node, the log weight minus half the log of the element of spreads
-	shares    []float64 // probability of each node of the rule given the outcome
+	spreads   []float64 // variance of the outcome at each node, that of the centre included
+	logs      []float64 // log weight minus half the log of the variance in spreads
+	shares    []float64 // probability of each node given the outcome
 	uncertain float64
 }
 
@@ -32,9 +30,8 @@ func newSpreadRule(power float64) *spreadRule {
 	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
 }
 
-// set prepares the rule for a normal distribution of u with the given mean and variance: it
-// computes moves, variances and weights. The weights contain the factor e^((1−p)u), because raising
-// a density to the power p gives, up to a constant,
+// set prepares the rule for a normal distribution of u. The weights contain the factor e^((1−p)u),
+// because, up to a constant,
 //
 //	N(y; c, e^2u)^p = e^((1−p)u)·N(y; c, e^2u/p).
 func (r *spreadRule) set(mean, variance float64) {
@@ -58,9 +55,8 @@ func (r *spreadRule) widen(uncertain float64) {
 	}
 }
 
-// outcome computes r.shares, the probability of each node given an outcome. gap is the outcome
-// minus the mean of its centre. outcome returns the log density of the outcome. If the power is not
-// 1, a constant is missing from the result.
+// outcome computes r.shares for an outcome that exceeds the mean of its centre by gap. It returns
+// the log density of the outcome, up to a constant if the power is not 1.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {
@@ -81,8 +77,8 @@ func (r *spreadRule) outcome(gap float64) float64 {
 	return largest + math.Log(total) - special.HalfLogTwoPi
 }
 
-// spread returns the first and second moments of u, given the outcome of the last call to outcome.
-// The moments are about the mean that u has before the outcome is known.
+// spread returns the first and second moments of u about its prior mean, given the outcome of the
+// last call to outcome.
 func (r *spreadRule) spread() (first, second float64) {
 	for n, share := range r.shares {
 		first += share * r.moves[n]
@@ -91,9 +87,8 @@ func (r *spreadRule) spread() (first, second float64) {
 	return first, second
 }
 
-// centre returns the first and second moments of the centre, given the outcome. The moments are
-// about the mean that the centre has before the outcome is known. gap must be the same as in the
-// last call to outcome.
+// centre returns the first and second moments of the centre about its prior mean, given the
+// outcome. gap must be as in the last call to outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

@@ -1,11 +1,10 @@
 package ep
 
-// The functions of this file loop over several records at a time. They convert products to float64,
-// which forbids fused multiply-adds, so every processor computes the same bits.
+// The functions of this file loop over several records at a time. Products are converted to
+// float64, which forbids fused multiply-adds, so that every processor computes the same bits.
 
 // project writes the mean and variance of xᵀθ for each record, where θ has independent coordinates
-// with the given means and variances. The covariates of record r are row r of x. Each sum is
-// computed as four partial sums, because the processor can do independent additions in parallel.
+// and x is the record's row. Four partial sums let the processor add in parallel.
 func project(mean, variance []float64, records []uint32, x, means, variances []float64) {
 	d := len(means)
 	for l, record := range records {
@@ -19,18 +18,16 @@ func project(mean, variance []float64, records []uint32, x, means, variances []f
 	}
 }
 
-// match computes the site, in a diagonal family, of a record with covariates x, and writes it to
-// dst. Let log Z be the log of the tilted distribution's normalising constant, as a function of the
-// mean of the predictor xᵀθ. Then g is the first derivative of log Z and h is minus the second
-// derivative. variances holds the cavity's variances. The precisions in dst are multiplied by
-// weight.
+// match writes the site of a record with covariates x in a diagonal family to dst. Let log Z be the
+// log of the tilted normalising constant as a function of the mean of the predictor xᵀθ. Then g is
+// its first derivative and h minus its second. variances holds the cavity's variances. Precisions
+// are multiplied by weight.
 func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]
 	for j, e := range x {
 		bend := float64(float64(h*e) * e)
-		// The variable stretch is the precision of θ_j under the tilted distribution divided by its
-		// precision under the cavity.
+		// stretch is the precision of θ_j in the tilted distribution divided by that in the cavity.
 		stretch := 1 / (1 - float64(variances[j]*bend))
 		shifts[j] = float64(g*e) * stretch
 		precisions[j] = float64(bend*stretch) * weight

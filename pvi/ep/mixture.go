@@ -7,11 +7,10 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Mixture is a mixture of K normal clusters that have the same weight and the same known sd. θ
-// has the means of the clusters: variable v of cluster k has the mean θ[v·K + k]. Under a diagonal
-// cavity the probability r_k that a record belongs to cluster k has a closed form. The tilted
-// distribution of a mean is a mixture of two normals: the cavity with weight 1 − r_k, and the
-// cavity updated with the record with weight r_k.
+// A Mixture is a mixture of K normal clusters of equal weight and the same known sd. θ has the
+// means: that of variable v in cluster k is θ[v·K + k]. Under a diagonal cavity the probability r_k
+// that a record belongs to cluster k has a closed form. The tilted distribution of a mean is a
+// mixture of the cavity, with weight 1 − r_k, and of the cavity updated with the record.
 type Mixture struct {
 	weighted
 	clusters, variables int
@@ -23,14 +22,12 @@ type Mixture struct {
 }
 
 // NewMixture returns a Mixture in a diagonal family. Each row of x is a record with the given
-// number of variables. The clusters have the given sd. In sites, precisions are multiplied by
-// weight.
+// number of variables. In sites, precisions are multiplied by weight.
 //
-// Let r_k be the probability that a record belongs to cluster k. If tied is false, the site of a
-// record matches the moments of the tilted distribution. If tied is true, the site for cluster k is
-// instead the normal likelihood of the record to the power r_k. This site has the same precision in
-// every variable, so only one precision for each cluster is kept. The two kinds of sites are equal
-// if each record's cluster is certain.
+// If tied is false, a record's site matches the moments of the tilted distribution. If tied is
+// true, the site for cluster k is the record's normal likelihood to the power r_k, the probability
+// of the cluster. Its precision is the same in every variable, so only one for each cluster is
+// kept. Both are equal if each record's cluster is certain.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{
@@ -121,13 +118,12 @@ func (t *Mixture) Compress(dst, natural []float64) {
 	}
 }
 
-// Reseat implements [Reseater]. The precision of a cluster grows with the number of its records.
-// The true clusters have equal weights, so a cluster with many records covers two true clusters,
-// and a cluster with few records is empty or shares its records with another cluster. Reseat acts
+// Reseat implements [Reseater]. The true clusters have equal weights, so a cluster with many
+// records covers two of them, and one with few records is empty or shares its records. Reseat acts
 // if one cluster has at least 1.5 times and another at most 0.75 times the mean number of records,
-// and the difference exceeds the noise. It moves the mean of the cluster with the most records by
-// at most one sd in each variable, and places the cluster with the fewest records at the same
-// distance on the other side of the old mean. Later steps separate the two clusters.
+// which their precisions show, and the difference exceeds the noise. It moves the largest by at
+// most one sd in each variable, and the smallest to the same distance on the other side of the old
+// mean. Later steps separate the two.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1
@@ -152,8 +148,7 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 		from, to := v*t.clusters+most, v*t.clusters+least
 		precision := factor[t.dim+from]
 		centre := (factor[from] + outer[from]) / (precision + outer[t.dim+from])
-		// The directions follow from a low-discrepancy sequence whose index is number, so each call
-		// tries a different direction.
+		// The directions follow a low-discrepancy sequence, so that each call tries another.
 		turn := side * (2*math.Mod(0.5+goldenRatio*float64(number*t.variables+v+1), 1) - 1)
 		for i, mean := range map[int]float64{from: centre + turn, to: centre - turn} {
 			factor[t.dim+i] = precision / 2
@@ -165,8 +160,8 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 
 const goldenRatio = 0.618033988749894848204586834365638117720309179805762862135
 
-// records returns a number that is proportional to the number of records in cluster k, so that
-// clusters can be compared: the average of the cluster's precisions over the variables.
+// records returns the average of the cluster's precisions over the variables, which is proportional
+// to its number of records.
 func (t *Mixture) records(factor []float64, k int) (sum float64) {
 	for v := range t.variables {
 		sum += factor[t.dim+v*t.clusters+k] / float64(t.variables)

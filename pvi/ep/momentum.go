@@ -1,11 +1,10 @@
 package ep
 
-// A glide finds the mean of q in a diagonal family, in which a step ignores the dependence between
-// coordinates of θ. It takes short steps of constant length with momentum (Polyak, "Some methods of
-// speeding up the convergence of iteration methods", 1964), and averages the means after the steps.
-// The steps do not become shorter, because they would then stop too early along directions in which
-// coordinates depend strongly on each other. Steps of constant length leave noise in the mean, and
-// the average removes most of this noise.
+// A glide finds the mean of q in a diagonal family. It takes short steps of constant length with
+// momentum (Polyak, "Some methods of speeding up the convergence of iteration methods", 1964), and
+// averages the means. Decreasing steps would stop too early along directions in which coordinates
+// depend strongly on each other. Constant steps leave noise in the mean, most of which the average
+// removes.
 type glide struct {
 	velocity []float64 // velocity of q's mean
 	average  []float64 // average of q's means
@@ -13,16 +12,15 @@ type glide struct {
 
 func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)} }
 
-// step adds momentum to the factor f.sum and updates the average of q's means. Before the call,
-// f.sum is the factor after a step without momentum, in coordinates around the cavity's mean. If
-// moves is false, the factor stays as it was before the step without momentum, and the velocity
-// becomes zero.
+// step adds momentum to f.sum, the factor after a step without momentum, around the cavity's mean.
+// It also updates the average of q's means. If moves is false, the factor stays as it was, and the
+// velocity becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.around)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// The variable gap is q's mean before the step minus the cavity's mean. The variable
-		// precision is the precision of q after the step.
+		// gap is q's mean before the step minus the cavity's mean, and precision is the precision
+		// of q after the step.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])
 		precision := f.sum[d+i] + f.outer[d+i]
@@ -41,8 +39,7 @@ func (f *tied) step(moves bool) {
 	}
 }
 
-// settle sets the factor's precision times mean so that the mean of q is g.average, the average of
-// the means after the steps.
+// settle sets the factor's precision times mean so that q gets the mean g.average.
 func (g *glide) settle(factor, outer []float64) {
 	d := len(g.average)
 	for i, mean := range g.average {

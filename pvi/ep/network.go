@@ -12,10 +12,10 @@ import (
 // records. θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 //
 // Sites are found by assumed-density filtering. Under a diagonal cavity the inputs Wx + b of the
-// units are independent normals. The mean and variance of η are therefore sums of integrals, each
-// over the input of one unit. The filter assumes that η is normal. Let m be the cavity's mean of a
-// coordinate, s its variance, and Z(m, s) the expected likelihood of the record. Then the tilted
-// distribution of the coordinate has the moments
+// units are independent normals, so the mean and variance of η are sums of integrals over one input
+// each. The filter assumes that η is normal. Let m be the cavity's mean of a coordinate, s its
+// variance, and Z(m, s) the expected likelihood of the record. The tilted moments of the coordinate
+// are
 //
 //	mean = m + s·∂log Z/∂m
 //	variance = s − s²·((∂log Z/∂m)² − 2·∂log Z/∂s)
@@ -25,13 +25,13 @@ import (
 type Network struct {
 	weighted
 	hidden, inputs int
-	x, y           []float64 // inputs and outcomes; the inputs of one record are consecutive
+	x, y           []float64 // inputs and outcomes, record after record
 	power          float64
 	outcome        networkOutcome
 
 	units []*hiddenUnit
-	moves []float64 // derivative of log Z with respect to the mean of each coordinate
-	bends []float64 // derivative of log Z with respect to the variance of each coordinate
+	moves []float64 // derivative of log Z in the mean of each coordinate
+	bends []float64 // derivative of log Z in the variance of each coordinate
 }
 
 // A networkOutcome computes the likelihood of an outcome given η. Z is the expected likelihood, as
@@ -40,22 +40,20 @@ type networkOutcome interface {
 	// set sets the cavity for later calls to slopes.
 	set(cavity *solver.Approximation)
 
-	// slopes returns the derivatives of log Z with respect to the mean and variance of η. y is the
-	// outcome, and η has the given mean and variance under the cavity.
+	// slopes returns the derivatives of log Z in the mean and variance of η under the cavity, for
+	// the outcome y.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside returns the index i of a coordinate of θ on which the outcome depends directly and not
-	// only through η, such as the log sd of the noise. If there is none, i is −1. first and second
-	// are the moments of the tilted distribution of this coordinate, about the mean of the cavity,
-	// for the outcome in the last call to slopes.
+	// beside returns the index i of a coordinate of θ on which the outcome depends directly, such
+	// as the log sd of the noise, or −1. first and second are the tilted moments of this coordinate
+	// about the cavity's mean, for the last call to slopes.
 	beside() (i int, first, second float64)
 }
 
 // NewNetwork returns a Network in a diagonal family with the given number of hidden units. The rows
-// of x are the inputs of the records, and y holds their outcomes. If binary is true, an outcome is
-// 0 or 1 and has log odds η. Otherwise an outcome is normal with mean η. power lies in (0, 1]. The
-// likelihood is raised to this power before moments are matched, and the natural parameters of
-// sites are divided by it. In sites, precisions are multiplied by weight.
+// of x are the inputs of the records. If binary is true, an outcome in y is 0 or 1 with log odds η,
+// and otherwise normal with mean η. The likelihood is raised to power, in (0, 1], and the natural
+// parameters of sites are divided by it. In sites, precisions are multiplied by weight.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}
@@ -97,22 +95,21 @@ func (t *Network) Site(dst []float64, record int) {
 	}
 }
 
-// match finds the site of coordinate i from the tilted distribution and writes it to dst. The
-// tilted distribution has the moments first = E[θ_i − m] and second = E[(θ_i − m)²], where m is the
-// cavity's mean of θ_i.
+// match writes the site of coordinate i to dst. The tilted distribution has the moments first =
+// E[θ_i − m] and second = E[(θ_i − m)²], where m is the cavity's mean.
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		// The variance need not be positive, because the normal distribution of η is only an
-		// approximation. No site has such a variance, so the elements become NaN.
+		// Because the normal distribution of η is approximate, the variance need not be positive.
+		// No site has such a variance, so the elements become NaN.
 		variance = math.NaN()
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// w returns the index in θ of a weight from an input to a unit. The methods b, v and c return the
-// indices of the unit's bias, of the unit's weight in the output, and of the output's bias.
+// w returns the index in θ of a weight from an input to a unit, b that of the unit's bias, v that
+// of its weight in the output, and c that of the output's bias.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
@@ -134,9 +131,8 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// backward sets moves and bends to the derivatives of log Z (see [Network]) with respect to the
-// mean and variance of each coordinate. inMean and inVariance are the derivatives of log Z with
-// respect to the mean and variance of η.
+// backward sets moves and bends to the derivatives of log Z (see [Network]) in the mean and
+// variance of each coordinate, given those in the mean and variance of η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

@@ -7,25 +7,23 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A hiddenUnit computes the means of tanh z and tanh² z for a normal input z, and the derivatives
-// of these means. It uses the trapezoid rule over the real line, which converges fast for smooth
-// functions. The rule still works if the sd of z is so large that tanh rises from −1 to 1 within a
-// small fraction of an sd.
+// A hiddenUnit computes the means of tanh z and tanh² z for a normal input z, with derivatives. It
+// uses the trapezoid rule over the real line, which converges fast for smooth functions. The rule
+// still works if tanh rises from −1 to 1 within a small fraction of an sd of z.
 type hiddenUnit struct {
 	first, second unitMoment // moments of tanh z and of tanh² z
 	nodes, values []float64
 }
 
 // A unitMoment is the expectation E f(z) of a function of the normal input z, with its derivatives
-// with respect to the mean and the variance of z. These derivatives are E f′(z) (Bonnet's theorem)
-// and E f″(z)/2 (Price's theorem).
+// in the mean and the variance of z: E f′(z) (Bonnet's theorem) and E f″(z)/2 (Price's theorem).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// The trapezoid rule has a node at 0 and unitNodes nodes on each side of it, up to a distance of
-// unitReach sds of z. Its results have five correct digits if the sd of z is at most five.
+// The trapezoid rule has a node at 0 and unitNodes on each side, up to unitReach sds of z. It gives
+// five correct digits if the sd of z is at most five.
 const unitNodes, unitReach = 48, 6.5
 
-// unitRule holds the nodes of the trapezoid rule, in sds of z, and their weights.
+// unitRule holds the nodes, in sds of z, and their weights.
 var unitRule = func() (rule struct{ points, weights [2*unitNodes + 1]float64 }) {
 	var total float64
 	for n := range rule.points {
@@ -72,7 +70,7 @@ type binaryOutcome struct{ *tilt }
 func (binaryOutcome) set(*solver.Approximation) {}
 
 // slopes implements networkOutcome. Let m and s be the mean and variance of η. Z is the likelihood
-// smoothed with a Gaussian of variance s, so it satisfies the diffusion equation
+// smoothed with a Gaussian of variance s, so
 //
 //	∂Z/∂s = ½·∂²Z/∂m².
 //
@@ -84,8 +82,7 @@ func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance flo
 
 func (binaryOutcome) beside() (i int, first, second float64) { return -1, 0, 0 }
 
-// A normalOutcome is an outcome equal to η plus normal noise with an unknown sd. place is the index
-// in θ of the log of this sd.
+// A normalOutcome is η plus normal noise with an unknown sd. place is the index of its log in θ.
 type normalOutcome struct {
 	rule  *spreadRule
 	place int

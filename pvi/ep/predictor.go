@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tilt computes the tilted distribution for a record that depends on θ through one predictor η.
-// It writes η = mean + sd·z and finds the mean and variance of z under the density proportional to
-// N(z; 0, 1)·p(y | η)^power. A tilt keeps its workspace and is not safe for concurrent use.
+// A tilt computes the tilted distribution for a record with one predictor η = mean + sd·z: the mean
+// and variance of z under the density proportional to N(z; 0, 1)·p(y | η)^power. It is not safe for
+// concurrent use.
 type tilt struct {
 	outcome  solver.Outcome
 	response solver.Response
@@ -41,8 +41,7 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 // derivatives come from a Gauss–Hermite rule around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
-	// The sd of the noise is known here: otherwise its logarithm would be a second predictor of the
-	// linear model.
+	// The sd of the noise is known here: otherwise there would be a second predictor.
 	case t.outcome.Family == study.Linear:
 		h = 1 / (t.outcome.NoiseSD*t.outcome.NoiseSD/t.power + variance)
 		return (y - mean) * h, h
@@ -69,7 +68,7 @@ func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	}
 }
 
-// probitSlopes computes the same as slopesAll for probit outcomes, P(y = 1) = Φ(η), with power 1.
+// probitSlopes is slopesAll for probit outcomes, P(y = 1) = Φ(η), with power 1.
 func probitSlopes(g, h, y, mean, variance []float64) {
 	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
 	for i, m := range mean {
@@ -83,8 +82,8 @@ func probitSlopes(g, h, y, mean, variance []float64) {
 	}
 }
 
-// at returns the log likelihood at η, its first derivative, and minus its second derivative. Each
-// of the three is multiplied by t.power.
+// at returns the log likelihood at η, its first derivative, and minus its second derivative, each
+// multiplied by t.power.
 func (t *tilt) at(y, eta float64) (log, g, h float64) {
 	t.eta[0] = eta
 	log = t.power * t.response.Eval(y, t.eta[:], t.g[:], t.h[:])
@@ -115,16 +114,15 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode finds the mode of the tilted density of z. The curvature of the log density there is
-// −1/width².
+// mode finds the mode of the tilted density of z, where the curvature of its log is −1/width².
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {
 		_, g, h := t.at(y, mean+sd*z)
 		bend := 1 + sd*sd*max(h, 0)
 		move := (sd*g - z) / bend
-		// A Newton step longer than longestMove is shortened, because the slope can change by a
-		// large factor within one sd, for example if the likelihood contains an exponential.
+		// The slope can change by a large factor within one sd, for example if the likelihood
+		// contains an exponential. So steps are limited.
 		move = max(-longestMove, min(longestMove, move))
 		z += move
 		width = 1 / math.Sqrt(bend)

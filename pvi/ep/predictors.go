@@ -12,17 +12,16 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// A tilts is a [tilt] for a record that depends on θ through k predictors instead of one. It writes
-// η = mean + Rz, where RRᵀ is the covariance of the predictors and R is lower triangular. It
-// computes the mean and covariance of z under the density proportional to N(z; 0, I)·p(y |
-// η)^power. A tilts keeps its workspace and is not safe for concurrent use.
+// A tilts is a [tilt] for a record with k predictors η = mean + Rz, where RRᵀ is their covariance
+// and R is lower triangular. It computes the mean and covariance of z under the density
+// proportional to N(z; 0, I)·p(y | η)^power. It is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64
 	rule     *quadrature.Rule
 
-	mode, try, slope []float64 // mode, trial point and gradient, in terms of the standardised predictors z
-	bend             []float64 // minus the Hessian with respect to z; later, its lower Cholesky factor
+	mode, try, slope []float64 // mode, trial point and gradient in z
+	bend             []float64 // minus the Hessian in z; later, its lower Cholesky factor
 	logs             []float64
 	points           []float64
 
@@ -43,9 +42,8 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log evaluates the tilted density of z: it returns the log density at z up to a constant. root is
-// the matrix R of [tilts], by rows. log also sets t.g and t.h to the gradient and the Hessian of
-// the log likelihood with respect to η.
+// log returns the tilted log density at z, up to a constant. root is R by rows. It sets t.g and t.h
+// to the gradient and the Hessian of the log likelihood in η.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64
@@ -97,8 +95,8 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 	return special.Finite(t.first) && special.Finite(t.second)
 }
 
-// spread computes the covariance of z under the tilted distribution, and stores it in t.second. The
-// weights of the points are in t.logs, and total is their sum.
+// spread stores the tilted covariance of z in t.second. The weights of the points are in t.logs,
+// and total is their sum.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)
@@ -117,10 +115,9 @@ func (t *tilts) spread(total float64) {
 	}
 }
 
-// climb finds the mode of the tilted density by Newton's method. It halves a step until the density
-// does not fall. It sets bend to the lower Cholesky factor of minus the Hessian at the mode. At
-// points where minus the Hessian is not positive definite, climb uses the identity matrix instead,
-// which is the cavity's contribution to minus the Hessian. climb returns false if numbers overflow.
+// climb finds the mode of the tilted density by Newton's method with halved steps, and sets bend to
+// the lower Cholesky factor of minus the Hessian there. Where that is not positive definite, it
+// uses the identity, the cavity's contribution. It returns false if numbers overflow.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
 	clear(t.mode)
@@ -136,10 +133,10 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 			rise += x * x
 		}
 		if !(rise > close*close) {
-			return rise >= 0 // false if rise is NaN
+			return rise >= 0 // false for NaN
 		}
 		t.back(t.try)
-		copy(t.slope, t.try) // now slope has the whole Newton step
+		copy(t.slope, t.try) // slope becomes the whole Newton step
 		share, next := 1.0, math.Inf(-1)
 		for range halvings {
 			for a, x := range t.slope {
@@ -161,9 +158,8 @@ func (t *tilts) climb(y float64, mean, root []float64) bool {
 }
 
 // curve prepares a Newton step at the point of the last call to log. It sets slope to the gradient
-// of the log density with respect to z, and bend to the lower Cholesky factor of minus the Hessian,
-// or of the identity matrix if minus the Hessian is not positive definite. It computes both from
-// the derivatives with respect to η in t.g and t.h.
+// of the log density in z, and bend to the lower Cholesky factor of minus the Hessian, or to the
+// identity if that is not positive definite.
 func (t *tilts) curve(root []float64) bool {
 	k := len(t.mode)
 	for a := range k {
@@ -192,7 +188,7 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, where L is the Cholesky factor in bend. back overwrites x with L⁻ᵀx.
+// forth replaces x by L⁻¹x, and back by L⁻ᵀx, where L is in bend.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

@@ -5,11 +5,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Regression computes sites for a [solver.Regression], in which a record depends on θ through one
-// or more predictors Aθ. The matrix A has the rows of the design that belong to the record. Let m
-// and V be the mean and covariance of the cavity, and Z the normalising constant of the tilted
-// distribution. Let g be the gradient of log Z with respect to the predictors' means, and H minus
-// its Hessian. The tilted distribution has the moments
+// A Regression computes sites for a [solver.Regression], in which a record depends on θ through its
+// predictors Aθ, where A has the record's rows of the design. Let m and V be the mean and
+// covariance of the cavity, and Z the tilted normalising constant. Let g be the gradient of log Z
+// in the predictors' means, and H minus its Hessian. The tilted distribution has the moments
 //
 //	mean = m + VAᵀg
 //	covariance = V − VAᵀHAV
@@ -22,26 +21,24 @@ type Regression struct {
 	y      []float64
 	values []float64 // elements of the design
 	power  float64
-	one    *tilt  // workspace if a record has one predictor; otherwise nil
-	many   *tilts // workspace if a record has several predictors; otherwise nil
+	one    *tilt  // workspace for one predictor, or nil
+	many   *tilts // workspace for several predictors, or nil
 
 	dense bool // whether every row of the design has an entry for every coordinate
 
-	// touched is a sum of the elements that fetch reads. If fetch did not use the elements, the
-	// compiler would remove the reads.
+	// touched sums the elements that fetch reads, because the compiler would remove unused reads.
 	touched float64
 	alone   [1]uint32
 	beside  *beside
 
-	mean, root  []float64 // mean of the predictors under the cavity, and root of their covariance
+	mean, root  []float64 // mean of the predictors under the cavity, and the root of their covariance
 	g, h        []float64 // with several predictors, the derivatives that slopes sets
 	inner, twin []float64
 }
 
-// NewRegression returns a Regression for the records of r and the given family. power lies in (0,
-// 1]. The likelihood is raised to this power before moments are matched, and the natural parameters
-// of sites are divided by the same number (Minka, "Power EP", 2004). In sites, precisions are
-// multiplied by weight.
+// NewRegression returns a Regression for the records of r and the given family. The likelihood is
+// raised to power, in (0, 1], and the natural parameters of sites are divided by it (Minka, "Power
+// EP", 2004). In sites, precisions are multiplied by weight.
 func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
 	response := r.Outcome().Response()
 	k := response.Size()
@@ -84,8 +81,8 @@ func (t *Regression) Site(dst []float64, record int) {
 	}
 }
 
-// fetch loads records into the CPU's caches before they are used. The records of a batch are
-// scattered in memory, and loading several of them at once takes about as long as loading one.
+// fetch loads records into the CPU's caches. The records of a batch are scattered in memory, and
+// loading several at once takes about as long as loading one.
 func (t *Regression) fetch(records []uint32) {
 	const line = 8 // number of float64s in a cache line
 	k := len(t.mean)
@@ -103,8 +100,7 @@ func (t *Regression) fetch(records []uint32) {
 	}
 }
 
-// sparse computes the site of a record with few nonzero covariates, in a diagonal family, and
-// writes it to dst.
+// sparse writes the site of a record with few nonzero covariates, in a diagonal family, to dst.
 func (t *Regression) sparse(dst []float64, record int) {
 	clear(dst)
 	index, value := t.of.Design().Row(record)
@@ -122,7 +118,7 @@ func (t *Regression) sparse(dst []float64, record int) {
 	}
 }
 
-// full computes the site of a record in a family with a full covariance, and writes it to dst.
+// full writes the site of a record in a family with a full covariance to dst.
 func (t *Regression) full(dst []float64, record int) {
 	clear(dst)
 	t.of.Predictors(t.mean, record, t.at.Mean)

@@ -1,7 +1,7 @@
 package ep
 
-// together is the largest number of records whose sites are computed in one call. Their data fit
-// into the CPU's caches.
+// together is the largest number of records whose sites are computed in one call. They fit into the
+// CPU's caches.
 const together = 32
 
 type beside struct {
@@ -25,9 +25,8 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// together computes the sites of several records faster than one by one, and writes them to dst,
-// one after another. There may be at most as many records as the constant together. The family must
-// be diagonal, and every row of the design must have an entry for every coordinate.
+// together writes the sites of up to that many records to dst, which is faster than one by one. The
+// family must be diagonal, and every row of the design full.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

@@ -8,13 +8,12 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// slopes sets g and h to the gradient of log Z with respect to the predictors' means, and to minus
-// the Hessian of log Z. In terms of the tilted moments of z,
+// slopes sets g and h to the gradient of log Z in the predictors' means and to minus the Hessian:
 //
 //	g = R⁻ᵀE[z]
 //	h = R⁻ᵀ(I − Cov[z])R⁻¹,
 //
-// where R is the root of the predictors' covariance (see [tilts]).
+// where R is the root of the predictors' covariance, and z is tilted (see [tilts]).
 func (t *Regression) slopes() {
 	k := len(t.mean)
 	copy(t.g, t.many.first)
@@ -27,15 +26,13 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to the natural parameters of the record's site, which is a Gaussian function
-// of the predictors minus their cavity means. The precision times mean is g, and the precision is
-// h:
+// natural sets g and h to the record's site, a Gaussian function of the predictors minus their
+// cavity means. g is the precision times mean, and h the precision:
 //
 //	g = R⁻ᵀCov[z]⁻¹E[z]
 //	h = R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹,
 //
-// where E[z] and Cov[z] are the tilted moments of z, and R is the root of the predictors'
-// covariance (see [tilts]).
+// where R is the root of the predictors' covariance, and z is tilted (see [tilts]).
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)
@@ -66,15 +63,15 @@ func (t *Regression) natural() {
 	t.unscale()
 }
 
-// unscale converts g and inner from coordinates of z to predictors: it multiplies g by R⁻ᵀ, and
-// sets h to R⁻ᵀ·inner·R⁻¹. If a predictor is a linear function of earlier predictors under the
-// cavity, its diagonal element in R is zero, and unscale sets its elements in g and h to zero.
+// unscale multiplies g by R⁻ᵀ, and sets h to R⁻ᵀ·inner·R⁻¹. If a predictor is a linear function of
+// earlier ones under the cavity, its diagonal element in R is zero, and its elements in g and h
+// become zero.
 func (t *Regression) unscale() {
 	k := len(t.mean)
 	t.transposed(t.g)
 	for a := range k {
 		row := t.inner[a*k : (a+1)*k]
-		t.transposed(row) // row now has row a of inner·R⁻¹
+		t.transposed(row) // row a of inner·R⁻¹
 	}
 	for a := range k {
 		for b := range k {
@@ -106,8 +103,8 @@ func (t *Regression) transposed(x []float64) {
 }
 
 // scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. place(i, j), for j
-// ≤ i, returns the index in dst of element (i, j) of the precision. It returns a negative number if
-// dst has no such element.
+// ≤ i, returns the index in dst of element (i, j) of the precision, or a negative number if there
+// is none.
 func (t *Regression) scatter(dst []float64, record int, place func(i, j int) int) {
 	k := len(t.mean)
 	for a := range k {

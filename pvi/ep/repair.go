@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// proper is the workspace for repairing improper factors. Its methods do not allocate memory.
+// proper is the workspace for repairing improper factors without allocations.
 type proper struct {
 	dim     int
 	entries [][2]int
-	vectors blas64.Symmetric // the precision or, during a repair, the eigenvectors of the precision; empty in a diagonal family
+	vectors blas64.Symmetric // the precision or, during a repair, its eigenvectors; empty in a diagonal family
 	values  []float64
 	along   []float64
 	work    []float64
@@ -32,16 +32,14 @@ func newProper(family gaussian.Family) *proper {
 	return p
 }
 
-// repair makes a factor that noise has made improper into one that a likelihood could have. It sets
-// the precision and the precision times mean to zero along directions in which the precision is
-// negative, as [gaussian.RepairLikelihood] does. It reports whether the precision was positive
-// semidefinite before.
+// repair makes a factor that noise made improper into one that a likelihood could have. It sets the
+// factor to zero along directions of negative precision, as [gaussian.RepairLikelihood] does, and
+// reports whether there were none.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0) }
 
-// raise raises the precision to floor along every direction in which the precision is less than
-// this floor. The precision times mean does not change, so the factor's mean comes closer to the
-// origin of coordinates. If floor is zero, raise also sets the precision times mean to zero along
-// the raised directions. It reports whether the precision was positive semidefinite before.
+// raise raises the precision to floor along directions where it is less. The precision times mean
+// does not change, unless floor is zero: then it becomes zero there. It reports whether the
+// precision was positive semidefinite.
 func (p *proper) raise(factor []float64, floor float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor)
@@ -74,7 +72,7 @@ func (p *proper) raiseFull(factor []float64, floor float64) bool {
 		fillNaN(factor)
 		return false
 	}
-	was := p.values[0] >= 0 // values[0] is the smallest eigenvalue
+	was := p.values[0] >= 0 // the smallest eigenvalue
 	clear(p.along)
 	for k, value := range p.values {
 		p.values[k] = max(value, floor)

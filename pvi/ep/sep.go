@@ -10,78 +10,67 @@ import (
 
 // SEPOptions are the options of [SEP] and [DPSEP].
 type SEPOptions struct {
-	// Power is the power of the likelihood in tilted distributions, in (0, 1]. With power 1 the
-	// method is expectation propagation. As the power goes to 0, it approaches variational
-	// inference.
+	// Power is the power of the likelihood in tilted distributions, in (0, 1]. Power 1 is
+	// expectation propagation, and powers near 0 approach variational inference.
 	Power float64
 
-	// Rate is the probability that a record is in a batch. Sums over a batch are divided by
-	// Rate.
+	// Rate is the probability that a record is in a batch. Sums over a batch are divided by it.
 	Rate float64
 
 	// StepSize and Recency determine the length of the steps. In one pass over the records, which
-	// is 1/Rate steps, the factor moves by a share of the way to the sum of the records' sites.
-	// This share is at most StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p).
-	// While the second bound is the smaller one, the factor is a weighted average of sums. The
-	// weight of sum n is about proportional to n^Recency, so Recency 0 gives the plain average.
+	// is 1/Rate steps, the factor moves by a share of the way to the sum of the records' sites: at
+	// most StepSize, and after p passes at most (1 + Recency)/(1 + Recency + p). Where the second
+	// bound holds, sum n has a weight about proportional to n^Recency, so Recency 0 gives the plain
+	// average.
 	StepSize, Recency float64
 
-	// Overlap is a bound ω on the number of coordinates of θ on which one record depends. Overlap
-	// is at least 1, and the value 0 means 1. In a diagonal family the step of each coordinate
-	// ignores the steps of the others, so the steps add up and may overshoot. In one pass the
-	// precisions times means, in coordinates around the cavity's mean, therefore move by at most
-	// the share StepSize/Overlap of the way.
+	// Overlap is a bound ω on the number of coordinates of θ on which one record depends; 0 means
+	// 1. In a diagonal family each coordinate's step ignores the others, so together they may
+	// overshoot. So in one pass the precisions times means, around the cavity's mean, move by at
+	// most the share StepSize/Overlap of the way.
 	Overlap float64
 
-	// Glide moves q's mean with momentum and averages the means (see glide). It has no effect
-	// unless Overlap is above 1, and it needs a diagonal family. The factors of the other clients
-	// must not change during the steps, because the averaged means depend on these factors.
+	// Glide moves q's mean with momentum and averages the means (see glide). It needs a diagonal
+	// family, and an Overlap above 1. The other clients' factors must not change during the steps,
+	// because the averaged means depend on them.
 	Glide bool
 
-	// Least limits the noise that Glide leaves in directions in which the records have little
-	// information. A step of the mean divides the gradient by the precision of q or by Least,
-	// whichever is larger, for each coordinate. If Least is nil, it divides by the precision of q.
-	// The limit is needed because, after steps of total length a, the mean has covered the share
-	// 1 − exp(−ha) of its way along a direction of curvature h, but the sd of the noise grows with
-	// a.
+	// Least limits the noise that Glide leaves where the records have little information. A step of
+	// the mean divides the gradient by the precision of q or by Least, whichever is larger. After
+	// steps of total length a, the mean has covered the share 1 − exp(−ha) of its way along a
+	// direction of curvature h, but the sd of the noise grows with a.
 	Least []float64
 
-	// Nominal is a public number that replaces the number of records, which may be private. The
-	// cavity of a record is q without the share Power/Nominal of the client's factor. If Nominal is
-	// 0, the cavity is q itself.
+	// Nominal is a public number that replaces the number of records. The cavity of a record is q
+	// without the share Power/Nominal of the client's factor, or q itself if Nominal is 0.
 	Nominal float64
 
-	// Deviation makes a record contribute its site minus 1/Nominal of the factor. Without Deviation
-	// a record contributes its site.
+	// Deviation makes a record contribute its site minus 1/Nominal of the factor.
 	Deviation bool
 
-	// Improper selects how a factor that noise has made improper is treated: either precisions that
-	// no likelihood could have are repaired, or the step is skipped.
+	// Improper selects whether improper precisions are repaired or the step is skipped.
 	Improper study.Improper
 
-	// Raw computes the contributions of records in coordinates around the origin. By default the
-	// coordinates are around the mean of the cavity, in which contributions are smaller and the
-	// clip changes them less.
+	// Raw clips contributions around the origin. By default they are taken around the mean of the
+	// cavity, where they are smaller.
 	Raw bool
 
-	// Published selects the step of the DP-SEP paper, in which a batch has one record. The record's
-	// site divided by Rate estimates the sum of all sites, and the factor moves by the share
-	// StepSize/Nominal² of the way to this estimate. After the step, the factor divided by Nominal
-	// is clipped to norm Clip.
+	// Published selects the step of the DP-SEP paper, with batches of one record. The record's site
+	// divided by Rate estimates the sum of all sites, and the factor moves by the share
+	// StepSize/Nominal² of the way there. Then the factor divided by Nominal is clipped to norm
+	// Clip.
 	Published bool
 	Clip      float64
 
 	// PrecisionNoise is the sd of the noise in a precision of one sum of sites, divided by Rate.
-	// The sd of the noise that remains in the average of precisions is computed from it, and
-	// precisions of the factor below that sd are raised to it. Otherwise the noise of these
-	// precisions would determine the mean of q and the cavities of later sites.
+	// Precisions of the factor below the sd of the noise in their average are raised to it.
+	// Otherwise noise would determine the mean of q and later cavities.
 	PrecisionNoise float64
 
 	// Reseat is the last step, counted from 1, after which a [Reseater] may move a stuck factor.
 	Reseat int
 
-	// StartMean and StartSD set the start of q. If StartMean is not nil, the first step uses a q
-	// with mean StartMean, in which every sd is at most StartSD.
+	// StartMean, if not nil, is the mean of q in the first step, with sds of at most StartSD.
 	StartMean []float64
 	StartSD   float64
 }
@@ -108,16 +97,15 @@ func (o *SEPOptions) check(d int) error {
 	return nil
 }
 
-// A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it moved the
-// factor. outer is the product of the prior and the other clients' factors. noise is the sd of the
-// noise in the factor's precisions. number is the number of steps that the client has taken, so it
-// is different at each call.
+// A Reseater moves a factor that is stuck in a poor local optimum, and reports whether it did.
+// outer is the prior times the other clients' factors. noise is the sd of the noise in the factor's
+// precisions. number is different at each call.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
 
-// share returns the length of step t, which is counted from 0. A step of length a replaces the
-// factor by (1 − a) times the factor plus a times the batch's sum of sites divided by Rate.
+// share returns the length of step t, counted from 0. A step of length a moves the factor by the
+// share a of the way to the batch's sum of sites divided by Rate.
 func (o *SEPOptions) share(t int) float64 {
 	if o.Published {
 		return o.StepSize / (o.Nominal * o.Nominal)

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// numeric maps elementwise operations to functions that compute them on constants. An operation
-// with one argument ignores y.
+// numeric has functions that compute elementwise operations on constants. An operation with one
+// argument ignores y.
 var numeric = map[ir.Op]func(x, y float64) float64{
 	ir.Neg: one(func(x float64) float64 { return -x }), ir.Exp: one(math.Exp), ir.Log: one(math.Log), ir.Log1p: one(math.Log1p),
 	ir.Expm1: one(math.Expm1), ir.Sqrt: one(math.Sqrt), ir.Square: one(func(x float64) float64 { return x * x }),
@@ -34,8 +34,7 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// unary returns the result of applying the elementwise operation op to v. at is the place of the
-// operation in the program.
+// unary applies the elementwise operation op to v. at is its place in the program.
 func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	if v.role != plain && v.role != rows {
 		s.fail("E206", at, "%s is passed to a function. Did you mean a loop over the records?", said(v.role, v.shape))
@@ -54,8 +53,7 @@ func (s *stager) unary(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// folded computes an operation on constants at compile time. It returns out with the constant that
-// is the result of applying op to a and b.
+// folded computes an operation on constants at compile time. It returns out with the result.
 func (s *stager) folded(op ir.Op, out, a, b value, at syntax.Span) value {
 	f := numeric[op]
 	numbers := make([]float64, out.shape.size())
@@ -91,8 +89,8 @@ func aboveTwo(op ir.Op, a, b bool) bool {
 	return false
 }
 
-// binary returns the result of applying the elementwise operation op to a and b. If one of them is
-// a scalar, it is combined with each element of the other.
+// binary applies the elementwise operation op to a and b. A scalar is combined with each element of
+// the other.
 func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	out := value{role: s.roleOf(a, b, at), shape: a.shape, known: true, above: aboveTwo(op, a.above, b.above), in: real}
@@ -114,9 +112,9 @@ func (s *stager) binary(op ir.Op, a, b value, at syntax.Span) value {
 	return out
 }
 
-// roleOf returns the role of the result of an elementwise operation on a and b. If a or b has one
-// value for each record, so has the result. The other operand must then also have one value for
-// each record, or be a single number that is the same for all records.
+// roleOf returns the role of the result of an elementwise operation on a and b. If one of them has
+// a value for each record, so has the result. The other must then also have a value for each
+// record, or be one number for all.
 func (s *stager) roleOf(a, b value, at syntax.Span) role {
 	for _, v := range []value{a, b} {
 		if v.role == index || v.role == count || v.role == total {
@@ -164,7 +162,7 @@ func (s *stager) product(a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// dot returns the dot product of two values with one axis of the same size.
+// dot returns the dot product of two vectors of the same size.
 func (s *stager) dot(a, b value, at syntax.Span) value {
 	a, b = s.joined(a, at), s.joined(b, at)
 	if len(a.shape.dims) != 1 || len(b.shape.dims) != 1 || a.shape.dims[0] != b.shape.dims[0] {
@@ -195,8 +193,8 @@ func (s *stager) dot(a, b value, at syntax.Span) value {
 	return out
 }
 
-// matrixVector returns the product of a matrix a and a vector b. The matrix is the same for all
-// records, or differs between records.
+// matrixVector returns the product of a matrix a and a vector b, one of which may be the record's
+// own.
 func (s *stager) matrixVector(a, b value, at syntax.Span) value {
 	out := value{role: b.role, shape: shape{vector, a.shape.dims[:1]}, known: true, in: real}
 	if !s.ofRecord(a) && s.ofRecord(b) && a.shape.dims[1] > 1 {
@@ -225,12 +223,11 @@ func (s *stager) row(a value, r int) value {
 	return out
 }
 
-// mostFactors is the largest exponent, in absolute value, for which [stager.power] computes a power
-// as a product.
+// mostFactors is the largest absolute exponent for which [stager.power] multiplies.
 const mostFactors = 16
 
-// power returns the value of a^b. If a may be negative or 0, it refuses the power unless b is 2, ½
-// or a nonzero integer of at most mostFactors in absolute value.
+// power returns a^b. If a may be negative or 0, b must be 2, ½ or a nonzero integer of at most
+// mostFactors in absolute value.
 func (s *stager) power(a, b value, at syntax.Span) value {
 	if b.fixed() && b.shape.single() {
 		switch x := b.number(); {

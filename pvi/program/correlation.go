@@ -5,15 +5,13 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A parameter of type cholesky_factor_corr[K] is the Cholesky factor of a correlation matrix: a
-// lower triangular K×K matrix L with a positive diagonal, such that LLᵀ has ones on the diagonal.
-// The coordinates of this parameter are the canonical partial correlations z in (−1, 1), row by
-// row:
+// A parameter of type cholesky_factor_corr[K] is the Cholesky factor L of a correlation matrix: a
+// lower triangular K×K matrix with a positive diagonal, such that LLᵀ has ones on the diagonal. Its
+// coordinates are the canonical partial correlations z in (−1, 1), row by row:
 //
 //	L_ij = z_ij √Π_{m<j}(1 − z_im²) for j < i.
 //
-// The diagonal element of a row is the positive number that gives the row norm 1 (Lewandowski,
-// Kurowicka and Joe 2009).
+// The diagonal element makes the norm of the row 1 (Lewandowski, Kurowicka and Joe 2009).
 
 func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	if len(d.Type.Array) > 0 || len(d.Type.Sizes) != 1 || len(d.Type.Bounds) > 0 {
@@ -48,10 +46,9 @@ func (s *stager) declareFactor(d *syntax.Statement, v *variable) {
 	}
 }
 
-// correlation adds the density of a Cholesky factor that Lewandowski, Kurowicka and Joe (LKJ)
-// define to the prior. η is the argument of the density. Let K be the number of rows of the
-// factor, and z_im its canonical partial correlation with indices i and m. Under this density (1 +
-// z_im)/2 has a beta distribution whose two shapes are both η + (K − 1 − m)/2, for m = 1, 2, ….
+// correlation adds the density of Lewandowski, Kurowicka and Joe (LKJ), with argument η, for a
+// Cholesky factor to the prior. For K rows and canonical partial correlations z_im, (1 + z_im)/2
+// then has a beta distribution whose two shapes are both η + (K − 1 − m)/2, for m = 1, 2, ….
 func (s *stager) correlation(variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	s.inModel(at)
 	y := s.eval(variate)

@@ -12,8 +12,8 @@ import (
 // suffixes lists the endings of the names of functions that compute log densities.
 var suffixes = []string{"_lpdf", "_lpmf", "_lupdf", "_lupmf"}
 
-// densityName returns the name of the density that a call such as normal_lpdf(y | mu, sigma)
-// computes. It returns false if e is not a call to a log density function.
+// densityName returns the name of the density in a call such as normal_lpdf(y | mu, sigma). It
+// returns false for other expressions.
 func densityName(e *syntax.Expr) (string, bool) {
 	if e.Kind != syntax.Apply {
 		return "", false
@@ -21,8 +21,7 @@ func densityName(e *syntax.Expr) (string, bool) {
 	return densityIn(e.Text)
 }
 
-// densityIn removes the suffix from the name of a function such as normal_lpdf, and returns the
-// name of the density. It returns false if the name has no suffix of a log density.
+// densityIn removes the suffix from a name such as normal_lpdf. It returns false if there is none.
 func densityIn(function string) (string, bool) {
 	for _, suffix := range suffixes {
 		if name, ok := strings.CutSuffix(function, suffix); ok {
@@ -32,32 +31,27 @@ func densityIn(function string) (string, bool) {
 	return "", false
 }
 
-// A density is a probability density of the Stan language. args is the number of its arguments.
+// A density is a probability density of the Stan language with args arguments.
 type density struct {
 	args int
 	// write computes the log density of each element of y, given the arguments a, from simpler
-	// operations. It is nil if only fused can compute the density.
+	// operations. It is nil if only fused can.
 	write func(p pen, y value, a []value) value
-	// fused is the density operation of record programs that computes this density in one step. The
-	// variate must then depend only on the row. fused is NoDensity if there is no such operation.
+	// fused is the operation of record programs that computes this density in one step, or
+	// NoDensity. The variate must then depend only on the row.
 	fused ir.Density
-	// prior is the density that a record program states for a parameter whose prior is this
-	// density. It is NoDensity if record programs have no such prior.
+	// prior is the density in record programs for a parameter with this prior, or NoDensity.
 	prior ir.Density
-	// change converts the variate and the arguments, as they are written in the program, to the
-	// variate and arguments of fused, prior and write. It is nil if no conversion is necessary.
+	// change converts the variate and the arguments from the program's form to that of fused, prior
+	// and write. It may be nil.
 	change func(p pen, y value, a []value) (value, []value)
-	// draw returns random numbers with the density. The field is nil if the language has no random
-	// numbers with this density.
+	// draw returns random numbers with the density. It is nil if the language has none.
 	draw func(p pencil, a []value) value
-	// mean returns the mean of the density. The field is nil if the compiler cannot compute the
-	// mean.
+	// mean returns the mean of the density. It is nil if the compiler cannot compute it.
 	mean func(p pen, a []value) value
-	// vector is true if the density of a single variate has a vector as an argument, such as the
-	// log odds of the classes of a categorical density.
+	// vector is true if an argument for a single variate is a vector, such as log odds of classes.
 	vector bool
-	// whole is true if the variate is a count or a class. In that case the variate must be an
-	// integer that is not less than least.
+	// whole is true if the variate must be an integer of at least least.
 	whole bool
 	least float64
 }
@@ -92,10 +86,9 @@ func (s *stager) tilde(t *syntax.Statement) {
 	s.density(t.Name, t.Target, t.Args, t.At)
 }
 
-// truncated adds the term of a truncation to the log density: minus the log of the probability
-// between the bounds of the truncation. If a parameter's prior with constant arguments is truncated
-// at the bounds of the parameter, truncated leaves out this term, because it is constant. It
-// refuses every other truncation of a parameter's density.
+// truncated adds minus the log of the probability between the bounds of a truncation to the log
+// density. If a parameter's prior with constant arguments is truncated at the parameter's bounds,
+// the term is constant and is left out. Other truncations of a parameter's density are refused.
 func (s *stager) truncated(t *syntax.Statement) {
 	fixed := true
 	for _, a := range t.Args {
@@ -123,9 +116,8 @@ func (s *stager) truncated(t *syntax.Statement) {
 	declared(t.High, ir.Upper, c.Upper)
 }
 
-// density adds the log density of a variate to the program. If the variate consists of elements of
-// a parameter, the density becomes their prior where possible. Otherwise it becomes a term of the
-// log density.
+// density adds the log density of a variate to the program. For elements of a parameter it becomes
+// their prior, if possible, and otherwise a term of the log density.
 func (s *stager) density(name string, variate *syntax.Expr, arguments []*syntax.Expr, at syntax.Span) {
 	if name == "lkj_corr_cholesky" {
 		s.correlation(variate, arguments, at)
@@ -173,9 +165,9 @@ func (s *stager) arguments(d density, name string, variate *syntax.Expr, argumen
 	return y, args
 }
 
-// isPrior reports whether a density statement has the form of a prior: the variate y must consist
-// of elements of one parameter, the arguments must be constants or functions of parameters, and the
-// statement must be outside the loop over the records and under no condition.
+// isPrior reports whether a density statement has the form of a prior: y consists of elements of
+// one parameter, the arguments depend on no record, and the statement is outside the loop over the
+// records and under no condition.
 func (s *stager) isPrior(y value, args []value) bool {
 	if y.from == nil || y.role != plain || s.loop > 0 || s.mask.known {
 		return false
@@ -191,8 +183,8 @@ func (s *stager) isPrior(y value, args []value) bool {
 	return true
 }
 
-// termOf returns the sum of the log densities of the elements of y. It refuses a variate that can
-// have values for which the density is not defined.
+// termOf returns the sum of the log densities of the elements of y. It refuses a variate with
+// values for which the density is not defined.
 func (s *stager) termOf(d density, name string, y value, args []value, at syntax.Span) value {
 	if d.whole && (!y.in.Whole || !(y.in.Low >= d.least)) {
 		s.fail("E402", at, "%s is a density of whole numbers from %g on: declare the variate int<lower=%g>, with such bounds of the column.", name, d.least, d.least)
@@ -208,16 +200,15 @@ func (s *stager) termOf(d density, name string, y value, args []value, at syntax
 	return out
 }
 
-// markDensity declares to the builder that out is the log density of a variate, if the variate is
-// data and out depends on a record and on parameters.
+// markDensity tells the builder that out is the log density of a variate, if the variate is data
+// and out depends on a record and on parameters.
 func (s *stager) markDensity(variate, out value) {
 	if s.phase(variate) == ir.Data && s.phase(out) == ir.Record {
 		s.b.MarkDensity(s.nodeOf(out), s.nodeOf(variate))
 	}
 }
 
-// fused returns the log density of y as a single density operation. It returns false if there is no
-// such operation for these arguments.
+// fused returns the log density of y as one density operation, or false if there is none.
 func (s *stager) fused(d density, y value, args []value, at syntax.Span) (value, bool) {
 	if d.fused == ir.NoDensity || s.phase(y) != ir.Data {
 		return value{}, false
@@ -302,8 +293,8 @@ func chiSquare(p pen, y value, a []value) (value, []value) {
 	return y, []value{p.mul(a[0], constant(.5)), constant(.5)}
 }
 
-// proportion is the function change of the beta density that is parametrised by a mean μ and a
-// precision κ. It converts these arguments to the two shapes μκ and (1 − μ)κ.
+// proportion converts the mean μ and the precision κ of a beta density to its two shapes, μκ and (1
+// − μ)κ.
 func proportion(p pen, y value, a []value) (value, []value) {
 	first := p.mul(a[0], a[1])
 	second := p.sub(a[1], first)
@@ -311,8 +302,8 @@ func proportion(p pen, y value, a []value) (value, []value) {
 	return y, []value{first, second}
 }
 
-// linear converts the arguments of a generalised linear model: it replaces the regressors x, the
-// intercept α and the coefficients β by the linear predictor xβ + α.
+// linear replaces the regressors x, the intercept α and the coefficients β of a generalised linear
+// model by the predictor xβ + α.
 func linear(p pen, y value, a []value) (value, []value) {
 	return y, append([]value{p.add(p.product(a[0], a[2], p.at), a[1])}, a[3:]...)
 }
@@ -321,7 +312,7 @@ func logFirst(p pen, y value, a []value) (value, []value) {
 	return y, append([]value{p.log(a[0])}, a[1:]...)
 }
 
-// fromZero converts a class that the program counts from 1 to a class that is counted from 0.
+// fromZero converts a class that is counted from 1 to one counted from 0.
 func fromZero(p pen, y value, a []value) (value, []value) {
 	if len(a[0].shape.dims) != 1 || !y.shape.single() {
 		p.fail("E402", p.at, "a class needs a vector of log odds.")
@@ -340,8 +331,7 @@ func logOdds(p pen, y value, a []value) (value, []value) {
 	return fromZero(p, y, []value{p.log(a[0])})
 }
 
-// A pen does arithmetic on values: its methods return the results of operations. at is the place in
-// the program, for messages.
+// A pen does arithmetic on values. at is the place in the program, for messages.
 type pen struct {
 	*stager
 	at syntax.Span
@@ -428,7 +418,7 @@ func writeBeta(p pen, y value, a []value) value {
 }
 
 // writeUniform returns 0, the log of a uniform density up to a constant. The variate must be a
-// parameter whose declared bounds are within the bounds of the density.
+// parameter with declared bounds within those of the density.
 func writeUniform(p pen, y value, a []value) value {
 	if y.from == nil || !a[0].fixed() || !a[1].fixed() || !a[0].shape.single() || !a[1].shape.single() {
 		p.fail("E403", p.at, "uniform is in the language only as the prior of a parameter, with constant bounds.")
@@ -482,7 +472,7 @@ func writeOrdered(p pen, y value, a []value) value {
 	})
 }
 
-// writeOrderedProbit is writeOrdered with the normal distribution function as F.
+// writeOrderedProbit is writeOrdered with the normal distribution function.
 func writeOrderedProbit(p pen, y value, a []value) value {
 	return p.ordered("ordered_probit", y, a, ir.LogPhi, func(low, high, eta value) value {
 		return p.logDifference(p.is(ir.LogPhi, p.sub(high, eta)), p.is(ir.LogPhi, p.sub(low, eta)))
@@ -490,8 +480,8 @@ func writeOrderedProbit(p pen, y value, a []value) value {
 }
 
 // ordered returns the log probability of a class, given a predictor η and ordered cut points c.
-// below is the operation log F, where F is a symmetric distribution function. between returns the
-// log probability of a class between the cut points low and high.
+// below is the operation log F for a symmetric distribution function F. between returns the log
+// probability between two cut points.
 func (p pen) ordered(name string, y value, a []value, below ir.Op, between func(low, high, eta value) value) value {
 	eta, cuts := a[0], a[1]
 	if cuts.role != plain || len(cuts.shape.dims) != 1 || !eta.shape.single() || !y.shape.single() {

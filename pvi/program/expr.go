@@ -12,8 +12,7 @@ import (
 
 var real = ir.Interval{Low: math.Inf(-1), High: math.Inf(1)}
 
-// said returns words for a value with the given role and shape, such as "a vector for each record".
-// Messages contain these words.
+// said describes a value for messages, as in "a vector for each record".
 func said(r role, sh shape) string {
 	name := [...]string{scalar: "a number", vector: "a vector", rowVector: "a row vector", matrix: "a matrix"}[sh.base]
 	if len(sh.dims) > inner[sh.base] {
@@ -88,7 +87,7 @@ func (s *stager) nodeOf(v value) model.Expr {
 	args := make([]model.Expr, len(v.parts))
 	for k, p := range v.parts {
 		if !p.known {
-			panic(errStop) // s.joined has reported that an element has no value
+			panic(errStop) // s.joined has reported an element without a value
 		}
 		args[k] = s.nodeOf(p)
 	}
@@ -99,9 +98,8 @@ func (s *stager) nodeOf(v value) model.Expr {
 	return node
 }
 
-// joined joins the separate elements of a value into one node or into one list of constants, and
-// returns the joined value. It returns a value without separate elements unchanged. All elements
-// must have been assigned.
+// joined joins the separate elements of a value into one node or one list of constants. All
+// elements must have been assigned. Other values are returned unchanged.
 func (s *stager) joined(v value, at syntax.Span) value {
 	if v.parts == nil {
 		return v
@@ -145,8 +143,7 @@ func (s *stager) scalars(v value, at syntax.Span) []value {
 	return out
 }
 
-// pickAt returns element k of v, counted from 0. v must be stored as one node or as a list of
-// constants.
+// pickAt returns element k of v, counted from 0. v must not have separate elements.
 func (s *stager) pickAt(v value, k int) value {
 	out := value{shape: shape{}, known: true, whole: v.whole, above: v.above, in: v.in, from: v.from, first: v.first + k}
 	if v.mixed {
@@ -171,8 +168,7 @@ func (s *stager) ofRecord(v value) bool {
 	return p == ir.Data || p == ir.Record
 }
 
-// phase returns the phase of a value: whether the value depends on parameters, on the row, on both
-// or on neither.
+// phase returns whether a value depends on parameters, on the row, on both or on neither.
 func (s *stager) phase(v value) ir.Phase {
 	if v.fixed() {
 		return ir.Fixed
@@ -209,9 +205,8 @@ func (s *stager) unaryOperator(e *syntax.Expr) value {
 	return v
 }
 
-// logical checks that v may be used as a condition, and returns v with its separate elements
-// joined. A condition must not depend on the number of a record or on a sum over records. Outside
-// generated quantities it must not depend on parameters.
+// logical checks that v may be a condition, and joins its elements. It must not depend on the
+// number of a record, on a sum over records or, outside generated quantities, on parameters.
 func (s *stager) logical(v value, at syntax.Span) value {
 	if v.role == index || v.role == count {
 		s.fail("E201", at, "a comparison with the number of a record makes the density depend on the order of the records.")
@@ -240,8 +235,7 @@ func (s *stager) not(v value) value {
 	return out
 }
 
-// counted converts the number of records to a sum over the records, in which the term of each
-// record is 1. It returns other values unchanged.
+// counted converts the number of records to a sum over the records of 1.
 func counted(v value) value {
 	if v.role == count {
 		v = constant(1)
@@ -250,8 +244,7 @@ func counted(v value) value {
 	return v
 }
 
-// operator returns the value of the expression a op b, where op is an operator of the language such
-// as "+" or "==".
+// operator returns a op b, where op is an operator such as "+" or "==".
 func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	switch op {
 	case "==", "!=", "<", "<=", ">", ">=", "&&", "||":
@@ -284,8 +277,7 @@ func (s *stager) operator(op string, a, b value, at syntax.Span) value {
 	return s.wholeDivision(op, a, b, at)
 }
 
-// arithmetic does the same as binary, and marks the result as an integer if both operands are
-// integers.
+// arithmetic is binary, with an integer result if both operands are integers.
 func (s *stager) arithmetic(op ir.Op, a, b value, at syntax.Span) value {
 	out := s.binary(op, a, b, at)
 	out.whole = a.whole && b.whole
@@ -346,8 +338,7 @@ func (s *stager) compare(op string, a, b value, at syntax.Span) value {
 	return out
 }
 
-// totals applies the operator op to a and b. At least one operand is a sum over the
-// records (the role total).
+// totals applies op to a and b, of which at least one is a sum over the records.
 func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	other := a
 	if a.role == total {
@@ -370,9 +361,8 @@ func (s *stager) totals(op string, a, b value, at syntax.Span) value {
 	return value{}
 }
 
-// split returns the two parts of a sum over the records: sum is the term of one record, and rest is
-// the summand that does not depend on a record. A part is nil if it is 0. If v is not a sum over
-// the records, split returns nil and v.
+// split returns the two parts of a sum over the records: the term of one record, and the summand
+// that depends on no record. A part is nil if it is 0. For other values, split returns nil and v.
 func (s *stager) split(v value) (sum, rest *value) {
 	if v.role != total {
 		return nil, &v
@@ -489,7 +479,7 @@ func (s *stager) list(e *syntax.Expr) value {
 	return s.joined(value{shape: out, parts: parts, known: true, whole: whole}, e.At)
 }
 
-// printed returns the text of an expression, with each run of white space replaced by one blank.
+// printed returns the text of an expression with single blanks.
 func (s *stager) printed(e *syntax.Expr) string {
 	return strings.Join(strings.Fields(s.text[e.At.From:e.At.To]), " ")
 }

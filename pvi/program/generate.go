@@ -8,7 +8,7 @@ import (
 )
 
 // generate evaluates the generated quantities. likelihood is the log density of a record. The
-// result is nil if the program generates nothing or has an error.
+// result is nil if there are none, or after an error.
 func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quantities {
 	s.generating = true
 	if s.statements(p.Generated); len(s.messages) > 0 {
@@ -44,8 +44,8 @@ func (s *stager) generate(p *syntax.Program, likelihood model.Expr) *model.Quant
 	return out
 }
 
-// quantity returns the generated quantity that statement d declares. record is true if every record
-// has a value of its own.
+// quantity returns the generated quantity that d declares. record is true if every record has its
+// own.
 func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	v := s.variables[d.Name]
 	if v == nil || v.bad {
@@ -68,8 +68,7 @@ func (s *stager) quantity(d *syntax.Statement) (q model.Quantity, record bool) {
 	return model.Quantity{Name: d.Name, Dims: got.shape.dims, Value: node}, v.role == rows
 }
 
-// noteGenerated adds remarks that name the quantities that the program generates, and state where
-// they are computed.
+// noteGenerated adds remarks that name the generated quantities and state where they are computed.
 func (s *stager) noteGenerated(p *syntax.Program, shared, records []model.Quantity) {
 	for _, of := range []struct {
 		all []model.Quantity

@@ -13,8 +13,7 @@ import (
 // mostLatents is the largest number of latents of a record.
 const mostLatents = 2
 
-// A closeness states how similar the density of a latent is to a normal density, if the latent is
-// scaled to have roughly unit scale.
+// A closeness states how similar the density of a latent is to a normal density of unit scale.
 type closeness int
 
 const (
@@ -23,8 +22,8 @@ const (
 	skew
 )
 
-// quadrature returns the rule by which the latents are integrated. The rule has more points if the
-// density of a latent is skewed on the unconstrained scale.
+// quadrature returns the rule by which the latents are integrated. Skewed densities need more
+// points.
 func (s *stager) quadrature() model.Quadrature {
 	q := model.Quadrature{Points: 15, LeastPrecision: 1}
 	if len(s.freed) == 2 {
@@ -43,20 +42,20 @@ func (s *stager) quadrature() model.Quadrature {
 	return q
 }
 
-// A latent is an unobserved number of each record, which is integrated out. It is an element of a
-// parameter whose declaration gives the number of records as the first size.
+// A latent is an unobserved number of each record, which is integrated out. The first size of its
+// parameter is the number of records.
 type latent struct {
 	name string
 	free model.Expr // the latent on the unconstrained scale
-	// law is the name of the latent's density, or "" before the density is known. args holds the
-	// arguments of the density.
+	// law is the name of the latent's density, or "" if it is not yet known, and args holds its
+	// arguments.
 	law     string
 	density density
 	args    []value
 }
 
-// declareLatent declares a parameter whose elements are latents of the record. sh is the shape of
-// the elements that one record has.
+// declareLatent declares a parameter whose elements are latents of the record. sh is the shape for
+// one record.
 func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	if d.Type.Base == "simplex" || d.Type.Base == "ordered" {
 		s.fail("E204", d.At, "%s is %s for each record. The numbers that are integrated out for each record may have bounds, but no other constraint: declare real or vector.", d.Name, d.Type.Base)
@@ -87,8 +86,7 @@ func (s *stager) declareLatent(d *syntax.Statement, v *variable, sh shape) {
 	v.role, v.shape, v.value = rows, sh, all
 }
 
-// bounded returns a number that satisfies the given constraint. free is the unconstrained value of
-// this number.
+// bounded returns the number with the unconstrained value free under the constraint c.
 func (s *stager) bounded(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -110,8 +108,7 @@ func (p pen) moved(a value, by float64) value {
 	return p.add(a, constant(by))
 }
 
-// logJacobian returns the log of the derivative of the function [stager.bounded] with respect to
-// free.
+// logJacobian returns the log of the derivative of [stager.bounded] in free.
 func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value {
 	p := pen{s, at}
 	switch c.Kind {
@@ -124,8 +121,8 @@ func (s *stager) logJacobian(c ir.Constraint, free value, at syntax.Span) value 
 	return constant(0)
 }
 
-// addLaw makes d the density of latents. y consists of elements of a parameter whose elements are
-// latents. It returns false if one of the elements already has a density.
+// addLaw makes d the density of latents, the elements y of a parameter. It returns false if one of
+// them already has a density.
 func (s *stager) addLaw(d density, name string, y value, args []value, at syntax.Span) bool {
 	elements := y.from.latents[y.first : y.first+y.shape.size()]
 	if slices.ContainsFunc(elements, func(l *latent) bool { return l.law != "" }) {
@@ -156,9 +153,8 @@ func (s *stager) addLaw(d density, name string, y value, args []value, at syntax
 }
 
 // A frame computes the location and the scale of a latent's density on the unconstrained scale,
-// from the arguments a of the density. With them, the latent is rewritten as center + scale·z with
-// a new latent z of roughly unit scale. whole is true if z has the same density as the latent, with
-// location 0 and scale 1.
+// from the arguments a. The latent becomes center + scale·z with a new latent z of roughly unit
+// scale. whole is true if z has the same density with location 0 and scale 1.
 type frame func(p pen, c ir.Constraint, a []value) (center, scale value, whole bool)
 
 // frames holds the frame of each density that a latent may have.
@@ -186,9 +182,8 @@ func located(p pen, c ir.Constraint, a []value) (center, scale value, whole bool
 	return p.positive(c, a[1])
 }
 
-// positive returns the frame of a latent whose density is concentrated near the positive number
-// near. If the latent is bounded by 0 from below, the location is the log of this number, and
-// otherwise 0. The scale is 1.
+// positive returns the frame of a latent concentrated near the positive number near. If its lower
+// bound is 0, the location is the log of near, and otherwise 0. The scale is 1.
 func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole bool) {
 	if c.Kind == ir.Lower && c.Lower == 0 {
 		return p.log(near), constant(1), false
@@ -196,9 +191,9 @@ func (p pen) positive(c ir.Constraint, near value) (center, scale value, whole b
 	return constant(0), constant(1), false
 }
 
-// framed rewrites the latent l as a function of a new latent z with roughly unit scale. free is the
-// unconstrained value of l, log is the log density of z, and like states how similar this density
-// is to a normal density.
+// framed rewrites the latent l as a function of a new latent z of roughly unit scale. free is the
+// unconstrained value of l, log is the log density of z, and like states how close this is to
+// normal.
 func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (free, log value, like closeness) {
 	p := pen{s, at}
 	center, scale, whole := frames[l.density.prior](p, c, l.args)
@@ -219,8 +214,8 @@ func (s *stager) framed(l *latent, c ir.Constraint, z value, at syntax.Span) (fr
 	return free, p.add(log, p.log(scale)), skew
 }
 
-// placeLatents rewrites each latent as a function of a new latent with roughly unit scale. It
-// refuses a latent without a density, and cyclic dependencies between the densities.
+// placeLatents rewrites each latent as a function of a new latent of roughly unit scale. It refuses
+// latents without a density, and cycles among the densities.
 func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
 		for _, l := range q.latents {
@@ -242,7 +237,7 @@ func (s *stager) placeLatents(*syntax.Program) {
 	for _, q := range s.hidden {
 		s.note("W506", q.at, "%s belongs to the record. It is integrated out where the record is, with %d points along each axis, and is no parameter of the posterior.", q.name, s.quadrature().Points)
 	}
-	// A latent whose density depends on another latent is replaced before that latent.
+	// If the density of a latent depends on another, replace it first.
 	slices.SortStableFunc(s.freed, func(a, b placed) int { return s.dependence(a, b) - s.dependence(b, a) })
 	for i, a := range s.freed {
 		for _, b := range s.freed[i:] {
@@ -254,9 +249,8 @@ func (s *stager) placeLatents(*syntax.Program) {
 	}
 }
 
-// placed is a latent that [stager.placeLatents] has replaced by a new latent with roughly unit
-// scale. at is the unconstrained value of the old latent as a function of the new latent, and log
-// is the log density of the new latent.
+// placed is a latent after [stager.placeLatents]. at is its unconstrained value as a function of
+// the new latent, and log is the new latent's log density.
 type placed struct {
 	*latent
 	at, log model.Expr
@@ -271,8 +265,8 @@ func (s *stager) dependence(a, b placed) int {
 	return 0
 }
 
-// integrated returns the log of the integral of exp(v) over the latents. The value v is the log
-// density of a record given the latents of the record.
+// integrated returns the log of the integral of exp(v) over the latents, where v is the log density
+// of a record given its latents.
 func (s *stager) integrated(v value) model.Expr {
 	given := s.nodeOf(v)
 	if !s.b.Hidden(given) {
@@ -304,8 +298,8 @@ func (s *stager) integrated(v value) model.Expr {
 	return out
 }
 
-// markIntegral declares to the builder that an integrated log density is the log density of the
-// record's outcomes. It does so only if all terms of the log density are densities of data.
+// markIntegral tells the builder that an integrated log density is that of the record's outcomes,
+// if all of its terms are densities of data.
 func (s *stager) markIntegral(record model.Expr) {
 	if s.terms != len(s.variates) {
 		return
@@ -320,8 +314,7 @@ func (s *stager) markIntegral(record model.Expr) {
 	s.b.MarkDensity(record, s.b.Apply(ir.Stack, all...))
 }
 
-// advice returns a sentence that states how to make a program with latents smaller. It returns ""
-// for a program without latents.
+// advice explains how to make a program with latents smaller. It is "" without latents.
 func (s *stager) advice() string {
 	if len(s.hidden) == 0 {
 		return ""

@@ -10,15 +10,14 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// elementwise maps functions of one argument to the operations of record programs that compute
-// them.
+// elementwise maps functions of one argument to operations of record programs.
 var elementwise = map[string]ir.Op{
 	"exp": ir.Exp, "log": ir.Log, "log1p": ir.Log1p, "expm1": ir.Expm1, "sqrt": ir.Sqrt, "square": ir.Square, "inv": ir.Inv,
 	"tanh": ir.Tanh, "inv_logit": ir.InvLogit, "log_inv_logit": ir.LogInvLogit, "log1p_exp": ir.Softplus, "Phi": ir.Phi,
 	"fabs": ir.Abs, "abs": ir.Abs, "lgamma": ir.Lgamma, "sin": ir.Sin, "cos": ir.Cos,
 }
 
-// composed maps names to the functions of one argument that are computed from other functions.
+// composed maps names to functions of one argument that are computed from others.
 var composed = map[string]func(p pen, x value) value{
 	"log1m":           pen.log1m,
 	"logit":           func(p pen, x value) value { return p.sub(p.log(x), p.log1m(x)) },
@@ -73,8 +72,8 @@ func (s *stager) call(e *syntax.Expr) value {
 	return value{}
 }
 
-// near returns the end of the message about an unknown function. If the name of a known function
-// differs only in case and underscores, the message suggests that function.
+// near returns the end of the message about an unknown function. It suggests a known function that
+// differs only in case and underscores.
 func near(name string) string {
 	plain := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 	known := slices.Concat(slices.Collect(maps.Keys(functions)), slices.Collect(maps.Keys(elementwise)), slices.Collect(maps.Keys(composed)))
@@ -87,9 +86,8 @@ func near(name string) string {
 	return "."
 }
 
-// statistic returns the value of a call such as mean(age) of a column. The study must give the
-// value, because it depends on all records. ok is false if the expression is not a statistic of a
-// column.
+// statistic returns the value of a call such as mean(age) of a column. The study must give it,
+// because it depends on all records. ok is false for other expressions.
 func (s *stager) statistic(e *syntax.Expr) (v value, ok bool) {
 	if !slices.Contains([]string{"mean", "sd", "variance", "min", "max"}, e.Text) || len(e.Args) != 1 {
 		return value{}, false
@@ -112,8 +110,8 @@ type function struct {
 
 const anyNumber = -1
 
-// functions maps names to the functions of the library. The function init fills the map, because
-// some of these functions read it, which would be an initialisation cycle in a declaration.
+// functions maps names to the functions of the library. It is filled by init to avoid an
+// initialisation cycle.
 var functions map[string]function
 
 func init() {
@@ -155,8 +153,8 @@ func init() {
 	}
 }
 
-// sum returns the sum of the elements of a value. If the value has one number for each record, the
-// result is a sum over the records.
+// sum returns the sum of the elements of a value, or a sum over the records if each record has one
+// number.
 func (s *stager) sum(v value, at syntax.Span) value {
 	if v.role == index || v.role == count || v.role == total {
 		s.fail("E206", at, "%s has no elements to add.", said(v.role, v.shape))
@@ -201,8 +199,8 @@ func (s *stager) extreme(op ir.Op, v value, at syntax.Span) value {
 	return out
 }
 
-// dotProduct returns the dot product of two vectors. If both have one number for each record, the
-// result is a sum over the records.
+// dotProduct returns the dot product of two vectors, or a sum over the records if each record has
+// one number in both.
 func (s *stager) dotProduct(a []value, e *syntax.Expr) value {
 	if a[0].role == rows && a[1].role == rows && a[0].shape.single() && a[1].shape.single() {
 		return s.sum(s.binary(ir.Mul, a[0], a[1], e.At), e.At)
@@ -266,8 +264,8 @@ func (s *stager) cumulativeSum(a []value, e *syntax.Expr) value {
 	return s.joined(out, e.At)
 }
 
-// repeat returns a container of the given kind with n elements, which are all v. If n is the number
-// of records, the result is a value for each record.
+// repeat returns a container with n elements that are all v, or a value for each record if n is the
+// number of records.
 func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	if !v.shape.single() || v.role != plain {
 		s.fail("E402", e.At, "%s takes one number, which it repeats.", e.Text)
@@ -286,8 +284,8 @@ func (s *stager) repeat(kind base, v, n value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{kind, []int{size}}, parts: parts, known: true, whole: v.whole}, e.At)
 }
 
-// flat returns the elements of a value in one container of the given kind: a vector, a row vector
-// or an array. It reads a matrix column by column.
+// flat returns the elements of a value in one vector, row vector or array. It reads a matrix by
+// columns.
 func (s *stager) flat(kind base, v value, e *syntax.Expr) value {
 	v = s.joined(v, e.At)
 	if v.role == rows && v.shape.single() || len(v.shape.dims) == 1 && v.role == plain {
@@ -329,7 +327,7 @@ func (s *stager) appendRow(a []value, e *syntax.Expr) value {
 	return s.joined(value{shape: shape{vector, []int{len(parts)}}, parts: parts, known: true}, e.At)
 }
 
-// sizeOf returns the size of a value along an axis: axis 0 is the first, such as the rows of a
+// sizeOf returns the size of a value along an axis. Axis 0 is the first, such as the rows of a
 // matrix.
 func (s *stager) sizeOf(v value, axis int, e *syntax.Expr) value {
 	if v.role == rows {

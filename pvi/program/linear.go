@@ -8,28 +8,27 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A form is a number of the record written as Σ x·θ_i plus other summands. Here x depends only on
-// the row, and θ_i is an element of a parameter. A record program computes Σ x·θ_i as one dot
+// A form is a number of the record written as Σ x·θ_i plus other summands, where x depends only on
+// the row and θ_i is an element of a parameter. A record program computes Σ x·θ_i as one dot
 // product, which is faster than a sum of products.
 type form struct {
 	terms []product
 	rest  []value // the other summands
 }
 
-// A product is the product of a number x, which depends only on the row, and an element of a
-// parameter without constraints.
+// A product is a number x that depends only on the row, times an element of a parameter without
+// constraints.
 type product struct {
 	x, parameter value
 }
 
-// coordinate returns the index in θ of the element of the parameter. [stager.asProduct] combines
-// products with successive indices. If the builder later changes the order of the parameters, the
-// index is wrong. The record program is then slower, because fewer products are combined, but its
-// results are correct.
+// coordinate returns the index of the parameter's element in θ, by which [stager.asProduct]
+// combines products. If the builder later reorders the parameters, fewer products are combined, and
+// the record program is slower but correct.
 func (p product) coordinate() int { return p.parameter.from.coordinate + p.parameter.first }
 
-// formOf returns the stored form of v if there is one. If v is an unconstrained element of a
-// parameter, its form is 1·v. Otherwise the form has v as its only summand.
+// formOf returns the stored form of v, or 1·v for an unconstrained element of a parameter, or a
+// form with v as its only summand.
 func (s *stager) formOf(v value) form {
 	if f, ok := s.forms[v.node]; ok && !v.fixed() && v.parts == nil {
 		return f
@@ -40,8 +39,8 @@ func (s *stager) formOf(v value) form {
 	return form{rest: []value{v}}
 }
 
-// keepForm stores the form of out, the result of an operation on numbers, if the operation is a
-// sum, a difference or a product with a number that depends only on the row.
+// keepForm stores the form of out if the operation is a sum, a difference or a product with a
+// number that depends only on the row.
 func (s *stager) keepForm(op ir.Op, out, a, b value, at syntax.Span) {
 	if !out.shape.single() || s.phase(out) != ir.Record {
 		return
@@ -73,7 +72,7 @@ func (f form) plus(g form) form {
 	return form{slices.Concat(f.terms, g.terms), slices.Concat(f.rest, g.rest)}
 }
 
-// times returns a form multiplied by x, a number that depends only on the row.
+// times multiplies a form by x, a number that depends only on the row.
 func (s *stager) times(f form, x value, at syntax.Span) form {
 	x.role, x.from = plain, nil
 	var out form
@@ -88,12 +87,11 @@ func (s *stager) times(f form, x value, at syntax.Span) form {
 	return out
 }
 
-// mostTerms limits the number of terms of a form. Longer sums are not written as dot products.
+// mostTerms limits the terms of a form. Longer sums do not become dot products.
 const mostTerms = ir.MaxRecordVector
 
-// asProduct returns v computed in a faster way, if the form of v has at least two products.
-// Products whose parameters have consecutive coordinates of θ are combined into one dot product of
-// data and parameters.
+// asProduct returns v computed faster, if its form has at least two products. Products with
+// consecutive coordinates of θ become one dot product of data and parameters.
 func (s *stager) asProduct(v value, at syntax.Span) value {
 	f, ok := s.forms[v.node]
 	if !ok || v.fixed() || v.parts != nil || len(f.terms) < 2 || len(f.terms) > mostTerms {
@@ -128,9 +126,8 @@ func (s *stager) asProduct(v value, at syntax.Span) value {
 	return out
 }
 
-// vectorProduct returns Σ xs[k]·parameters[k] for data xs. The result is a dot product if there are
-// several elements and an element of xs depends on the row. Otherwise the result is a sum of
-// ordinary products.
+// vectorProduct returns Σ xs[k]·parameters[k] for data xs. It is a dot product if there are several
+// elements and one depends on the row, and otherwise a sum.
 func (s *stager) vectorProduct(xs, parameters []model.Expr) value {
 	out := value{known: true, in: real}
 	x := s.b.Apply(ir.Stack, xs...)

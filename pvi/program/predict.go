@@ -6,18 +6,17 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// An outcome describes a density statement about data: y is the variate, and args holds the
-// arguments of the density, after the density's function change has converted them.
+// An outcome is a density statement about data, with the arguments as converted by the density's
+// function change.
 type outcome struct {
 	name    string
 	density density
 	y       value
 	args    []value
-	masked  bool // whether the density is added only if a condition on the record is true
+	masked  bool // whether a condition on the record decides if the density is added
 }
 
-// predictions returns the quantities that [Data.Predict] computes for each record if the program
-// does not generate any for records itself.
+// predictions returns the quantities for [Data.Predict].
 func (s *stager) predictions() []model.Quantity {
 	all := []model.Quantity{{Name: "log_lik", Value: s.nodeOf(s.likelihood)}}
 	o, p := s.outcome, pen{s, syntax.Span{}}
@@ -40,8 +39,7 @@ func (s *stager) predictions() []model.Quantity {
 
 func meanFirst(_ pen, a []value) value { return a[0] }
 
-// meanStudent returns the location of a Student t distribution. The location is the mean if the
-// degrees of freedom are above 1.
+// meanStudent returns the location, which is the mean if the degrees of freedom are above 1.
 func meanStudent(_ pen, a []value) value { return a[1] }
 
 func meanGumbel(p pen, a []value) value {

@@ -15,30 +15,28 @@ type parameter struct {
 	constraint ir.Constraint
 	shape      shape
 	node       model.Expr
-	elements   []*prior // prior of each element; nil for an element without a prior
-	coordinate int      // index in θ of the first coordinate; outdated if the builder later changes the order of the parameters
+	elements   []*prior // prior of each element, or nil
+	coordinate int      // index in θ of the first coordinate; outdated if the builder later reorders the parameters
 
-	// factor is the number of rows if the parameter is the Cholesky factor of a correlation matrix,
-	// and otherwise 0. The elements of such a parameter are the partial correlations. covered is
-	// true if such a parameter has a prior.
+	// factor is the number of rows of the Cholesky factor of a correlation matrix, and 0 for other
+	// parameters. The elements of the factor are partial correlations. covered is true if it has a
+	// prior.
 	factor  int
 	covered bool
 
-	// latents holds the elements of the parameter if every record has its own elements, and is
-	// otherwise nil.
+	// latents holds the elements if every record has its own, and is otherwise nil.
 	latents []*latent
 }
 
-// A prior is a density that is the prior of consecutive elements of a parameter. first is the index
-// of the first of these elements.
+// A prior is the prior of consecutive elements of a parameter, from index first on.
 type prior struct {
 	density ir.Density
-	args    []value // arguments of the density; each is a number, or has one element for each element that has this prior
+	args    []value // each is a number, or has an element for each element with this prior
 	first   int
 }
 
-// addProper makes a density the prior of y, if y consists of elements of a parameter or of latents
-// of the record. It returns false if the density must instead be added to the log density.
+// addProper makes a density the prior of y, if y consists of elements of a parameter or latents. It
+// returns false if the density must be added to the log density instead.
 func (s *stager) addProper(d density, name string, y value, args []value, at syntax.Span) bool {
 	if y.from != nil && y.from.latents != nil {
 		return s.addLaw(d, name, y, args, at)
@@ -46,9 +44,8 @@ func (s *stager) addProper(d density, name string, y value, args []value, at syn
 	return s.isPrior(y, args) && s.addPrior(d, name, y, args, at)
 }
 
-// addPrior makes a density the prior of y, which consists of elements of a parameter. It returns
-// false if one of the elements already has a prior, or if no parameter can have this density as its
-// prior.
+// addPrior makes a density the prior of y, elements of a parameter. It returns false if one already
+// has a prior, or if no parameter can have this one.
 func (s *stager) addPrior(d density, name string, y value, args []value, at syntax.Span) bool {
 	q := y.from
 	elements := q.elements[y.first : y.first+y.shape.size()]
@@ -66,9 +63,9 @@ func (s *stager) addPrior(d density, name string, y value, args []value, at synt
 	return true
 }
 
-// checkPrior refuses a density that cannot be the prior of y, which consists of elements of a
-// parameter. The sizes of the arguments must fit y, arguments that must be positive must be known
-// to be positive, and the bounds of y must lie within the support of the density.
+// checkPrior refuses a density that cannot be the prior of y, elements of a parameter. The sizes
+// must fit, arguments that must be positive must be known to be positive, and the bounds of y must
+// lie within the support.
 func (s *stager) checkPrior(d density, name string, y value, args []value, at syntax.Span) {
 	info, _ := d.prior.Info()
 	for k, a := range args {
@@ -84,7 +81,7 @@ func (s *stager) checkPrior(d density, name string, y value, args []value, at sy
 	}
 }
 
-// inside reports whether all values that the constraint c allows lie in the support of a density.
+// inside reports whether all values that c allows lie in the support of a density.
 func inside(support ir.Support, c ir.Constraint) bool {
 	switch support {
 	case ir.OnPositive:
@@ -97,8 +94,7 @@ func inside(support ir.Support, c ir.Constraint) bool {
 	return true
 }
 
-// complete adds the priors that the study gives, in data.Complete, for parameters to which the
-// program gives no prior.
+// complete adds the study's priors (data.Complete) for parameters without one.
 func (s *stager) complete(*syntax.Program) {
 	for _, name := range slices.Sorted(maps.Keys(s.data.Complete)) {
 		s.attempt(func() { s.completeOne(name) })
@@ -161,9 +157,8 @@ func (s *stager) distribution(q *parameter) model.Distribution {
 	return s.b.Of(first.density, s.nodesOf(args)...)
 }
 
-// flatPrior returns a uniform prior for a parameter that has none. It refuses a parameter that is
-// not on an interval or a simplex, because a uniform prior would not be proper. It also refuses a
-// parameter if some of its elements have a prior.
+// flatPrior returns a uniform prior for a parameter that has none. It must be on an interval or a
+// simplex, where a uniform prior is proper, and none of its elements may have a prior.
 func (s *stager) flatPrior(q *parameter) model.Distribution {
 	if q.factor > 0 && !q.covered {
 		s.fail("E301", q.at, "%s has no proper prior. Write %s ~ lkj_corr_cholesky(2);", q.name, q.name)
@@ -181,8 +176,8 @@ func (s *stager) flatPrior(q *parameter) model.Distribution {
 	return model.Distribution{}
 }
 
-// reshaped returns the nodes of a prior's arguments. An argument that is not a number gets the
-// parameter's shape.
+// reshaped returns the nodes of a prior's arguments, in the parameter's shape unless they are
+// numbers.
 func (s *stager) reshaped(q *parameter, args []value) []model.Expr {
 	rows, cols := q.shape.table()
 	nodes := s.nodesOf(args)

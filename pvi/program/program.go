@@ -11,39 +11,37 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// Data gives the meaning of the names in a program's data block.
+// Data gives the meaning of names in a program's data block.
 type Data struct {
 	Name      string // name of the model
-	Records   string // name of the integer that is the number of records
+	Records   string // name of the number of records
 	Columns   map[string]ir.Column
 	Constants map[string]Constant // public constants by name, or by text such as "mean(age)"
-	Complete  map[string]string   // priors, by parameter, for parameters whose prior the program does not give
-	// Predict adds quantities of records to a program that generates none. The quantity log_lik is
-	// the log density of the record. Two more quantities are added if no number of a record is
-	// integrated out, and if the program gives the log density of a record by a single statement
-	// for one outcome. For an outcome named y, they are y_expected, the mean of the outcome, and
-	// y_rep, a new outcome. Either is left out if the compiler cannot compute it for the outcome's
-	// distribution.
+	Complete  map[string]string   // priors, by parameter, that the program does not give
+	// Predict adds quantities of records to a program that generates none: log_lik is the log
+	// density of the record. If the density is a single statement for one outcome y and nothing is
+	// integrated out, y_expected is its mean and y_rep a new outcome. Either is left out if the
+	// compiler cannot compute it.
 	Predict bool
 }
 
-// A Constant is a public constant. Dims lists the sizes of the constant, and is empty for a number.
+// A Constant is a public constant. Dims lists its sizes, and is empty for a number.
 type Constant struct {
 	Dims   []int
 	Values []float64 // values, row by row
 }
 
-// Compiled is the result of compiling a program.
+// Compiled is a compiled program.
 type Compiled struct {
 	Model *model.Model
-	// Quantities are the quantities that the program generates, or nil if there are none.
+	// Quantities are the generated quantities, or nil.
 	Quantities *model.Quantities
-	// Notes are remarks about a program that was accepted.
+	// Notes are remarks about the program.
 	Notes []syntax.Message
 }
 
-// Compile compiles a program to a record program. If the program has errors, the returned error has
-// type [*syntax.Errors]. Compile never panics.
+// Compile compiles a program. Errors in the program are returned as [*syntax.Errors]. Compile never
+// panics.
 func Compile(p *syntax.Program, data Data) (*Compiled, error) {
 	s := &stager{
 		text: p.Text, data: data, b: model.NewBuilder(data.Name), variables: map[string]*variable{},
@@ -93,15 +91,13 @@ const (
 	mostMessages = 10
 	mostSteps    = 250_000 // largest number of evaluations of expressions and statements
 	mostNumbers  = 1 << 20 // largest total number of elements of all values that are made
-	partCost     = 8       // an element that is stored as a value of its own counts for this number of elements
+	partCost     = 8       // cost of an element that is stored separately, in elements
 )
 
-// errStop is the value with which [stager.fail] panics. It ends the evaluation of a refused
-// statement, and [stager.attempt] recovers from it.
+// errStop is the panic value of [stager.fail]. It ends the evaluation of a refused statement.
 var errStop = errors.New("a statement was refused")
 
-// report adds a message. It leaves out a message whose code and place were reported before, and all
-// messages after the first mostMessages.
+// report adds a message, unless its code and place were reported before or there are mostMessages.
 func (s *stager) report(code string, at syntax.Span, format string, args ...any) {
 	m := syntax.Message{Code: code, At: at, Text: fmt.Sprintf(format, args...)}
 	if len(s.messages) < mostMessages && !slices.ContainsFunc(s.messages, func(o syntax.Message) bool { return o.At == at && o.Code == code }) {
@@ -122,7 +118,7 @@ func (s *stager) note(code string, at syntax.Span, format string, args ...any) {
 	}
 }
 
-// attempt calls do, and recovers if do refuses a statement. It returns false in that case.
+// attempt calls do, and returns false if it refuses a statement.
 func (s *stager) attempt(do func()) (ok bool) {
 	defer func() {
 		if r := recover(); r != nil && r != error(errStop) {
@@ -134,7 +130,7 @@ func (s *stager) attempt(do func()) (ok bool) {
 }
 
 // A stager evaluates a program symbolically. It builds the expressions of the model for a single
-// record, and treats the values in that record as variables.
+// record.
 type stager struct {
 	text      string
 	data      Data
@@ -148,23 +144,23 @@ type stager struct {
 	parameters []*parameter
 	hidden     []*parameter // parameters whose elements are latents
 	latents    []*latent    // the latents in hidden
-	units      []model.Expr // for each element of latents, the new latent with roughly unit scale that replaces it
-	freed      []placed     // for each element of latents, its value as a function of the new latent in units
-	dim        int          // number of coordinates of all parameters that have been declared
+	units      []model.Expr // new latents of roughly unit scale that replace latents
+	freed      []placed     // values of latents as functions of units
+	dim        int          // number of coordinates of all declared parameters
 	likelihood value        // sum of the terms of one record's log density
 	terms      int          // number of terms in likelihood
-	variates   []value      // variates of the terms of the log density that are data and that no condition applies to
+	variates   []value      // variates that are data under no condition
 	outcome    outcome
-	loop       int   // number of blocks around the statements of the current loop over the records; 0 outside such a loop
+	loop       int   // number of blocks around the statements of the current loop over the records, or 0
 	mask       value // condition on the record for the current statement; mask.known is false if there is none
 	functions  map[string]*syntax.Function
-	returns    *[]returned // results of the function that is being evaluated; nil outside functions
-	depth      int         // number of nested function calls that are being evaluated
+	returns    *[]returned // results of the function being evaluated; nil outside functions
+	depth      int         // number of nested function calls
 	masks      int         // number of conditions around the current statement
 	level      int         // number of blocks around the current statement
 	steps      int
 	numbers    int
-	exhausted  bool // whether the number of steps or of elements has exceeded its limit
+	exhausted  bool // whether a limit on steps or elements was exceeded
 	block      blockKind
 	generating bool // whether the generated quantities are being evaluated
 }
@@ -179,19 +175,18 @@ const (
 
 type variable struct {
 	value value
-	// shape is the shape of the value. role is rows if the variable has one value of this shape for
-	// each record.
+	// shape is the shape of the value. role is rows if each record has one.
 	shape shape
 	role  role
 	whole bool
 	level int  // number of blocks around the declaration
 	masks int  // number of conditions around the declaration
-	input bool // whether the variable is data or a parameter, which cannot be assigned
-	bad   bool // whether a statement that declares or assigns the variable was refused
+	input bool // whether the variable is data or a parameter, and cannot be assigned
+	bad   bool // whether a statement that declares or assigns it was refused
 }
 
-// spend counts one step of the compiler and the n elements of a new value. It refuses the program
-// if it exceeds a limit.
+// spend counts one step of the compiler and the n elements of a new value, and refuses a program
+// that exceeds a limit.
 func (s *stager) spend(at syntax.Span, n int) {
 	s.steps++
 	s.numbers += n
@@ -266,7 +261,7 @@ func (s *stager) column(d *syntax.Statement, sh shape) value {
 }
 
 // checkBounds refuses a declaration if a value between low and high can lie outside the declared
-// bounds. description describes the values, for a message.
+// bounds. description is for messages.
 func (s *stager) checkBounds(d *syntax.Statement, low, high float64, description string) {
 	for _, key := range slices.Sorted(maps.Keys(d.Type.Bounds)) {
 		e := d.Type.Bounds[key]
@@ -299,15 +294,14 @@ func (s *stager) publicConstant(d *syntax.Statement, sh shape) value {
 	return v
 }
 
-// declared refuses a declaration of a name that is already declared.
 func (s *stager) declared(d *syntax.Statement) {
 	if _, ok := s.variables[d.Name]; ok {
 		s.fail("E400", d.At, "%s is declared twice.", d.Name)
 	}
 }
 
-// sizes evaluates the type in a declaration and returns its shape. each is true if the first size
-// is the number of records. The shape then does not include this size.
+// sizes evaluates a declared type and returns its shape. each is true if the first size is the
+// number of records, which the shape then leaves out.
 func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	all := append(slices.Clone(t.Array), t.Sizes...)
 	bases := map[string]base{
@@ -342,8 +336,7 @@ func (s *stager) sizes(t *syntax.Type) (sh shape, each bool) {
 	return sh, each
 }
 
-// size returns the value v as the size of a container. It refuses a value that is not a public
-// whole number from 1 to mostNumbers.
+// size returns v as the size of a container, a public whole number from 1 to mostNumbers.
 func (s *stager) size(v *value, at syntax.Span) int {
 	if !v.fixed() || !v.shape.single() || !v.in.Whole || v.number() < 1 || v.number() > mostNumbers {
 		s.fail("E209", at, "a size must be a public whole number between 1 and %d.", mostNumbers)

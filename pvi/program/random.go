@@ -8,16 +8,15 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A pencil is a [pen] for random numbers: its methods draw values from distributions. All values
-// that it draws have the same shape.
+// A pencil is a [pen] for random numbers, all of the same shape.
 type pencil struct {
 	pen
 	shape  shape
-	record bool // whether every record has its own random numbers
+	record bool // whether every record has its own numbers
 }
 
-// random returns the value of a call such as normal_rng(mu, sigma). name is the name of the density
-// without the suffix "_rng".
+// random returns the value of a call such as normal_rng(mu, sigma). name is the density, without
+// the suffix.
 func (s *stager) random(name string, e *syntax.Expr) value {
 	if !s.generating {
 		s.fail("E401", e.At, "%s draws a random number, which a log density does not have. Move it to the generated quantities.", e.Text)
@@ -31,9 +30,8 @@ func (s *stager) random(name string, e *syntax.Expr) value {
 	return s.drawn(d, args, s.loop > 0, e.At)
 }
 
-// drawn returns random numbers with the density d. args holds the arguments of the density, after
-// d.change has converted them. If they are containers of one shape, the result is a container of
-// independent numbers.
+// drawn returns random numbers with the density d. args holds the arguments after d.change.
+// Containers of one shape give a container of independent numbers.
 func (s *stager) drawn(d density, args []value, record bool, at syntax.Span) value {
 	p, role := pencil{pen: pen{s, at}}, plain
 	for k, a := range args {
@@ -74,12 +72,12 @@ func (p pencil) normal() value { return p.law(ir.NormalLaw, constant(0), constan
 // uniform returns numbers with the uniform distribution on (0, 1).
 func (p pencil) uniform() value { return p.is(ir.Phi, p.normal()) }
 
-// logUniform returns logarithms of numbers with the uniform distribution on (0, 1).
+// logUniform returns logs of uniform numbers on (0, 1).
 func (p pencil) logUniform() value { return p.is(ir.LogPhi, p.normal()) }
 
 func (p pencil) gamma(shape value) value { return p.law(ir.GammaLaw, shape, constant(1)) }
 
-// shifted returns a[0] + a[1]·x, where a[0] is the location and a[1] the scale.
+// shifted returns a[0] + a[1]·x.
 func (p pencil) shifted(a []value, x value) value { return p.add(a[0], p.mul(a[1], x)) }
 
 func drawNormal(p pencil, a []value) value { return p.shifted(a, p.normal()) }
@@ -173,8 +171,7 @@ func drawCategorical(p pencil, a []value) value {
 	return p.class(reached)
 }
 
-// class draws a class from 1 to len(upTo) + 1. upTo[k] is the probability that the class is at most
-// k + 1.
+// class draws a class from 1 to len(upTo) + 1, where upTo[k] is the probability of at most k + 1.
 func (p pencil) class(upTo []value) value {
 	u, out := p.uniform(), constant(1)
 	for _, probability := range upTo {
@@ -183,9 +180,8 @@ func (p pencil) class(upTo []value) value {
 	return out
 }
 
-// few checks the arguments of a random class. It refuses more than mostPicked classes. It also
-// refuses the call if vector is false, which means that the arguments are not those of a single
-// record.
+// few refuses a random class with more than mostPicked classes, or, if vector is false, with
+// arguments that are not those of a single record.
 func (p pencil) few(vector bool, n int) {
 	if !vector || n > mostPicked {
 		p.fail("E402", p.at, "a random class needs the arguments of one record, with at most %d classes. Write a loop over the records.", mostPicked)
@@ -195,9 +191,8 @@ func (p pencil) few(vector bool, n int) {
 func drawOrdered(p pencil, a []value) value       { return p.ordered(a, ir.InvLogit) }
 func drawOrderedProbit(p pencil, a []value) value { return p.ordered(a, ir.Phi) }
 
-// ordered returns a random class, counted from 1, for an ordered outcome. a holds the predictor η
-// and the cut points c. The operation below computes the distribution function F, and class k or a
-// lower one has the probability F(c_k − η).
+// ordered returns a random class, counted from 1. a holds the predictor η and the cut points c.
+// Class k or a lower one has probability F(c_k − η), where below computes F.
 func (p pencil) ordered(a []value, below ir.Op) value {
 	eta, cuts := a[0], a[1]
 	p.few(eta.shape.single() && len(cuts.shape.dims) == 1, cuts.shape.size()+1)

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// run evaluates the blocks after the data block, except for the generated quantities.
+// run evaluates the blocks between the data block and the generated quantities.
 func (s *stager) run(p *syntax.Program) {
 	s.statements(p.TransformedData)
 	s.block = parameterBlock
@@ -32,8 +32,7 @@ func (s *stager) statements(all []*syntax.Statement) {
 	}
 }
 
-// spoil marks the variable that a refused statement declares or assigns, so that no errors are
-// reported for later statements that read this variable.
+// spoil marks the variable of a refused statement, so that later uses of it report no errors.
 func (s *stager) spoil(one *syntax.Statement) {
 	name := one.Name
 	if one.Kind == syntax.Assign {
@@ -47,8 +46,7 @@ func (s *stager) spoil(one *syntax.Statement) {
 	}
 }
 
-// nameOf returns the name of the variable that an expression names or subscripts. It returns "" for
-// any other expression.
+// nameOf returns the name of the variable that an expression names or subscripts, or "".
 func nameOf(e *syntax.Expr) string {
 	for e.Kind == syntax.Index {
 		e = e.Args[0]
@@ -88,8 +86,7 @@ func (s *stager) inModel(at syntax.Span) {
 	}
 }
 
-// within evaluates the statements of a block. At the end of the block it removes the variables that
-// the block declares.
+// within evaluates a block and then removes the variables that it declares.
 func (s *stager) within(all []*syntax.Statement) {
 	s.level++
 	s.statements(all)
@@ -119,7 +116,7 @@ func (s *stager) declareLocal(d *syntax.Statement) {
 	s.variables[d.Name] = v
 }
 
-// set assigns a value to a variable as a whole. It refuses a value that does not fit the variable.
+// set assigns a value to a whole variable. The value must fit.
 func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	if got.role == count && v.whole && v.shape.single() && v.role == plain {
 		v.value = got
@@ -142,9 +139,8 @@ func (s *stager) set(v *variable, got value, at syntax.Span, name string) {
 	v.value = s.merge(v, got, at)
 }
 
-// merge returns the new value of variable v when got is assigned to it. If the assignment is under
-// a condition on the record, the variable keeps its old value for records that do not satisfy the
-// condition.
+// merge returns the value of v after got is assigned. Under a condition on the record, v keeps its
+// old value for records that do not satisfy it.
 func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	if !s.mask.known || v.masks == s.masks || !v.value.known {
 		return got
@@ -154,8 +150,8 @@ func (s *stager) merge(v *variable, got value, at syntax.Span) value {
 	return merged
 }
 
-// outside refuses an assignment, inside the loop over the records, to a variable that is declared
-// before the loop. Such a variable would carry a value from one record to the next.
+// outside refuses an assignment in the loop over the records to a variable declared before it,
+// which would carry a value from one record to the next.
 func (s *stager) outside(v *variable, name string, at syntax.Span) {
 	if s.loop > 0 && v.level < s.loop {
 		s.fail("E207", at, "%s is carried from one record to the next. Declare it inside the loop.", name)
@@ -192,9 +188,8 @@ func (s *stager) assign(a *syntax.Statement) {
 	s.assignPart(v, name, a.Target, s.eval(e))
 }
 
-// accumulate handles an assignment x += term in the loop over the records to a number x that is
-// declared before the loop. The number x becomes a sum over the records. accumulate returns false
-// if the assignment is not of this kind.
+// accumulate handles x += term in the loop over the records, for a number x declared before it. x
+// becomes a sum over the records. It returns false for other assignments.
 func (s *stager) accumulate(v *variable, a *syntax.Statement) bool {
 	if s.loop == 0 || v.level >= s.loop || a.Target.Kind != syntax.Name || !v.shape.single() || v.role != plain || a.Name != "+" {
 		return false
@@ -241,8 +236,7 @@ func (s *stager) assignPart(v *variable, name string, target *syntax.Expr, got v
 	v.value = s.merge(v, got, at)
 }
 
-// replaced returns the value of the container v after an assignment: got replaces the elements that
-// the subscripts select.
+// replaced returns the container v after got replaces the elements at the subscripts.
 func (s *stager) replaced(v *variable, subscripts []subscript, got value, at syntax.Span) value {
 	positions, of := s.positions(v.shape, subscripts, at)
 	if len(positions) != got.shape.size() || !of.single() && got.shape.single() {
@@ -298,8 +292,8 @@ func (s *stager) forLoop(f *syntax.Statement) {
 	}
 }
 
-// recordLoop evaluates the body of a loop over the records once, for the record at hand. low is the
-// first value of the loop's variable, which must be 1.
+// recordLoop evaluates the body of a loop over the records once, for the record at hand. The loop
+// must start at low = 1.
 func (s *stager) recordLoop(f *syntax.Statement, low *value) {
 	switch {
 	case !low.fixed() || low.number() != 1:
@@ -337,8 +331,7 @@ func (s *stager) branch(f *syntax.Statement) {
 	}
 }
 
-// under evaluates the statements in body for records that satisfy a condition. The conditions
-// around these statements apply as well.
+// under evaluates body for records that satisfy condition and the conditions around it.
 func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span) {
 	before := s.mask
 	if s.mask = condition; before.known {
@@ -350,9 +343,8 @@ func (s *stager) under(condition value, body []*syntax.Statement, at syntax.Span
 	s.mask = before
 }
 
-// addTerm adds an expression to the log density. If the expression is a sum, addTerm adds the
-// summands one by one. A summand that is the density of a parameter can then become the parameter's
-// prior.
+// addTerm adds an expression to the log density, each summand by itself, so that the density of a
+// parameter can become its prior.
 func (s *stager) addTerm(e *syntax.Expr) {
 	if e.Kind == syntax.Binary && e.Text == "+" {
 		s.addTerm(e.Args[0])
@@ -366,9 +358,8 @@ func (s *stager) addTerm(e *syntax.Expr) {
 	s.add(s.eval(e), e.At)
 }
 
-// add adds a value to a log density. If the value depends on the record, or if the statement is in
-// the loop over the records, add changes the log density of a record. Otherwise it changes the log
-// density of the prior, unless the value is a constant, which add leaves out.
+// add adds a value to the log density of a record if it depends on the record or is in the loop
+// over the records, and otherwise to that of the prior. Constants are left out.
 func (s *stager) add(v value, at syntax.Span) {
 	if v.role == index || v.role == count {
 		s.fail("E206", at, "the number of a record cannot be a term of a log density.")

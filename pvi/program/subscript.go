@@ -7,21 +7,21 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A subscript selects elements of a container along one axis. The positions of the elements are
-// constants, or the position of a single element is a value of the record.
+// A subscript selects elements of a container along one axis: constant positions, or a single
+// position that is a value of the record.
 type subscript struct {
-	role   role // index if the index is the variable of the loop over the records, rows if each record has its own index, and otherwise plain
+	role   role // index for the variable of the loop over the records, rows if each record has its own index, otherwise plain
 	at     syntax.Span
 	all    bool // whether all elements are selected
-	single bool // whether one element is selected, so that the result does not have the axis
+	single bool // whether one element is selected, which removes the axis
 	low    int  // first position, counted from 1, if places is nil
 	high   int  // last position, or 0 for the end of the axis
 	places []int
-	value  value // index of the element, if the index is a value of the record; value.known is false if the positions are constant
+	value  value // index of the element, if it is a value of the record; otherwise value.known is false
 }
 
-// subscripts returns all subscripts of a variable, including those in several pairs of brackets
-// such as x[i][j].
+// subscripts returns all subscripts of a variable, including several pairs of brackets as in
+// x[i][j].
 func (s *stager) subscripts(e *syntax.Expr) []subscript {
 	if e.Args[0].Kind != syntax.Index {
 		return s.own(e)
@@ -111,8 +111,7 @@ func (s *stager) element(v value, subscripts []subscript, e *syntax.Expr) value 
 	return s.select1(v, subscripts, e.At)
 }
 
-// select1 returns the elements of v that subscripts select. If v has one value for each record, the
-// elements come from the value of the record at hand.
+// select1 returns the elements of v at the subscripts, for the record at hand.
 func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value {
 	if len(subscripts) == 0 {
 		return v
@@ -129,8 +128,7 @@ func (s *stager) select1(v value, subscripts []subscript, at syntax.Span) value 
 	return s.at(v, positions, of, at)
 }
 
-// at returns the elements of a value at the given positions, counted from 0. The parameter result
-// is the shape of the returned value.
+// at returns the elements of a value at the given positions, counted from 0, in the shape result.
 func (s *stager) at(v value, positions []int, result shape, span syntax.Span) value {
 	s.spend(span, partCost*len(positions))
 	out := value{role: v.role, shape: result, known: true, whole: v.whole, above: v.above, in: v.in}
@@ -174,8 +172,8 @@ func (s *stager) at(v value, positions []int, result shape, span syntax.Span) va
 	return s.joined(out, span)
 }
 
-// positions returns the positions, counted from 0, of the elements that constant subscripts select
-// in a value with the shape sh, and the shape of the result.
+// positions returns the positions, counted from 0, of the elements at constant subscripts, and the
+// shape of the result. sh is the shape of the container.
 func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]int, shape) {
 	if len(subscripts) > len(sh.dims) {
 		s.fail("E402", at, "there are more subscripts than sizes.")
@@ -195,8 +193,8 @@ func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]
 		if k >= len(subscripts) || !subscripts[k].single {
 			kept = append(kept, len(chosen))
 		} else if arrays := len(sh.dims) - inner[sh.base]; k >= arrays {
-			// If one axis of a matrix is removed, the result is a vector, or a row vector if the
-			// axis of the rows was removed.
+			// Removing an axis of a matrix leaves a vector, or a row vector if the rows were
+			// removed.
 			switch {
 			case result.base == matrix && k == arrays:
 				result.base = rowVector
@@ -211,9 +209,8 @@ func (s *stager) positions(sh shape, subscripts []subscript, at syntax.Span) ([]
 	return positions, result
 }
 
-// chosen returns the positions that subscripts[k] selects along an axis of the given size.
-// Positions are counted from 0. If there are fewer than k + 1 subscripts, all positions are
-// selected.
+// chosen returns the positions, counted from 0, that subscripts[k] selects along an axis of the
+// given size. Without subscripts[k], these are all.
 func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	var chosen []int
 	sub := subscript{low: 1}
@@ -242,7 +239,7 @@ func (s *stager) chosen(subscripts []subscript, k, size int) []int {
 	return chosen
 }
 
-// gather returns an element of a value, or a row of a matrix, whose subscripts are values of the
+// gather returns an element of a value, or a row of a matrix, at subscripts that are values of the
 // record.
 func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	v = s.joined(v, at)
@@ -279,8 +276,8 @@ func (s *stager) gather(v value, subscripts []subscript, at syntax.Span) value {
 	return value{role: role, node: s.b.Gather(flat, s.nodeOf(place)), known: true, whole: v.whole, above: v.above, in: v.in}
 }
 
-// place returns the position of a single element, counted from 0, that the subscript sub selects
-// along an axis of the given size. It refuses a subscript that can lie outside the axis.
+// place returns the position, counted from 0, of the single element that sub selects along an axis.
+// It refuses a subscript that can lie outside.
 func (s *stager) place(sub subscript, size int) value {
 	switch {
 	case sub.role == index:
@@ -299,7 +296,7 @@ func (s *stager) place(sub subscript, size int) value {
 	return s.binary(ir.Sub, sub.value, constant(1), sub.at)
 }
 
-// gatherRow returns a row of the matrix v. The number of the row is a value of the record.
+// gatherRow returns the row of the matrix v whose number is a value of the record.
 func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	row := s.place(sub, v.shape.dims[0])
 	if v.role == rows || s.ofRecord(v) {
@@ -314,13 +311,11 @@ func (s *stager) gatherRow(v value, sub subscript, at syntax.Span) value {
 	return out
 }
 
-// mostPicked is the largest number of elements of a record's own vector that can be indexed by
-// another value of the record. It also limits the number of classes of an outcome and the number of
-// rows of a correlation matrix.
+// mostPicked limits the elements of a record's own vector that another value of the record can
+// index, the classes of an outcome, and the rows of a correlation matrix.
 const mostPicked = 64
 
-// pick returns the element of v at position place. Both v and place are values of the record at
-// hand.
+// pick returns the element of v at position place, where both are values of the record at hand.
 func (s *stager) pick(v, place value, at syntax.Span) value {
 	parts := s.scalars(v, at)
 	if len(parts) > mostPicked {

@@ -11,11 +11,11 @@ import (
 type role byte
 
 const (
-	plain role = iota // a value of the record at hand, or a value that is the same for all records
-	rows              // a value for each record, represented by the value of the record at hand
+	plain role = iota // a value of the record at hand, or the same for all records
+	rows              // a value for each record, represented by that of the record at hand
 	index             // the variable of a loop over the records
 	count             // the number of records
-	total             // a sum over the records, plus a value that is the same for all records
+	total             // a sum over the records, plus a value that is the same for all
 )
 
 // A base is the kind of a container, or of the innermost containers of an array.
@@ -28,8 +28,8 @@ const (
 	matrix
 )
 
-// A shape is the kind of a container together with its sizes. dims lists the sizes of the arrays,
-// followed by the sizes of the innermost containers.
+// A shape is the kind of a container with its sizes: those of the arrays, then those of the
+// innermost containers.
 type shape struct {
 	base base
 	dims []int
@@ -51,8 +51,8 @@ func (s shape) equal(t shape) bool {
 	return s.base == t.base && slices.Equal(s.dims, t.dims)
 }
 
-// table returns the numbers of rows and columns of the node that stores a value of this shape.
-// Containers with more than two axes are stored with all axes but the last as rows.
+// table returns the rows and columns of the node that stores this shape. If there are more than two
+// axes, all but the last become rows.
 func (s shape) table() (rows, cols int) {
 	switch k := len(s.dims); k {
 	case 0:
@@ -65,7 +65,7 @@ func (s shape) table() (rows, cols int) {
 	}
 }
 
-// first returns the shape of one element along the first axis. There must be an axis.
+// first returns the shape of an element along the first axis.
 func (s shape) first() shape {
 	rest := s.dims[1:]
 	b := s.base
@@ -79,31 +79,28 @@ func (s shape) first() shape {
 	return shape{b, rest}
 }
 
-// A value is the value of an expression for the record at hand. It is a list of constants, a node
-// of the record program, or a list of scalars that were assigned one by one.
+// A value is the value of an expression for the record at hand: a list of constants, a node of the
+// record program, or separate scalars.
 type value struct {
 	role    role
 	shape   shape
 	numbers []float64  // constants by rows; nil if the value is not constant
 	node    model.Expr // node of the value, if numbers and parts are nil
-	parts   []value    // separate scalars, or nil; an element that is not yet assigned is the zero value
-	known   bool       // whether the value was assigned; false for the zero value
+	parts   []value    // separate scalars, or nil; zero values where not yet assigned
+	known   bool       // whether it was assigned
 	whole   bool       // whether the type is int
 	above   bool       // whether all elements are known to be positive
 	in      ir.Interval
 
-	// If from is not nil, the value consists of elements of the parameter from, and first is the
-	// number of the first of these elements.
+	// If from is not nil, the value consists of elements of this parameter, from number first on.
 	from  *parameter
 	first int
-	mixed bool // whether the order of the elements differs from the order in the parameter
+	mixed bool // whether the order differs from that in the parameter
 
-	// cholesky, if not nil, is a parameter of type cholesky_factor_corr, and the value is the
-	// matrix of this parameter.
+	// cholesky, if not nil, is the parameter of type cholesky_factor_corr whose matrix this is.
 	cholesky *parameter
 
-	// For a sum over the records, rest is the summand that is the same for all records, or nil if
-	// this summand is 0.
+	// rest is the summand of a sum over the records that is the same for all, or nil if it is 0.
 	rest *value
 }
 
