@@ -9,11 +9,11 @@ import (
 )
 
 // An assembly puts an entry of the transcript together from pieces, which can arrive over several
-// connections. The memory for the body is at most twice the number of bytes that have arrived.
+// connections. Its memory is at most twice the bytes that have arrived.
 type assembly struct {
 	number  uint64
 	limit   int64
-	brief   bool // whether the coordinator is allowed to leave out a body that the client can compute
+	brief   bool // whether the coordinator may leave out a body that the client can compute
 	started bool // whether a start message has arrived, on this or an earlier connection
 	item    Item
 	size    int64
@@ -29,12 +29,11 @@ func newAssembly(number uint64, limit int64, brief bool) *assembly {
 // have returns the number of bytes of the body that have arrived.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
-// reconnect prepares the assembly for a new connection. The first message on this connection must
-// be a start message.
+// reconnect prepares the assembly for a new connection, which must begin with a start message.
 func (a *assembly) reconnect() { a.resumed = false }
 
-// take adds a message, and reports whether the entry is complete. If the message violates the
-// protocol, take returns an error. The assembly must not be used after an error.
+// take adds a message, and reports whether the entry is complete. It returns an error if the
+// message violates the protocol. The assembly must not be used afterwards.
 func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
 	case m.HasStart() == a.resumed:

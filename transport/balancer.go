@@ -11,8 +11,7 @@ import (
 
 var errCrowded = errors.New("too many connections from this address, or in all")
 
-// behind reports whether a is the address of a load balancer, so that the real client of the
-// connection is behind it.
+// behind reports whether a is the address of a load balancer.
 func (d *door) behind(a net.Addr) bool {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -22,11 +21,10 @@ func (d *door) behind(a net.Addr) bool {
 	return slices.ContainsFunc(d.balancers, func(p netip.Prefix) bool { return p.Contains(host) })
 }
 
-// unwrap removes the load balancer's part from a new connection. A load balancer begins a
-// connection with a header of the PROXY protocol, which contains the client's address. unwrap reads
-// this header, counts the connection under the client's address, and returns a connection that
-// begins after the header and has the client's address as the remote address. A connection that is
-// not from a load balancer is returned unchanged. The caller must have set a deadline.
+// unwrap reads the header of the PROXY protocol, with the client's address, with which a load
+// balancer begins a connection. It counts the connection under this address, and returns one that
+// begins after the header and has it as the remote address. Other connections are returned
+// unchanged. The caller must have set a deadline.
 func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 	g, ok := raw.(*guarded)
 	if !ok || !g.balanced {
@@ -43,8 +41,7 @@ func (d *door) unwrap(raw net.Conn) (net.Conn, error) {
 }
 
 // arrive counts a connection from a load balancer under host, the address of the client behind it.
-// It returns false if the connection was closed in the meantime, or if the host already has too
-// many connections.
+// It returns false if the connection was closed, or if the host has too many connections.
 func (d *door) arrive(g *guarded, host string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

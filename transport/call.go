@@ -18,8 +18,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call is a method call at a server. The server creates the call before it reads the first
-// message of the client.
+// A call is a method call at a server, created before the client's first message is read.
 type call struct {
 	study  *served
 	peer   channel.Party
@@ -32,9 +31,8 @@ type call struct {
 // versionHeader is the name of the header with the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions contains the methods that exist, with the rules for calling them. guests says that a
-// peer without a certificate, called a guest, may call the method. versionless says that the call
-// needs no agreed protocol version.
+// permissions contains the methods and the rules for calling them. guests permits calls without a
+// certificate, and versionless calls without an agreed protocol version.
 var permissions = map[string]struct {
 	guests, versionless bool
 	long                bool   // whether the call has no time limit while it makes progress
@@ -56,9 +54,9 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit decides, from the method and the caller, whether a call is allowed. An error refuses the
-// call. The returned context is that of an allowed call. It ends when the call has made no progress
-// for too long, or when the server shuts down. Reads and writes of the call then fail.
+// admit decides, from the method and the caller, whether a call is allowed. The returned context
+// ends when the call has made no progress for too long, or when the server shuts down. Reads and
+// writes of the call then fail.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -106,9 +104,8 @@ func (s *Server) permit(who caller, info *tap.Info) *Refusal {
 	return nil
 }
 
-// speaks checks the protocol version in the header of a call. since is the first version with the
-// called method. speaks returns a refusal unless the version is supported and at least since. A
-// refused caller negotiates a version again.
+// speaks checks the protocol version in the header of a call, which must be supported and at least
+// since, the first version with the method. A refused caller negotiates a version again.
 func (s *Server) speaks(header []string, since uint32) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) && uint32(v) >= since {
@@ -118,8 +115,8 @@ func (s *Server) speaks(header []string, since uint32) *Refusal {
 	return refuse(Version, "the call does not use %v: agree on a version first", s.versions)
 }
 
-// knownMethod returns the name of a method for metrics. If the method does not exist, it returns
-// "other". Without this rule a peer could fill the metrics with invented names.
+// knownMethod returns the name of a method for metrics, or "other" for an unknown one. A peer could
+// otherwise fill the metrics with invented names.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)
@@ -143,8 +140,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	return err
 }
 
-// begin reports the start of the call c to the functions that observe calls. The caller must call
-// end with the outcome when the call ends.
+// begin reports the start of a call to the observers. The caller must call end with the outcome.
 func (s *Server) begin(c *call) (end func(outcome string)) {
 	traced := func(string) {}
 	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {
@@ -157,7 +153,7 @@ func (s *Server) begin(c *call) (end func(outcome string)) {
 	}
 }
 
-// A watch ends a call that has made no progress for the time limit.
+// A watch ends a call that makes no progress for the time limit.
 type watch struct {
 	limit time.Duration
 	timer *time.Timer

@@ -22,34 +22,31 @@ import (
 // Config configures the connection of a client to the coordinator of its study.
 type Config struct {
 	Address string // the coordinator's address, host:port
-	// TLS is a configuration from channel.Client. For a guest, a peer without a certificate, it is
-	// a configuration from channel.Join.
+	// TLS is a configuration from channel.Client or, for a guest without a certificate, from
+	// channel.Join.
 	TLS *tls.Config
 	// RoundDeadline is the time limit for a round. All other time limits are fractions of it.
 	RoundDeadline time.Duration
 	MaxEntry      int64 // largest size in bytes of an entry's body
 	// Brief permits the coordinator to leave out bodies that the client can compute from earlier
-	// entries. [Client.Entry] then returns the item without its body, and [Client.Whole] returns
-	// the item with its body.
+	// entries. [Client.Entry] then returns the item without its body, [Client.Whole] with it.
 	Brief bool
-	// Poll is the interval at which the client requests entries. If Poll is 0, the client stays
-	// connected instead, and entries arrive at once.
+	// Poll is the interval at which the client requests entries. If it is 0, the client stays
+	// connected, and entries arrive at once.
 	Poll time.Duration
 	Log  *slog.Logger
-	// Handshake, if set, is called after each attempt to connect, with the address and the error of
-	// the attempt. The error is nil if the attempt succeeded, and an *Impostor if another party
-	// answers. Handshake can be called concurrently.
+	// Handshake, if set, is called after each attempt to connect. err is nil after a success, and
+	// an *Impostor if another party answers. Handshake can be called concurrently.
 	Handshake func(address string, err error)
 	Observer  Observer
-	// DialContext makes connections. An example is [Proxy.DialContext]. If DialContext is nil, the
-	// client uses a net.Dialer.
+	// DialContext makes connections, as [Proxy.DialContext] does. The default is a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // A Client calls the coordinator of one study. If a call fails for a reason that may pass, the
 // client tries again with the same bytes. It gives up when the context is done or, except in Entry,
-// when there was no progress for a fifth of the round deadline. The methods can be called
-// concurrently. They return errors of these types:
+// when there was no progress for a fifth of the round deadline. A Client is safe for concurrent
+// use. Its errors are:
 //
 //   - a [*Refusal] if the coordinator refuses the call
 //   - an [*Unreachable] if the coordinator cannot be reached
@@ -66,8 +63,7 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	// holds the one follower, which receives entries, or nil if there is none; the channel is empty
-	// while a call of Entry uses the follower
+	// holds the one follower, which receives entries, or nil; empty while Entry uses it
 	reader chan *follower
 	sender chan struct{} // contains a value while an answer is being sent
 	life   context.Context
@@ -187,14 +183,14 @@ func (c *Client) inVersion(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, strconv.FormatUint(uint64(c.version.Load()), 10))
 }
 
-// Join redeems an invitation. The client must be a guest, which has no certificate.
+// Join redeems an invitation. The client must be a guest, without a certificate.
 func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	m, err := invoke(ctx, c, "Join", c.rpc.Join, wirepb.JoinRequest_builder{Token: r.Token, Entry: r.Entry, Request: r.Request}.Build())
 	return Admission{Study: m.GetStudy(), Authority: m.GetAuthority(), Certificate: m.GetCertificate(), Coordinator: m.GetCoordinator()}, err
 }
 
 // Renew requests a new certificate and, if r.Renewal is not nil, replaces this client's keys. A
-// client whose certificate has expired can call Renew as a guest, without a certificate.
+// client whose certificate has expired can call it as a guest, without a certificate.
 func (c *Client) Renew(ctx context.Context, r RenewRequest) (Renewed, error) {
 	m, err := invoke(ctx, c, "Renew", c.rpc.Renew, wirepb.RenewRequest_builder{Request: r.Request, Renewal: r.Renewal}.Build())
 	return Renewed{Certificate: m.GetCertificate(), Authority: m.GetAuthority(), Signature: m.GetAuthoritySignature(), Renewals: m.GetRenewals()}, err
@@ -210,8 +206,7 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	return st, err
 }
 
-// Approve sends this client's signed approval of the study, or the signed message with which this
-// client leaves the study.
+// Approve sends this client's signed approval of the study, or its signed message that it leaves.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	_, err := invoke(ctx, c, "Approve", c.rpc.Approve, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
 	return err
@@ -226,7 +221,7 @@ func invoke[Q, A any](ctx context.Context, c *Client, method string, call func(c
 	return response, err
 }
 
-// short makes a call with one request and one response, and tries again if the call fails.
+// short makes a call with one request and one response, and retries it.
 func (c *Client) short(ctx context.Context, method string, call func(context.Context) error) error {
 	return c.try(ctx, method, func(e *effort) error { return c.once(e.ctx, call) })
 }

@@ -7,9 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A codec encodes and decodes messages as gRPC does, with two exceptions that avoid copies. A frame
-// is already encoded, so the codec sends the frame unchanged. A submission is decoded without a
-// copy of its pieces.
+// A codec encodes and decodes messages like gRPC, with two exceptions that avoid copies: it sends
+// an encoded frame unchanged, and decodes a submission without copying its pieces.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {

@@ -3,7 +3,6 @@
 // Clients connect to one port of the coordinator with gRPC, within the mutual TLS of
 // [fedpvi/crypto/channel].
 //
-// [Coordinator] is the interface between the daemons, which the coordinator implements. A client
-// calls the methods of the interface over a connection. A simulation without a network calls them
-// directly.
+// The coordinator implements [Coordinator], the interface between the daemons. A client calls its
+// methods over a connection, a simulation without a network directly.
 package transport

@@ -9,9 +9,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server, and closes connections beyond the limits. It admits or
-// closes a connection before the server reads any bytes of the connection. A stranger is a peer
-// that has not yet authenticated itself.
+// A door counts the connections of a server, and closes those beyond the limits before the server
+// reads any bytes from them. A stranger is a peer that has not yet authenticated itself.
 type door struct {
 	limits    Limits
 	balancers []netip.Prefix
@@ -31,19 +30,18 @@ func newDoor(c ServerConfig) *door {
 	}
 }
 
-// guarded is a connection that a door has admitted. When the connection is closed, the door stops
-// counting it.
+// guarded is a connection that a door has admitted. The door counts it until it is closed.
 type guarded struct {
 	counted
 	door     *door
 	balanced bool          // whether the connection comes from a load balancer
-	host     string        // host under which a stranger is counted; behind a load balancer it is empty until the header was read
+	host     string        // host under which a stranger is counted; empty behind a load balancer until the header was read
 	party    channel.Party // authenticated party at the other end; zero for a stranger
 	once     sync.Once
 }
 
-// enter decides whether a new connection is admitted, and counts it. The second result is false if
-// the server, or the host of c, already has too many connections.
+// enter counts a new connection. It returns false if the server, or the host of c, already has too
+// many.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
 	host, balanced := hostOf(c.RemoteAddr()), d.behind(c.RemoteAddr())
 	if balanced {
@@ -63,9 +61,8 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns the key under which connections of strangers are counted: the IPv4 address, or the
-// first 64 bits of an IPv6 address. A single machine can use every IPv6 address with the same first
-// 64 bits.
+// hostOf returns the key for counting connections of strangers: the IPv4 address, or the first 64
+// bits of an IPv6 address, because one machine can use all addresses with the same first 64 bits.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -82,9 +79,9 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know counts a connection under the party that has authenticated itself, no longer under its host.
-// If the party then has too many connections, know closes the oldest one. A zero party is a guest,
-// which stays under its host.
+// know counts a connection under the party that has authenticated itself instead of its host, and
+// closes the party's oldest connection if there are too many. A guest, the zero party, stays under
+// its host.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return
@@ -110,7 +107,7 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget subtracts one from the number of strangers at a host, unless host is empty.
+// forget counts one stranger less at a host, unless host is empty.
 func (d *door) forget(host string) {
 	if host == "" {
 		return
@@ -162,7 +159,7 @@ func (g *guarded) Close() error {
 	return err
 }
 
-// A guardedListener is a listener that closes connections that its door does not admit.
+// A guardedListener closes connections that its door does not admit.
 type guardedListener struct {
 	net.Listener
 	door *door

@@ -25,9 +25,9 @@ type effort struct {
 	timer    *time.Timer
 }
 
-// begin starts an effort, which is a method call with all its retries. The effort's context ends
-// when ctx is done, when the client is closed, or when the connection fails for good. It also ends
-// if there was no progress for the time patience, unless patience is 0.
+// begin starts an effort: a method call with all its retries. The context ends when ctx is done,
+// when the client is closed, when the connection fails for good or, unless patience is 0, when
+// there was no progress for the time patience.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -43,8 +43,7 @@ func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	return e
 }
 
-// try calls f until f succeeds, makes no progress for too long, or returns an error that another call
-// cannot mend.
+// try calls f until f succeeds, makes no progress for too long, or fails for good.
 func (c *Client) try(ctx context.Context, method string, f func(*effort) error) error {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -67,22 +66,21 @@ func (e *effort) end() {
 	e.cancel()
 }
 
-// moved records that the call made progress. It restarts the time limit and the count of tries.
+// moved records progress: it restarts the time limit and the count of tries.
 func (e *effort) moved() {
 	e.tries = 0
 	e.sent()
 }
 
-// sent restarts the time limit after bytes were sent. It does not reset the number of tries,
-// because the bytes may not have arrived.
+// sent restarts the time limit, but not the count of tries: the bytes may not have arrived.
 func (e *effort) sent() {
 	if e.timer != nil {
 		e.timer.Reset(e.patience)
 	}
 }
 
-// failed decides, after a failed try, whether the caller should try again. If so, it waits and
-// returns nil. Otherwise it returns the error that the caller should return.
+// failed waits after a failed try and returns nil if the caller should try again, and otherwise
+// returns the caller's error.
 func (e *effort) failed(err error) error {
 	if e.ctx.Err() != nil {
 		return e.client.gaveUp(e.ctx)
@@ -98,8 +96,7 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge reports whether a failed call should be tried again. If it should not, final is the error
-// to return.
+// judge reports whether a failed call should be tried again, and otherwise returns the final error.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -120,7 +117,7 @@ func (e *effort) judge(err error) (again bool, final error) {
 }
 
 // agreeAgain negotiates the protocol version again, because the coordinator may have been updated.
-// If again is true, the caller should repeat the call. Otherwise final is the error to return.
+// It reports whether to repeat the call, and otherwise returns the final error.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -133,8 +130,8 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp returns the error of a method call whose context has ended. The error contains the cause
-// in the context, the last network error, or both.
+// gaveUp returns the error of a call whose context has ended: the cause in the context, the last
+// network error, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -153,8 +150,8 @@ func (c *Client) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
 }
 
-// A Breach is a violation of the protocol by a coordinator. Another try does not help, because the
-// coordinator runs another program, is damaged, or is hostile.
+// A Breach is a violation of the protocol by a coordinator that runs another program, is damaged,
+// or is hostile. Another try does not help.
 type Breach struct {
 	Address string
 	Text    string
@@ -164,8 +161,8 @@ func (b *Breach) Error() string {
 	return fmt.Sprintf("the coordinator at %s violates the protocol: %s", b.Address, b.Text)
 }
 
-// breach converts the refusal of a message of the coordinator to a Breach. It returns any other
-// error unchanged.
+// breach converts the refusal of a coordinator's message to a Breach, and returns other errors
+// unchanged.
 func (c *Client) breach(err error) error {
 	var complaint *Refusal
 	if errors.As(err, &complaint) {

@@ -9,10 +9,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Entry returns the entry of the transcript with the given number, which is at least 1. It waits
-// until the entry exists, ctx is done, or the client gives up. Consecutive entries arrive over one
-// call that stays open, and concurrent calls of Entry wait for each other. If Config.Poll is set,
-// the client instead requests each entry at intervals.
+// Entry returns the entry of the transcript with the given number, from 1. It waits until the entry
+// exists, ctx is done, or the client gives up. Consecutive entries arrive over one call that stays
+// open, and concurrent calls of Entry wait for each other. With Config.Poll, the client instead
+// requests each entry at intervals.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
@@ -41,7 +41,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an existing entry with its body, even if Entry would leave out the body.
+// Whole returns an existing entry with its body, even if Entry would leave it out.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	a := newAssembly(number, c.config.MaxEntry, false)
 	var item Item
@@ -54,9 +54,8 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	return item, err
 }
 
-// followerAt returns a follower whose next entry has the given number. A follower receives
-// consecutive entries over one call. If f has not ended and its next entry is the wanted one,
-// followerAt returns f. Otherwise it stops f and starts a new follower.
+// followerAt returns a follower (which receives consecutive entries over one call) whose next entry
+// has the given number: f, if it fits and has not ended, or a new one in its place.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -85,7 +84,7 @@ func (f *follower) stop() {
 	<-f.done
 }
 
-// ended returns the reason why the follower has ended, or nil if it has not ended.
+// ended returns the reason why the follower has ended, or nil.
 func (f *follower) ended() error {
 	select {
 	case <-f.done:
@@ -103,9 +102,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	a := newAssembly(f.next, c.config.MaxEntry, c.config.Brief)
 	for {
 		err := f.receive(e, &a)
-		// At the end of a study the coordinator ends the call, and the client stops following. The
-		// order of these two events depends on chance alone, so the metric counts both orders as
-		// the same outcome.
+		// At the end of a study the coordinator ends the call, and the client stops following, in a
+		// random order. The metric counts both orders as the same outcome.
 		result := outcome(err)
 		if ctx.Err() != nil {
 			result = string(Ended)
@@ -118,8 +116,8 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive receives entries in one call, and passes them to f.items until the call ends. *a is the
-// partly received next entry. It survives the call, so that the next call can continue it.
+// receive passes the entries of one call to f.items. *a is the partly received next entry, which
+// the next call can continue.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -162,8 +160,8 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll requests an entry at intervals until the entry exists. The interval is usually long enough
-// that gRPC closes the idle connection between two requests.
+// poll requests an entry at intervals until it exists. The interval is usually so long that gRPC
+// closes the idle connection in between.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()
@@ -186,7 +184,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask requests an entry once. If the entry does not exist yet, ask returns io.EOF.
+// ask requests an entry once, or returns io.EOF if it does not exist yet.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

@@ -24,9 +24,8 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 	}
 }
 
-// gossip returns the address and the key of the coordinator's gossip from a response. If they are
-// not valid, it returns a zero Gossip. It returns no error, because a study does not depend on
-// gossip.
+// gossip returns the address and the key of the coordinator's gossip, or a zero Gossip if they are
+// not valid: a study does not depend on gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()
 	host, _, err := net.SplitHostPort(c.config.Address)

@@ -13,7 +13,7 @@ import (
 )
 
 // A caller is the peer of a connection to a server, with the study that the TLS server name
-// selects. At the side of the client, study and peer are empty.
+// selects. It is empty on the side of the client.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
@@ -34,8 +34,8 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 
-// oneSide has the methods of [credentials.TransportCredentials] that are the same at both sides. gRPC
-// does not call the handshake of the other side.
+// oneSide has the methods of [credentials.TransportCredentials] that both sides share. gRPC does
+// not call the handshake of the other side.
 type oneSide struct{}
 
 func (oneSide) Info() credentials.ProtocolInfo {
@@ -51,7 +51,7 @@ func (oneSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error)
 	return nil, nil, errors.ErrUnsupported
 }
 
-// serverSide does the TLS handshakes of a server. gRPC sets the time limit of a handshake.
+// serverSide does the TLS handshakes of a server. gRPC limits their time.
 type serverSide struct {
 	oneSide
 	server *Server
@@ -77,8 +77,8 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
 
-// handshake does the TLS handshake of c and returns the peer. raw is the connection below c, which
-// the door has admitted.
+// handshake does the TLS handshake of c and returns the peer. raw is the admitted connection below
+// c.
 func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if err := c.Handshake(); err != nil {
 		return caller{}, err
@@ -94,8 +94,8 @@ func (s serverSide) handshake(raw net.Conn, c *tls.Conn) (caller, error) {
 	if g, ok := raw.(*guarded); ok {
 		s.server.door.know(g, peer)
 	}
-	// The key of the peer may have been replaced after the handshake checked it, so the key is
-	// checked again. If the key is replaced later, [Server.Drop] closes this connection.
+	// Check again: the key of the peer may have been replaced since the handshake. If it is
+	// replaced later, [Server.Drop] closes this connection.
 	if study := s.server.find(state.ServerName); study != nil {
 		if err := study.TLS().VerifyConnection(state); err != nil {
 			return caller{}, err
@@ -113,8 +113,7 @@ func (s *Server) see(who caller) {
 
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 
-// attended is a connection that calls the function seen when bytes arrive, including answers to
-// pings.
+// attended is a connection that calls seen when bytes arrive, including answers to pings.
 type attended struct {
 	net.Conn
 	seen func()
@@ -128,8 +127,7 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// visited is the connection of a guest, which is a peer without a certificate. Only a limited
-// number of bytes can be read from it, so that a guest cannot make the server store more.
+// visited is the connection of a guest, from which only a limited number of bytes can be read.
 type visited struct {
 	net.Conn
 	left int // number of bytes that the guest may still send
@@ -146,7 +144,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide does the TLS handshakes of a client, and records failures in the client's [line].
+// clientSide does the TLS handshakes of a client, and records failures in its [line].
 type clientSide struct {
 	oneSide
 	config *tls.Config
@@ -171,9 +169,9 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 
-// observed is a connection of a client. It tells the client's [line] whether bytes arrive or
-// reading fails. Reading matters even after a successful handshake: if the coordinator refuses the
-// client's certificate, the client receives this error only when it reads from the connection.
+// observed is a connection of a client that tells its [line] whether bytes arrive or reading fails.
+// Even after a successful handshake, reading is the only way to learn that the coordinator refuses
+// the client's certificate.
 type observed struct {
 	net.Conn
 	line   *line
@@ -191,8 +189,7 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. It first marks the connection as closed, so that Read does not
-// report the error that closing causes.
+// Close closes the connection, and marks it first so that Read does not report this as an error.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

@@ -17,8 +17,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// An Unreachable is the error for a coordinator that cannot be reached. Err is the error of the
-// connection.
+// An Unreachable is the error for a coordinator that cannot be reached. Err is the connection's
+// error.
 type Unreachable struct {
 	Address string
 	Err     error
@@ -31,9 +31,9 @@ func (u *Unreachable) Error() string {
 // Unwrap returns Err.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// An Impostor is the error for a program at the coordinator's address that does not have the
-// identity of the study's coordinator. Another try does not help: either another program answers,
-// or the coordinator has changed its key. Err is the error of the TLS handshake.
+// An Impostor is the error for a program at the coordinator's address without the identity of the
+// study's coordinator: another program, or a coordinator with a new key. Another try does not help.
+// Err is the error of the TLS handshake.
 type Impostor struct {
 	Address string
 	Err     error
@@ -46,16 +46,16 @@ func (i *Impostor) Error() string {
 // Unwrap returns Err.
 func (i *Impostor) Unwrap() error { return i.Err }
 
-// foreign reports whether err means that a TLS handshake has reached a server without the identity
-// of the study's coordinator.
+// foreign reports whether a TLS handshake has reached a server without the identity of the study's
+// coordinator.
 func foreign(err error) bool {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	return errors.Is(err, channel.ErrPin) || errors.Is(err, channel.ErrRole) || errors.As(err, &authority) || errors.As(err, &name)
 }
 
-// Mistrusted reports whether err, or an error that it wraps, means that the client or the
-// coordinator did not accept the certificate or the key of the other.
+// Mistrusted reports whether err means that the client or the coordinator did not accept the
+// other's certificate or key.
 func Mistrusted(err error) bool {
 	if all, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(all.Unwrap(), Mistrusted)
@@ -109,9 +109,8 @@ func alert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether err is temporary, so that another try to connect can succeed. An error of
-// the network is temporary. An error of the TLS handshake itself, such as a wrong certificate, is
-// not.
+// passing reports whether err is temporary: an error of the network is, an error of the TLS
+// handshake itself, such as a wrong certificate, is not.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -125,7 +124,7 @@ func passing(err error) bool {
 	return errors.As(err, &errno)
 }
 
-// A line records whether a client's connection works, and which calls wait for the connection.
+// A line records whether a client's connection works, and which calls wait for it.
 type line struct {
 	address string
 	log     *slog.Logger
@@ -152,16 +151,14 @@ func (l *line) alive() {
 	}
 }
 
-// report passes the result of an attempt to connect to the function tried, if it is set. err is nil
-// if the attempt succeeded.
+// report passes the result of an attempt to connect to l.tried, if set.
 func (l *line) report(err error) {
 	if l.tried != nil {
 		l.tried(l.address, l.faultOf(err))
 	}
 }
 
-// faultOf returns the [*Impostor] or the [*Unreachable] for an error of a connection, or nil if err
-// is nil.
+// faultOf returns the [*Impostor] or the [*Unreachable] for an error of a connection, or nil.
 func (l *line) faultOf(err error) error {
 	if err == nil {
 		return nil
@@ -172,8 +169,8 @@ func (l *line) faultOf(err error) error {
 	return &Unreachable{l.address, err}
 }
 
-// failed records the error of a connection. If another attempt to connect cannot succeed, failed
-// also ends the calls that wait for the connection.
+// failed records the error of a connection. If it is not temporary, failed also ends the calls that
+// wait for the connection.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		return // this side has closed the connection, so the error is no failure
@@ -193,17 +190,16 @@ func (l *line) failed(err error) {
 	}
 }
 
-// last returns the error of the last connection. If bytes have arrived since this error, last
-// returns nil.
+// last returns the error of the last connection, or nil if bytes have arrived since.
 func (l *line) last() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// watch registers a call that needs the connection. The returned context ends when ctx ends, or
-// when an error shows that further attempts to connect cannot succeed. The caller must call the
-// returned function at the end of the call.
+// watch registers a call that needs the connection. The context ends with ctx, or when further
+// attempts to connect cannot succeed. The caller must call the returned function at the end of the
+// call.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

@@ -2,17 +2,15 @@ package transport
 
 import "net"
 
-// An Observer counts the events of a client or a server, for metrics. The arguments of the methods
-// contain no information about parties, rounds or records. The methods are called concurrently.
+// An Observer counts the events of a client or a server, for metrics. No argument depends on
+// parties, rounds or records. The methods are called concurrently.
 type Observer interface {
-	// Called counts a call when the call ends. outcome is "ok", "canceled", "internal" or the
-	// [Reason] of a refusal. For a call of Follow that the client itself has ended, outcome is
-	// [Ended].
+	// Called counts a call when it ends. outcome is "ok", "canceled", "internal" or the [Reason] of
+	// a refusal, and [Ended] for a call of Follow that the client has ended.
 	Called(method, outcome string)
 	// Moved counts the bytes on a connection, including the bytes that TLS adds.
 	Moved(received, sent int)
-	// Connected counts open connections. change is +1 for a new connection and −1 for a closed
-	// connection.
+	// Connected counts open connections: change is +1 for a new one and −1 for a closed one.
 	Connected(change int)
 }
 

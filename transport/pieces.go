@@ -9,8 +9,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Pieces sends the bytes that the request selects, beginning at the offset in the request. The
-// request selects a release, or the caller's parts of other clients' messages.
+// Pieces sends the requested bytes, from the requested offset: a release, or the caller's parts of
+// other clients' messages.
 func (s service) Pieces(m *wirepb.PiecesRequest, stream wirepb.Study_PiecesServer) error {
 	wanted, err := checkPieces(m)
 	if err != nil {
@@ -41,8 +41,8 @@ func (c *Client) needs(version uint32) error {
 // pieceOfMany is the field number of the piece in a PiecesResponse.
 const pieceOfMany = 1
 
-// Confirm passes a client's message about a cut to the coordinator. A request with an envelope is a
-// confirmation of the cut. A request without an envelope is a complaint.
+// Confirm passes a client's confirmation of a cut or, without an envelope, its complaint to the
+// coordinator.
 func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.ConfirmResponse, error) {
 	c := callOf(ctx)
 	none := wirepb.ConfirmResponse_builder{}.Build()
@@ -55,22 +55,20 @@ func (service) Confirm(ctx context.Context, m *wirepb.ConfirmRequest) (*wirepb.C
 	return none, c.study.Coordinator.Confirm(ctx, c.peer, m.GetEnvelope())
 }
 
-// Columns returns this client's columns of the deals in the cut of a plan, in the order of the cut.
-// ask is the number of the plan, and size is the total size of the columns in bytes.
+// Columns returns this client's columns of the deals in the cut of plan ask, in the order of the
+// cut, size bytes in total.
 func (c *Client) Columns(ctx context.Context, ask uint64, size int64) ([]byte, error) {
 	return c.gather(ctx, wirepb.PiecesRequest_builder{Ask: ask}.Build(), size)
 }
 
-// Release writes the release with the given hash to w, in pieces as they arrive. The release is a
-// part of an answer to the plan with the number ask, and has size bytes. Release does not compare
-// the bytes with the hash. If w returns an error, Release returns this error.
+// Release writes the release with the given hash, part of an answer to plan ask, to w as its pieces
+// arrive. It has size bytes. Release does not check the hash.
 func (c *Client) Release(ctx context.Context, ask uint64, hash Hash, size int64, w io.Writer) error {
 	return c.pieces(ctx, wirepb.PiecesRequest_builder{Ask: ask, Release: hash[:]}.Build(), size, w)
 }
 
-// PairKeys returns this client's parts of the keys of other clients. clients contains the places of
-// these clients in the roster, counted from 1. The parts are in the same order. size is the total
-// size of the parts in bytes.
+// PairKeys returns this client's parts of the keys of other clients, given by their places in the
+// roster, from 1, in the same order. size is the total size in bytes.
 func (c *Client) PairKeys(ctx context.Context, clients []int, size int64) ([]byte, error) {
 	places := make([]uint32, len(clients))
 	for i, place := range clients {
@@ -84,9 +82,8 @@ func (c *Client) Confirm(ctx context.Context, envelope []byte) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Envelope: envelope}.Build())
 }
 
-// Complain reports to the coordinator that this client cannot open its column of another client's
-// deal. For this reason the client does not confirm the cut of a plan. ask is the number of the
-// plan, and place is the place of the other client in the roster, counted from 1.
+// Complain reports that this client cannot open its column of another client's deal, and so does
+// not confirm the cut of plan ask. place is the other client's place in the roster, from 1.
 func (c *Client) Complain(ctx context.Context, ask uint64, place int) error {
 	return c.confirm(ctx, wirepb.ConfirmRequest_builder{Ask: ask, Unopened: uint32(place)}.Build())
 }
@@ -99,7 +96,7 @@ func (c *Client) confirm(ctx context.Context, m *wirepb.ConfirmRequest) error {
 	return err
 }
 
-// gather returns the bytes that m requests. size is the number of these bytes.
+// gather returns the size bytes that m requests.
 func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64) ([]byte, error) {
 	b := bytes.NewBuffer(make([]byte, 0, size))
 	if err := c.pieces(ctx, m, size, b); err != nil {
@@ -108,8 +105,8 @@ func (c *Client) gather(ctx context.Context, m *wirepb.PiecesRequest, size int64
 	return b.Bytes(), nil
 }
 
-// pieces writes the bytes that m requests to w, as they arrive. size is the number of these bytes.
-// If the connection fails, pieces receives the remaining bytes in further calls.
+// pieces writes the size bytes that m requests to w, as they arrive. It continues in further calls
+// if the connection fails.
 func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64, w io.Writer) error {
 	if err := c.needs(secureSince); err != nil {
 		return err
@@ -122,7 +119,7 @@ func (c *Client) pieces(ctx context.Context, m *wirepb.PiecesRequest, size int64
 }
 
 // receivePieces receives pieces in one call and writes them to w, until size bytes are written.
-// *have is the number of bytes written so far, in this and earlier calls.
+// *have counts the bytes written, in all calls.
 func (c *Client) receivePieces(e *effort, m *wirepb.PiecesRequest, have *int64, size int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

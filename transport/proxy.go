@@ -23,8 +23,8 @@ const maxConnectAnswer = 64 << 10
 type Proxy struct{ url *url.URL }
 
 // ParseProxy parses the address of a proxy, such as http://proxy.example.org:3128. The scheme is
-// http or https for a proxy with the method CONNECT (RFC 9110, section 9.3.6), and socks5 for
-// SOCKS5 (RFC 1928). The address can contain a user and a password. It must contain a port.
+// http or https for the method CONNECT (RFC 9110, section 9.3.6), and socks5 for SOCKS5 (RFC 1928).
+// The address must contain a port, and can contain a user and a password.
 func ParseProxy(text string) (*Proxy, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Port() == "" || u.Hostname() == "" || (u.Path != "" && u.Path != "/") || u.RawQuery != "" || u.Fragment != "" {
@@ -35,7 +35,7 @@ func ParseProxy(text string) (*Proxy, error) {
 	case "http", "https", "socks5":
 		return &Proxy{u}, nil
 	case "socks5h":
-		u.Scheme = "socks5" // the library for SOCKS5 always lets the proxy resolve names, as the scheme socks5h requires
+		u.Scheme = "socks5" // this library always lets the proxy resolve names, as socks5h does
 		return &Proxy{u}, nil
 	}
 	return nil, fmt.Errorf("a proxy with the scheme %q is not supported, only http, https and socks5", u.Scheme)
@@ -72,7 +72,7 @@ func socks(ctx context.Context, u *url.URL, address string) (net.Conn, error) {
 	return d.(proxy.ContextDialer).DialContext(ctx, "tcp", address)
 }
 
-// askForTunnel connects to an HTTP proxy, and requests a connection to the given address.
+// askForTunnel connects to an HTTP proxy, and through it to the given address.
 func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, error) {
 	c, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
@@ -81,8 +81,7 @@ func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, er
 	if u.Scheme == "https" {
 		c = tls.Client(c, &tls.Config{ServerName: u.Hostname()})
 	}
-	// When ctx ends, this function sets a deadline in the past, so that the function tunnel stops
-	// reading with an error.
+	// When ctx ends, set a deadline in the past, so that tunnel stops reading.
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	err = tunnel(c, u, address)
 	if !stop() || err != nil {
@@ -91,7 +90,7 @@ func askForTunnel(ctx context.Context, u *url.URL, address string) (net.Conn, er
 	return c, nil
 }
 
-// tunnel sends a CONNECT request for the given address to a proxy, and reads the answer.
+// tunnel sends a CONNECT request to a proxy, and reads the answer.
 func tunnel(c net.Conn, u *url.URL, address string) error {
 	request := "CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n"
 	if u.User != nil {
@@ -110,7 +109,7 @@ func tunnel(c net.Conn, u *url.URL, address string) error {
 	case answer.StatusCode != http.StatusOK:
 		return fmt.Errorf("it refuses to connect to %s: %s", address, answer.Status)
 	case r.Buffered() > 0:
-		// the coordinator is a TLS server, which sends no bytes before the client does
+		// a TLS server such as the coordinator sends nothing before the client does
 		return errors.New("it sent bytes that are not from the coordinator")
 	}
 	return nil

@@ -14,8 +14,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes contains the gRPC code of each reason, for peers that do not read the details of a
-// status.
+// reasonCodes contains the gRPC code of each reason, for peers that do not read the details.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -46,9 +45,8 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal in a gRPC status. If there is no refusal, it returns nil. The other
-// side may be hostile, so refusalIn ignores unknown reasons and replaces unprintable characters of
-// the text.
+// refusalIn returns the refusal in a gRPC status, or nil. The other side may be hostile, so it
+// ignores unknown reasons and replaces unprintable characters of the text.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -64,8 +62,8 @@ func refusalIn(err error) *Refusal {
 	return nil
 }
 
-// plain makes a text safe for a terminal and for a line of a log. It replaces unprintable
-// characters and shortens a long text.
+// plain makes a text safe for a terminal and a log: it replaces unprintable characters and shortens
+// long texts.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -95,9 +93,9 @@ func outcome(err error) string {
 	}
 }
 
-// answer converts the error of a coordinator's method to a gRPC status for the caller. The status
-// contains the text of a refusal. A cancelled call has the code Canceled. For any other error the
-// status contains only a random number, and the log contains this number and the error.
+// answer converts the error of a coordinator's method to a gRPC status with the text of a refusal,
+// or the code Canceled. The caller sees only a random number of any other error, which the log has
+// too.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal
 	switch cause := context.Cause(ctx); {

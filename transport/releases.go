@@ -75,10 +75,9 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads contains the releases that the server is receiving. It prevents two calls from passing
-// pieces of the same release to the coordinator at once. This could happen if the connection of a
-// client breaks: the client calls again, possibly before the server has noticed the end of the
-// earlier call. The server then ends the earlier call.
+// uploads contains the releases that the server is receiving. If the connection of a client breaks,
+// the client may call again before the server has noticed. The server then ends the earlier call,
+// so that only one call passes pieces of a release to the coordinator.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -94,9 +93,8 @@ type uploading struct {
 	done chan struct{}
 }
 
-// begin registers a call that sends a release. If an earlier call sends the same release, begin
-// first ends the earlier call and waits for its end. The caller must call done at the end of the
-// new call.
+// begin registers a call that sends a release, after an earlier call for the same release has
+// ended. The caller must call done at the end.
 func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	key := uploadKey{c.peer, envelope}
 	own := &uploading{c.end, make(chan struct{})}
@@ -120,7 +118,7 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // a later call waits only for the end of this one, so this call may not end before the earlier one
+		<-before.done // a later call waits only for the end of this one, so this must not end before the earlier one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

@@ -22,40 +22,38 @@ import (
 
 // ServerConfig configures a [Server]. The zero value is ready for use.
 type ServerConfig struct {
-	// RoundDeadline is the time limit for a round. The value 0 means 10 minutes. All other time
-	// limits are fractions of it.
+	// RoundDeadline is the time limit for a round, 0 for 10 minutes. All other time limits are
+	// fractions of it.
 	RoundDeadline time.Duration
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
 	Auditor       Auditor // receives connections and refused calls; nil to report none
-	// Balancers are the networks of load balancers. A connection from one of these networks must
-	// begin with a header of the PROXY protocol, version 1 or 2. The connection is then counted
-	// under the address in this header. Other connections must not begin with this header.
+	// Balancers are the networks of load balancers. Their connections, and no others, must begin
+	// with a header of the PROXY protocol, version 1 or 2, and are counted under the address in it.
 	Balancers []netip.Prefix
-	// Trace, if set, is called when a call of a method begins. The function that Trace returns is
-	// called when the call ends, with the outcome as in [Observer.Called]. Calls of Follow are not
-	// traced, because they wait for new entries.
+	// Trace, if set, is called at the beginning of a call, and end at its end, with the outcome as
+	// in [Observer.Called]. Calls of Follow are not traced, because they wait for new entries.
 	Trace func(method string) (end func(outcome string))
 }
 
 // Study configures a study for [Server.Add].
 type Study struct {
-	// Document is the SHA-256 of the study document. The TLS server name of the study is derived
-	// from Document (see channel.ServerName).
+	// Document is the SHA-256 of the study document, which determines the TLS server name (see
+	// channel.ServerName).
 	Document channel.Hash
-	// TLS returns a configuration from channel.Server. TLS is called for each connection, because
+	// TLS returns a configuration from channel.Server. It is called for each connection, because
 	// certificates and keys are renewed.
 	TLS         func() *tls.Config
 	Coordinator Coordinator // handles the calls of the study's parties
 	MaxRelease  int64       // largest size in bytes of a release's body
-	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings. Seen
-	// must be fast, because it is called often.
+	// Seen, if set, is called whenever bytes arrive from a client, including answers to pings. It
+	// must be fast.
 	Seen func(channel.Party)
 }
 
-// served is a study that a server serves. When the server shuts down, the context of the study ends,
-// which ends all calls.
+// served is a study that a server serves. The end of its context, when the server shuts down, ends
+// all calls.
 type served struct {
 	Study
 	ctx     context.Context
@@ -162,11 +160,11 @@ func (s *Server) Add(study Study) error {
 	return nil
 }
 
-// Drop closes the connections of a party whose TLS key is no longer valid. A handshake that runs at
-// the same time checks the key again before it ends.
+// Drop closes the connections of a party whose TLS key is no longer valid. A concurrent handshake
+// checks the key again before it ends.
 func (s *Server) Drop(party channel.Party) { s.door.drop(party) }
 
-// Connected reports whether a connection of a party is open. Strangers and guests do not count.
+// Connected reports whether a connection of a party is open, apart from strangers and guests.
 func (s *Server) Connected() bool { return s.door.connected() }
 
 func (s *Server) find(name string) *served {
@@ -183,8 +181,8 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown stops the server. It accepts no new calls, and cancels the contexts of all running calls.
-// It then waits until the calls have ended or ctx is done.
+// Shutdown accepts no new calls, cancels the contexts of all running ones, and waits until they
+// have ended or ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

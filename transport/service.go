@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// service implements the gRPC service. It checks messages and calls the Coordinator of the caller's
+// service implements the gRPC service: it checks messages and calls the Coordinator of the caller's
 // study.
 type service struct {
 	wirepb.UnimplementedStudyServer
@@ -71,9 +71,8 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread converts an error from reading a message to a Refusal, for the metrics. gRPC has already
-// sent the error to the peer. If the stream or its context has ended, unread returns the error
-// unchanged.
+// unread converts an error from reading a message, which gRPC has already sent to the peer, to a
+// Refusal for the metrics. It returns the end of the stream or its context unchanged.
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:

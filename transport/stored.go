@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Stored is a body on disk. The server reads the body while it sends it.
+// Stored is a body on disk, which the server reads while it sends it.
 type Stored interface {
 	Pieces
 	Hash() Hash // SHA-256 of the body
@@ -27,8 +27,8 @@ func (h held) Read(b []byte, from int64) error {
 	return nil
 }
 
-// pieceOf returns the n bytes of a body that begin at the offset from. A body in memory is not
-// copied. A body on disk is read into a buffer that returns to a pool after the bytes were sent.
+// pieceOf returns n bytes of a body from the offset from. A body in memory is not copied. A body on
+// disk is read into a pooled buffer.
 func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 	if h, ok := body.(held); ok {
 		return mem.SliceBuffer(h.body[from:][:n]), nil
@@ -43,7 +43,7 @@ func pieceOf(body Pieces, from uint64, n int) (mem.Buffer, error) {
 }
 
 // hashes contains the last bodies in memory, with their hashes. All followers of a study receive
-// the same bodies, so each body is hashed only once.
+// the same bodies, so each is hashed only once.
 type hashes struct {
 	mu   sync.Mutex
 	held [4]held // the last bodies, the newest first
@@ -62,8 +62,8 @@ func (s *hashes) hashed(body []byte) held {
 	return s.held[0]
 }
 
-// same reports whether two slices share the same memory. Their content is then equal, because
-// bodies are never modified.
+// same reports whether two slices share their memory. Bodies are never modified, so they are then
+// equal.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -8,11 +8,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A submission is a SubmitRequest that the server has received. It is decoded without protobuf and
-// without buffers of gRPC. Protobuf would copy each piece once more. Buffers of gRPC have powers of
-// two as sizes, and a message is slightly longer than a power of two, so they would waste memory.
-// All messages of a call use the same buffer instead. The slices of a submission are therefore
-// valid only until the next message is read.
+// A submission is a received SubmitRequest. It is decoded without protobuf, which would copy each
+// piece once more, and without gRPC's buffers, whose sizes are powers of two, slightly less than a
+// message needs. All messages of a call use the same buffer instead, so the slices of a submission
+// are valid only until the next message is read.
 type submission struct {
 	offer  *offerPart // nil if the message has no offer
 	piece  *piecePart // nil if the message has no piece
@@ -30,7 +29,7 @@ type piecePart struct {
 	data   []byte
 }
 
-// These are the numbers of the fields of a SubmitRequest, an Offer and a Piece.
+// The field numbers of a SubmitRequest, an Offer and a Piece.
 const (
 	offerPartField = 1
 	piecePartField = 2
@@ -97,8 +96,7 @@ func (p *piecePart) read(b []byte) error {
 
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
-// eachField calls f for each field of an encoded message, from the first to the last. value is the
-// encoding of the field.
+// eachField calls f for each field of an encoded message, in order, with the field's encoding.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

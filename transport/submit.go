@@ -8,10 +8,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit sends a release. It does not send the bytes of the body that the coordinator already has.
-// When the release is durable at the coordinator, Submit returns nil. A release can be submitted
-// again. The caller must not change the item during the call. Concurrent calls send their releases
-// one after the other.
+// Submit sends the bytes of a release that the coordinator does not have yet, and returns nil when
+// the release is durable there. A release can be submitted again. The caller must not change the
+// item during the call. Concurrent calls send their releases one after the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
 	select {
 	case c.sender <- struct{}{}:
@@ -24,7 +23,7 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 }
 
 // send tries once to send a release. *have is the number of bytes of the body that the coordinator
-// has, or −1 if this number is unknown. send updates *have, and records progress if it has grown.
+// has, or −1 if unknown. send updates it, and records progress if it has grown.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -57,9 +56,9 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	return c.breach(err)
 }
 
-// promptly returns the body if the body can be sent together with the offer. It returns nil if the
-// body is long, or if the coordinator may already have a part of the body. The coordinator then
-// first reports the number of bytes that it has, and the client sends the rest.
+// promptly returns the body if it can be sent with the offer, and nil if it is long or the
+// coordinator may have a part of it. The coordinator then first reports how much it has, and the
+// client sends the rest.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -67,7 +66,7 @@ func promptly(body []byte, have int64) []byte {
 	return body
 }
 
-// sendPieces sends a body in pieces. The first byte is at the given offset.
+// sendPieces sends a body from the given offset in pieces.
 func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset int64) error {
 	for offset < int64(len(body)) {
 		n := min(int64(len(body))-offset, sentPiece)
@@ -81,8 +80,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard waits for the coordinator's response, which tells how many bytes of the body the
-// coordinator has. It returns this number, or an error if the number is above size.
+// heard returns the number of bytes of the body that the coordinator says it has, at most size.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -97,8 +95,8 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	return int64(m.GetHave()), nil
 }
 
-// ended returns the error that ended a stream. If err is io.EOF, the cause is not known yet, and
-// ended receives the cause from the stream.
+// ended returns the error that ended a stream. If err is io.EOF, it receives the cause from the
+// stream.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err

@@ -18,10 +18,9 @@ const (
 	slowestPing = 2 * time.Minute
 )
 
-// timing contains the time limits and intervals of a connection, all derived from the round
-// deadline. They are fractions of it, except that the intervals of pings also have fixed bounds.
-// The fractions are so small that a round can end in time even if each kind of failure happens
-// once.
+// timing contains the time limits and intervals of a connection. All are fractions of the round
+// deadline, and the intervals of pings also have fixed bounds. The fractions are so small that a
+// round can end in time even if each kind of failure happens once.
 type timing struct {
 	call      time.Duration // time limit of a short call
 	stall     time.Duration // time limit of a long call without progress
@@ -54,9 +53,9 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause returns the time to wait before try n+1, where n is at least 1. This time doubles with each
-// try, up to t.longest. A random part of up to half of it is subtracted, so that the clients of a
-// coordinator do not all try again at the same time.
+// pause returns the time to wait before try n+1, for n ≥ 1. It doubles with each try, up to
+// t.longest. A random part of up to half is subtracted, so that the clients of a coordinator do not
+// all try at the same time.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {
@@ -65,7 +64,7 @@ func (t timing) pause(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// rest waits for the time d. If ctx is done earlier, rest returns the error of ctx.
+// rest waits for the time d, or returns the error of ctx if ctx is done earlier.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

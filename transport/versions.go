@@ -2,9 +2,8 @@ package transport
 
 import "fmt"
 
-// These are the lowest and the highest protocol version that this program supports. The previous
-// version is also supported, so that the client and the coordinator can be updated one after the
-// other.
+// The lowest and the highest supported protocol version. The previous one is supported too, so that
+// the client and the coordinator can be updated one after the other.
 const (
 	MinVersion = 1
 	MaxVersion = 2 // version 2 adds Pieces and Confirm, for studies with secure aggregation
@@ -24,8 +23,7 @@ func (v versions) String() string {
 	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
 }
 
-// agree returns the highest protocol version that both the coordinator and the client support. If
-// there is no such version, agree returns an error.
+// agree returns the highest protocol version that both sides support, or an error.
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {

@@ -11,9 +11,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accountedSamples tests the accountant's δ for one step of a sampled sum, without simulation. For
-// two neighbouring data sets the exact distributions of the step's result are known, so their exact
-// δ can be computed. The accounted δ must be at least as large.
+// accountedSamples compares the accountant's δ for one step of a sampled sum with the exact δ of
+// two neighbouring data sets, for which the distributions of the result are known.
 func accountedSamples(context.Context, task) (Check, error) {
 	const rate, records, sigma = 0.25, 12, 1.5
 	poisson, fixed := dpmech.Poisson{Rate: rate}, dpmech.WithoutReplacement{Batch: rate * records}
@@ -21,20 +20,18 @@ func accountedSamples(context.Context, task) (Check, error) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
-		with      float64 // mean of the sum if the record is drawn; without the draw the mean is 0
-		without   float64 // mean of the sum if the record is absent: the vector of its replacement, or 0
+		with      float64 // mean of the sum if the record is drawn; otherwise 0
+		without   float64 // mean of the sum without the record: the vector of its replacement, or 0
 	}{
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		// In a batch of a fixed size, another record takes the place of the protected record if
-		// that is not drawn. In the worst case, the vectors of all other records are the negative
-		// of the protected record's vector.
+		// In a batch of a fixed size, another record takes the place of the protected one if that
+		// is not drawn. In the worst case, all other vectors are its negative.
 		{fixed, accountant.ReplaceOne, 2, 0},
 		{fixed, accountant.ZeroOut, 1, 0},
-		// In a batch of fixed size, another record takes the place of the record that is absent
-		// from one of the two data sets. Its vector is the negative of the protected record's
-		// vector, so the two sums differ by twice the vector.
+		// In a batch of fixed size, another record takes the place of the absent one. Its vector is
+		// the negative of the protected record's, so the two sums differ by twice the vector.
 		{fixed, accountant.AddRemove, 2, 0},
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {
@@ -57,9 +54,8 @@ func accountedSamples(context.Context, task) (Check, error) {
 			if err != nil {
 				return Check{}, err
 			}
-			// The mechanism rounds the sd of its noise up to whole lattice steps, so the sd may
-			// exceed sigma by the factor 1 + 2^-23. The tolerance of 1e-4 covers this
-			// difference.
+			// The mechanism rounds the sd of its noise up to whole lattice steps, by a factor of at
+			// most 1 + 2^-23, which this tolerance covers.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
 				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs reveal %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}
@@ -69,11 +65,10 @@ func accountedSamples(context.Context, task) (Check, error) {
 	return certain(true, "%s", fmt.Sprintf("δ(ε) of a step covers two inputs of known law, %d times", at)), nil
 }
 
-// stepDelta returns the exact δ(ε) of one step with one output, which is the maximum of P(S) −
-// e^ε·Q(S) over sets S of outputs. P is the distribution of the output with the protected record:
-// N(with, σ²) with probability q, and N(0, σ²) otherwise. Q is the same without the record, with
-// the mean without in place of with. The ratio P/Q increases with the output, so the best S is the
-// set where the ratio exceeds e^ε.
+// stepDelta returns the exact δ(ε) of one step with one output: the maximum of P(S) − e^ε·Q(S) over
+// sets S of outputs. P, with the protected record, is N(with, σ²) with probability q and N(0, σ²)
+// otherwise. Q is the same with the mean without. P/Q increases with the output, so the best S is
+// where it exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

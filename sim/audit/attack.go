@@ -14,40 +14,36 @@ import (
 type attack struct {
 	claim claim
 
-	// observe simulates one run in world 0 or 1, and returns the numbers that the observer sees, or
-	// numbers computed from them. Runs with different numbers are independent.
+	// observe simulates one run in world 0 or 1, and returns numbers that the observer sees or
+	// computes. Different runs are independent.
 	observe func(seed uint64, world, run int) ([]float64, error)
 
-	// learn chooses the statistics by which the observer guesses the world. It gets the results of
-	// observe for pilot runs in both worlds.
+	// learn chooses the observer's statistics from the observations of pilot runs in both worlds.
 	learn func(null, other [][]float64) ([]statistic, error)
 }
 
-// A statistic computes from the result of observe one number by which the observer guesses the
-// world. The number is large if the result is more likely in world 1 than in world 0.
+// A statistic reduces an observation to one number, which is large if world 1 is likely.
 type statistic struct {
 	name string
 	of   func(seen []float64) float64
 }
 
-// A Profile is the result of an attack that tests whether a claimed privacy profile δ(ε) holds.
+// A Profile is the result of an attack on a claimed privacy profile δ(ε).
 type Profile struct {
 	Runs   int     `json:"runs"` // number of runs in each world, without the pilot runs
 	Points []Point `json:"points"`
 
-	// Curve has the observed true-positive rates of the best statistic, at several false-positive
-	// rates. It is only used in a plot.
+	// Curve has the best statistic's true-positive rates at several false-positive rates, for a
+	// plot.
 	Curve []Rate `json:"curve"`
-	// Claimed has the claimed upper bounds on the true-positive rate, at the false-positive rates
-	// of Curve.
+	// Claimed has the claimed bounds on the true-positive rates of Curve.
 	Claimed []Rate `json:"claimed"`
 }
 
-// A Point is the result of a test of the claimed δ(ε) at one ε. The test decides by one statistic
-// whether a run belongs to the world Direction.
+// A Point is a test of the claimed δ(ε) at one ε, by one statistic.
 type Point struct {
 	Epsilon float64 `json:"epsilon"`
-	// world for which the test decides if the statistic is beyond a threshold, "other" or "null"
+	// world that the test recognises by a statistic beyond a threshold, "other" or "null"
 	Direction string  `json:"direction"`
 	Statistic string  `json:"statistic"`
 	Claimed   float64 `json:"claimed"`  // claimed upper bound δ(ε)
@@ -64,7 +60,7 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// run runs the attack. It learns statistics from pilot runs, and tests the claim on other runs.
+// run learns statistics from pilot runs, and tests the claim on other runs.
 func (a attack) run(ctx context.Context, task task) (Check, error) {
 	claimed, err := a.claim()
 	if err != nil {
@@ -124,19 +120,19 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule decides whether a run belongs to a certain world, by comparing a statistic with a
-// threshold. The threshold is chosen so that the rule tests the claimed δ(ε) well at one ε.
+// A rule decides whether a run belongs to a world by comparing a statistic with a threshold, which
+// is chosen for a test of the claimed δ(ε) at one ε.
 type rule struct {
 	statistic statistic
 	at        int // index in Epsilons of the ε for which the threshold was chosen
-	world     int // the world for which the rule decides: 0 is the null world, 1 is the other world
+	world     int // the world that the rule recognises: 0 is the null world, 1 the other one
 	threshold float64
 }
 
 // rulesFrom returns a rule for each world and each ε in [Epsilons]. null and other are the values
 // of s in the pilot runs of the two worlds. The threshold of a rule maximises TPR − e^ε·FPR in
-// these runs, where TPR and FPR are the rates at which the rule decides for its world in runs of
-// this world and in runs of the opposite one.
+// these runs: TPR is the rate at which the rule decides for its world in runs of this world, and
+// FPR the rate in runs of the opposite one.
 func rulesFrom(s statistic, null, other []float64) []rule {
 	var rules []rule
 	for world := range 2 {
@@ -149,7 +145,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// A rule decides for its world if the value is at least the rule's threshold.
+				// A rule decides for its world if the value is at least its threshold.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {
@@ -187,9 +183,9 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test tests the claimed δ by the decisions of the rule in the given runs. If the claim holds, TPR
-// − e^ε·FPR is at most the claimed δ. test refutes the claim if the lower confidence bound of this
-// difference exceeds it. alpha is the largest probability of a false refutation.
+// test tests the claimed δ by the rule's decisions in the given runs. If the claim holds, TPR −
+// e^ε·FPR is at most the claimed δ. The claim is refuted if the lower confidence bound of this
+// difference exceeds δ, falsely with probability at most alpha.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
@@ -205,8 +201,8 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict summarises the profile by its worst point, at which the lower bound minus the claimed δ
-// is largest. The check fails if the claim is refuted at this point.
+// verdict summarises the profile by its worst point, where the lower bound exceeds the claimed δ
+// most or falls short of it least.
 func (p *Profile) verdict() Check {
 	w := slices.MaxFunc(p.Points, func(a, b Point) int { return cmp.Compare(a.AtLeast-a.Claimed, b.AtLeast-b.Claimed) })
 	return Check{

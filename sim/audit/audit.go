@@ -25,12 +25,11 @@ type Options struct {
 }
 
 // DefaultRuns is the number of runs of an attack in each world. It is enough to refute noise of
-// half the claimed size in nearly every case, and noise that is a fifth too small in some cases.
-// The direct checks of the noise find both faults.
+// half the claimed size in nearly every case, and noise that is a fifth too small in some. The
+// direct checks of the noise find both faults.
 const DefaultRuns = 3000
 
-// An attack makes one pilot run, from which it learns its statistics, for every pilotShare other
-// runs.
+// An attack makes one pilot run, to learn its statistics, for every pilotShare other runs.
 const pilotShare = 4
 
 // leastPilot is the minimum number of pilot runs.
@@ -55,8 +54,8 @@ func (r *Report) Findings() []Check {
 	return findings
 }
 
-// An Auditor runs audits. It computes each claimed privacy profile only once, when an audit first
-// needs it, and uses it in all later audits.
+// An Auditor runs audits. It computes each claimed privacy profile once, when an audit first needs
+// it.
 type Auditor struct{ questions []question }
 
 // New returns an auditor.
@@ -68,8 +67,8 @@ func New() (*Auditor, error) {
 	return &Auditor{questions}, nil
 }
 
-// Run runs an audit. The result depends only on the seed and the number of runs, unless the
-// audit stops at the first finding. An error means that the audit could not be completed.
+// Run runs an audit. The result depends only on the seed and the number of runs, unless the audit
+// stops at the first finding. An error means that the audit could not be completed.
 func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Runs == 0 {
 		o.Runs = DefaultRuns
@@ -85,9 +84,9 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer runs all questions of the audit on several goroutines, and returns their checks in the
-// order of the questions. The questions about the case o.Ahead start first. The others start in
-// order, so that the fast questions are answered early.
+// answer asks all questions on several goroutines, and returns their checks in the order of the
+// questions. Those about the case o.Ahead start first. The others start in order, so that the fast
+// ones are answered early.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	var order []int
@@ -136,7 +135,7 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 		})
 	}
 	err := all.Wait()
-	if found { // the audit has stopped at a finding, so the questions after it may have failed
+	if found { // the audit has stopped at a finding, and later questions may have failed
 		err = nil
 	}
 	return slices.Concat(checks...), err

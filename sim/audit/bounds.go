@@ -10,24 +10,23 @@ import (
 )
 
 // binomialLower returns the lower end of a one-sided confidence interval for a probability, from
-// hits in n trials. The lower end exceeds the true probability with probability at most alpha
-// (Clopper and Pearson 1934).
+// hits in n trials. It exceeds the true probability with probability at most alpha (Clopper and
+// Pearson 1934).
 func binomialLower(hits, n int, alpha float64) float64 {
 	if hits == 0 {
 		return 0
 	}
-	// For success probability p, the probability of at least hits successes is the regularised
-	// incomplete beta function I_p(hits, n−hits+1), which increases with p.
+	// The probability of at least hits successes is the regularised incomplete beta function
+	// I_p(hits, n−hits+1), which increases with the success probability p.
 	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
 }
 
 // binomialUpper returns the upper end of a one-sided confidence interval for a probability, from
-// hits in n trials. The upper end is below the true probability with probability at most alpha.
+// hits in n trials. It is below the true probability with probability at most alpha.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
 // bisect returns the smallest p in [0, 1] for which beyond returns true, to the resolution of
-// float64. beyond must return false below some p and true above it. The result is never above the
-// exact value.
+// float64 and never above the exact value. beyond must be false below some p and true above it.
 func bisect(beyond func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -43,15 +42,15 @@ func bisect(beyond func(p float64) bool) float64 {
 // twoSided returns a two-sided p-value from the probabilities of the two tails.
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
 
-// varianceP returns the two-sided p-value of the hypothesis that n normal variates with mean zero
-// have the claimed variance. sum is the sum of their squares, divided by the claimed variance.
+// varianceP returns the two-sided p-value of n normal variates with mean zero and the claimed
+// variance. sum is the sum of their squares divided by this variance.
 func varianceP(sum float64, n int) float64 {
 	k := float64(n) / 2
 	return twoSided(mathext.GammaIncReg(k, sum/2), mathext.GammaIncRegComp(k, sum/2))
 }
 
-// correlationP returns the two-sided p-value of the sample correlation r of n independent pairs
-// of normal variates, from Student's t.
+// correlationP returns the two-sided p-value of the sample correlation r of n independent pairs of
+// normal variates, from Student's t.
 func correlationP(r float64, n int) float64 {
 	if r = math.Abs(r); r >= 1 {
 		return 0
@@ -60,8 +59,8 @@ func correlationP(r float64, n int) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Survival(t)
 }
 
-// binomialP returns the two-sided p-value of the hypothesis that n independent events each have
-// probability p, if count of them have occurred.
+// binomialP returns the two-sided p-value of count occurrences of n independent events of
+// probability p.
 func binomialP(count float64, n int, p float64) float64 {
 	switch {
 	case p <= 0 && count > 0, p >= 1 && count < float64(n):
@@ -79,9 +78,9 @@ func binomialP(count float64, n int, p float64) float64 {
 	return twoSided(lower, upper)
 }
 
-// chiSquareP returns the p-value of Pearson's χ² test of observed counts against expected counts.
-// It merges neighbouring cells until the expected count of each merged cell is at least
-// leastExpected. An observation with probability zero yields a p-value of zero.
+// chiSquareP returns the p-value of Pearson's χ² test of observed against expected counts. It
+// merges neighbouring cells up to an expected count of at least leastExpected. An observation with
+// probability zero yields a p-value of zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell
@@ -108,12 +107,11 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected is the smallest expected count with which chiSquareP uses a cell. An audit needs
-// correct p-values down to 1e-10, and the χ² distribution gives these only if the expected counts
-// are large. An expected count of 10 in one of three cells is too small: the statistic exceeds the
-// χ² bound for the probability 3e-10 with probability 8e-8, which is 270 times as often as it
-// should. An expected count of 100 is large enough: the statistic exceeds the bound twice as often
-// as it should if there are three cells, and less often than it should if there are five.
+// leastExpected is the smallest expected count of a cell of chiSquareP. An audit needs correct
+// p-values down to 1e-10, which the χ² distribution gives only for large counts. With 10 in one of
+// three cells, the statistic exceeds the χ² bound for the probability 3e-10 with probability 8e-8,
+// 270 times too often. With 100, it does so twice as often as it should for three cells, and less
+// often for five.
 const leastExpected = 100
 
 // uniformP returns the result of chiSquareP for cells of equal probability.

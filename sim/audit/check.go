@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// FalseAlarm is the maximum probability that an audit of correct code reports any finding. It
-// covers all tests of the audit together.
+// FalseAlarm is the largest probability that an audit of correct code reports any finding, in all
+// of its tests together.
 const FalseAlarm = 1e-6
 
 // A Check is the result of one test of an audit.
@@ -19,9 +19,8 @@ type Check struct {
 	Passed bool   `json:"passed"`
 	Detail string `json:"detail"` // description of the observation
 
-	// P is the p-value of the check: the probability that correct code gives, in any of the check's
-	// tests, an observation at least as unusual as this one. It is nil if the check involves no
-	// chance.
+	// P is the p-value of the check: the probability that correct code gives an observation at
+	// least as unusual in any of the check's tests. It is nil if no chance is involved.
 	P *float64 `json:"p,omitempty"`
 
 	Profile *Profile `json:"profile,omitempty"` // result of an attack; nil if the check is not an attack
@@ -32,12 +31,12 @@ type task struct {
 	seed uint64
 	runs int // number of runs of an attack in each world
 
-	// alpha is the maximum probability with which a check may fail if the code is correct.
+	// alpha is the largest probability that the check fails on correct code.
 	alpha float64
 }
 
-// A question is a unit of work of an audit. It simulates or computes something once, and derives
-// one or more checks from it.
+// A question is a unit of work of an audit: one simulation or computation, and the checks that
+// follow from it.
 type question struct {
 	about string   // the Case of the checks
 	names []string // the names of the checks
@@ -63,21 +62,20 @@ func (q question) answer(ctx context.Context, t task) ([]Check, error) {
 	return checks, nil
 }
 
-// certain returns a check without a p-value, for a test that involves no chance.
+// certain returns a check without a p-value, for a test without chance.
 func certain(passed bool, format string, args ...any) Check {
 	return Check{Passed: passed, Detail: fmt.Sprintf(format, args...)}
 }
 
-// A trial is one of the statistical tests that [judge] combines into one check. It has the p-value
-// of the test and a description of the observation.
+// A trial is the p-value and the description of one of the tests that [judge] combines.
 type trial struct {
 	p    float64
 	says string
 }
 
-// judge combines several trials into one check, which describes the trial with the smallest
-// p-value. It multiplies this p-value by the number of trials, so that the check fails with
-// probability at most alpha if the code is correct.
+// judge combines trials into one check, which describes the trial with the smallest p-value. The
+// p-value is multiplied by the number of trials, so that the check fails with probability at most
+// alpha on correct code.
 func judge(trials []trial, alpha float64) Check {
 	least := slices.MinFunc(trials, func(a, b trial) int { return cmp.Compare(a.p, b.p) })
 	p := min(1, least.p*float64(len(trials)))

@@ -11,13 +11,12 @@ import (
 // Epsilons are the values of ε at which claimed profiles are tested.
 var Epsilons = []float64{0, 0.5, 1, 2}
 
-// drawnEpsilons are additional values of ε at which claims are computed. No claim is tested at
-// them. They only make the claimed curves in plots more precise.
+// drawnEpsilons are values of ε at which claims are computed only to make the curves in plots
+// precise.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
-// A claim is the privacy that the accountant promises against an observer, as a bound on δ for
-// several ε. It covers everything that the observer sees in one run of an [attack]. The function
-// returns upper bounds on δ at all of claimedEpsilons. It computes them in the first call only.
+// A claim is the privacy that the accountant promises against an observer who sees everything in
+// one run of an [attack]: upper bounds on δ at all of claimedEpsilons, computed in the first call.
 type claim func() ([]float64, error)
 
 func newClaim(e accountant.Event) claim {
@@ -42,8 +41,7 @@ func newClaim(e accountant.Event) claim {
 func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons) }
 
 // tradeOff returns an upper bound on the true-positive rate of every attack at each of the given
-// false-positive rates. For a false-positive rate f, the bound is the smallest value, over all ε of
-// claimedEpsilons, of
+// false-positive rates f: the smallest value, over all ε of claimedEpsilons, of
 //
 //	min(δ(ε) + e^ε·f, 1 − max(0, 1 − δ(ε) − f)/e^ε)
 func (c claim) tradeOff(fprs []float64) ([]Rate, error) {

@@ -19,7 +19,7 @@ type federation struct {
 	name      string
 	adjacency accountant.Adjacency
 	protocol  *pvi.Protocol
-	insider   bool // whether the observer is the last client, which knows its own message and subtracts it from the sum
+	insider   bool // whether the observer is the last client, which subtracts its own message from the sum
 }
 
 const (
@@ -48,10 +48,10 @@ func newFederation(factors, coordinates string, adjacency accountant.Adjacency) 
 	return &federation{fmt.Sprintf("clients, %s factors, %s", factors, adjacency), adjacency, p, false}, err
 }
 
-// insiders is the number of clients of a study in which one of them is the observer.
+// insiders is the number of clients of a study with a client as the observer.
 const insiders = 3
 
-// newInsider returns a federation in which the observer is one of the clients. colluders, 0 or 1,
+// newInsider returns a federation in which one of the clients is the observer. colluders, 0 or 1,
 // is the number of colluding clients that the study assumes.
 func newInsider(colluders int) (*federation, error) {
 	p, err := newProtocol(clientStudy, insiders, set("inference.rounds", federationRounds), set("privacy.noise_multiplier", 2.0), set("federation.colluders", colluders),
@@ -59,8 +59,7 @@ func newInsider(colluders int) (*federation, error) {
 	return &federation{fmt.Sprintf("one of %d clients, colluders = %d", insiders, colluders), accountant.ZeroOut, p, true}, err
 }
 
-// claim returns the event for which the accountant computes the cost of all opened sums against the
-// observer of f.
+// claim returns the event that costs as much as all opened sums against the observer of f.
 func (f *federation) claim() accountant.Event {
 	view := method.Outsider
 	if f.insider {
@@ -72,8 +71,7 @@ func (f *federation) claim() accountant.Event {
 	return f.claimFor(view)
 }
 
-// claimFor returns the event for which the accountant computes the cost of all opened sums against
-// the observer with the given name.
+// claimFor returns the event that costs as much as all opened sums against the named observer.
 func (f *federation) claimFor(view string) accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == view {
@@ -84,9 +82,9 @@ func (f *federation) claimFor(view string) accountant.Event {
 	panic("audit: a study of clients has no view " + view)
 }
 
-// attack returns an attack on the first client, in which the client always proposes the same
-// factor. In the other world this factor is so large that its change exceeds the clip. In the null
-// world it is the negative of this factor under replace-one, and zero under the other adjacencies.
+// attack returns an attack on the first client, which always proposes the same factor: one whose
+// change exceeds the clip in the other world and, in the null world, its negative under replace-one
+// and zero under the other adjacencies.
 func (f *federation) attack() (attack, error) {
 	noise := f.protocol.Method().Noise()
 	worlds := [2]float64{0, 1e3 * noise.Clip}
@@ -105,9 +103,8 @@ func (f *federation) attack() (attack, error) {
 	}), nil
 }
 
-// messages returns the noise in clients' messages, so that its distribution can be tested. It
-// simulates clients that propose no change, whose messages contain only noise if the program is
-// correct.
+// messages returns the noise in the messages of clients that propose no change. If the program is
+// correct, the messages contain only noise.
 func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	// claimed is the accounted standard deviation of one noise share in lattice steps.
@@ -121,8 +118,8 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	})
 }
 
-// play returns the federation before its first round. first replaces the solver of the first
-// client. others, if not nil, replaces the solvers of the other clients.
+// play returns the federation before its first round, with first as the solver of the first client
+// and, if not nil, others as the solver of all other clients.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	records := make([]*shard.Records, len(f.protocol.Roster()))
 	for m := range records {
@@ -160,8 +157,8 @@ func (proposes) State() []byte { return nil }
 func (proposes) Restore([]byte) error { return nil }
 
 // quiet returns a solver that always proposes the client's current factor, so that the change is
-// zero. If clients store their factors, these begin at zero and stay there. If factors are tied, a
-// client's factor depends on λ (see [stays]).
+// zero. Factors that clients store begin at zero and stay there. Tied factors depend on λ (see
+// [stays]).
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1 / float64(len(f.protocol.Roster())), prior: f.protocol.Prior()}

@@ -9,11 +9,10 @@ import (
 	"fedpvi/sim"
 )
 
-// A colluding is a test case of a study with secure sums. The observer controls the coordinator and
-// as many clients as the study tolerates, which is one: the last of three clients. The observer
-// sees the sum that is opened, and subtracts the vector of its client. The claim is the privacy
-// cost that a client's ledger charges for this observer. To save signatures, one secure sum adds up
-// the answers of many runs, as parts of one long vector.
+// A colluding is a test case with secure sums. The observer controls the coordinator and as many
+// clients as the study tolerates: the last of three. It sees the opened sum, and subtracts its
+// client's vector. The claim is the cost that a client's ledger charges for this observer. To save
+// signatures, one secure sum adds up the answers of many runs, as parts of one long vector.
 type colluding struct {
 	*federation
 
@@ -23,8 +22,8 @@ type colluding struct {
 	opened [][]float64 // observations of the runs of the last batch
 }
 
-// A batch identifies a group of batchRuns runs in one world whose answers are added up in one
-// secure sum. number counts the batches with the same seed and world.
+// A batch is a group of batchRuns runs in one world whose answers are added up in one secure sum.
+// number counts the batches with the same seed and world.
 type batch struct {
 	seed          uint64
 	world, number int
@@ -32,7 +31,7 @@ type batch struct {
 
 const (
 	colludingRounds = 4
-	colludingRuns   = 4 // The attack has this many runs for each run of other attacks, because its runs are fast.
+	colludingRuns   = 4 // The runs are fast, so there are this many for each run of other attacks.
 	batchRuns       = 60
 )
 
@@ -44,8 +43,8 @@ func newColluding() (*colluding, error) {
 	return &colluding{federation: &federation{name, accountant.ZeroOut, p, true}}, err
 }
 
-// profile attacks the first client. In one world, the change of this client's factor is far longer
-// than the clip. In the other world, it is zero.
+// profile attacks the first client, whose factor changes by far more than the clip in one world,
+// and not at all in the other.
 func (c *colluding) profile(ctx context.Context, t task) (Check, error) {
 	t.runs *= colludingRuns
 	a := attack{claim: newClaim(c.claim()), learn: linearOnly, observe: func(seed uint64, world, run int) ([]float64, error) {

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A combination is a choice of options from which a test study is made: a likelihood, a kind of
-// release, and options that the study language allows with them. The audit compares the behaviour
-// of a client for two neighbouring files in this study (see outcome).
+// A combination is a choice of options for a test study: a likelihood, a kind of release, and
+// options that the study language allows with them. The audit compares a client's behaviour for two
+// neighbouring files in this study (see outcome).
 type combination struct {
 	family    study.Family
 	mode      mode
@@ -24,19 +24,18 @@ type combination struct {
 	schedule  study.Schedule
 }
 
-// A mode is a kind of release that a test study uses, such as sums of gradients. inference and
-// others are the parts of the study document that select it.
+// A mode is a kind of release, such as sums of gradients. inference and others are the parts of the
+// study document that select it.
 type mode struct {
 	name      string
 	unit      study.Unit
 	inference string
 	others    string // further tables and keys
 	// whether messages for neighbouring files may differ by more than the accounted sensitivity,
-	// because a message is computed from several releases or the study has a scale phase
+	// because they come from several releases or follow a scale phase
 	derived   bool
 	allocated bool // whether the cost of the sampling has no known bound under replace-one adjacency
-	// whether the state that a client saves depends on the rows of its file, so that the state
-	// cannot be used with another file
+	// whether a client's saved state depends on the rows of its file, and does not fit another file
 	keepsRows bool
 }
 
@@ -66,17 +65,16 @@ var outcomeModes = []mode{
 	{name: "a scale and clients", unit: study.Client, inference: `solver = "natural-gradient"`, others: privateScale, derived: true},
 }
 
-// privateScale is the part of a study document that adds a private scale phase. Its line
-// standardise replaces the one that takes the scale from the bounds.
+// privateScale adds a private scale phase to a study document. Its line standardise replaces the
+// one that takes the scale from the bounds.
 const privateScale = "[standardise]\nnoise_multiplier = 2.0\n[model]\nstandardise = \"private\""
 
-// heldOut is the part of a study document that adds a round in which held-out records are scored.
+// heldOut adds a round to a study document in which held-out records are scored.
 const heldOut = "[compare]\nheld_out = 0.5\nclip = [-6, 3]"
 
 var outcomeFamilies = append(study.Families(), study.ByProgram)
 
-// notNumbers lists texts that programs write for a missing number. The test studies declare them as
-// missing values.
+// notNumbers lists texts for a missing number, which the test studies declare as missing values.
 var notNumbers = []string{"NaN", "nan", "NAN", "+NaN", "-nan", "null", "#N/A", "."}
 
 // longLevel is the longest level that the tests declare.
@@ -86,9 +84,9 @@ func (c combination) String() string {
 	return fmt.Sprintf("%s, %s, %s q, %s, %s factors, %s", c.family, c.mode.name, c.q, c.adjacency, c.factors, c.schedule)
 }
 
-// source returns the study document of the combination. The study has a rule for every value that a
-// file can contain: it clamps numbers out of bounds, drops records with undeclared levels, and
-// replaces missing values.
+// source returns the study document of the combination. It has a rule for every value that a file
+// can contain: it clamps numbers out of bounds, drops records with undeclared levels, and replaces
+// missing values.
 func (c combination) source() string {
 	tables := map[string][]string{}
 	add := func(text string) {
@@ -107,7 +105,7 @@ func (c combination) source() string {
 		version = 2 // held-out records require version 2
 	}
 	if c.family == study.ByProgram {
-		version = 2 // the features of this study require version 2: programs, and noise-aware intervals of solvers other than scoring
+		version = 2 // programs, and noise-aware intervals of solvers other than scoring, require version 2
 		if !c.mode.scores() {
 			add("[inference]\nintervals = \"none\"")
 		}
@@ -145,8 +143,8 @@ func (c combination) source() string {
 	return b.String()
 }
 
-// lastOfEach keeps only the last line for each key, which is the first word of the line. The keys
-// stay in the order in which they first occur.
+// lastOfEach keeps the last line for each key (the first word), in the order in which the keys
+// first occur.
 func lastOfEach(lines []string) (kept []string) {
 	at := map[string]int{}
 	for _, line := range lines {
@@ -187,7 +185,7 @@ model { b ~ normal(0, 1); spread ~ normal(0, 1); a ~ normal(0, spread); s ~ expo
 
 func (c combination) kind() study.OutcomeKind { return (&study.Model{Family: c.family}).Kind() }
 
-// outcome returns the part of the study file that declares the type of the outcome's column.
+// outcome returns the declaration of the outcome's column in the study file.
 func (c combination) outcome() string {
 	switch c.kind() {
 	case study.Count:
@@ -202,9 +200,9 @@ func (c combination) study() (*study.Study, error) {
 	return study.Parse("outcomes.toml", []byte(c.source()))
 }
 
-// corners returns rows for which a faulty program might behave differently. They contain numbers at
-// the ends of the declared bounds, infinite, huge and tiny numbers, each text in notNumbers, a long
-// level, an undeclared level, and missing values.
+// corners returns rows on which a faulty program might behave differently: numbers at the ends of
+// the declared bounds, infinite, huge and tiny numbers, each text in notNumbers, a long and an
+// undeclared level, and missing values.
 func (c combination) corners() []string {
 	highest := "1"
 	switch c.kind() {
@@ -235,11 +233,10 @@ func file(rows ...string) string { return "x,g,y\n" + strings.Join(rows, "\n") +
 // shared returns the file of the other clients.
 func (c combination) shared() string { return file(rowsOfAll...) }
 
-// neighbours returns two neighbouring files, the first without and the second with the given rows.
-// Under replace-one the given rows take the place of other rows. If the privacy unit is the client,
-// they take the place of all rows but one. If records are divided into parts, the given rows come
-// last. Earlier in the file, they would shift the random draws for the other records, which could
-// then get into other parts.
+// neighbours returns two neighbouring files, without and with the given rows. Under replace-one the
+// rows take the place of others. If the privacy unit is the client, they take the place of all rows
+// but one. If records are divided into parts, they come last: earlier in the file they would shift
+// the random draws for the other records, and with them the parts.
 func (c combination) neighbours(rows ...string) [2]string {
 	with := file(slices.Concat(rows, rowsOfAll)...)
 	switch {
@@ -253,8 +250,7 @@ func (c combination) neighbours(rows ...string) [2]string {
 	return [2]string{file(rowsOfAll...), with}
 }
 
-// hasFactors reports whether clients of a study with this mode have factors, so that its document
-// must have the key factors.
+// hasFactors reports whether clients have factors, so that the document must have the key factors.
 func (m mode) hasFactors() bool {
 	return !strings.Contains(m.others, "opens") && !m.scores()
 }
@@ -271,13 +267,11 @@ func (m mode) adjacencies() []accountant.Adjacency {
 	return []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}
 }
 
-// mostFamilies is the largest number of families of likelihoods that the sample contains for each
-// mode.
+// mostFamilies is the largest number of families of likelihoods in the sample for each mode.
 const mostFamilies = 3
 
-// sample returns the combinations that an audit and the short tests use. Every mode occurs, most of
-// them with several families, and every family occurs with several modes. The other options vary
-// from combination to combination. The list is computed only once.
+// sample returns the combinations of an audit and the short tests, computed once. Every mode
+// occurs, most with several families, and every family with several modes. The other options vary.
 var sample = sync.OnceValue(func() (all []combination) {
 	turn := 0
 	for at, m := range outcomeModes {
@@ -299,7 +293,7 @@ var sample = sync.OnceValue(func() (all []combination) {
 })
 
 // with returns a combination of the mode and the family that the study language accepts, or false
-// if there is none. turn determines which values of the other options with tries first.
+// if there is none. turn determines the first values of the other options to try.
 func (m mode) with(family study.Family, turn int) (combination, bool) {
 	var options []combination
 	adjacencies := m.adjacencies()

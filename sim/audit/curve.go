@@ -14,9 +14,9 @@ var shownRates = func() []float64 {
 	return append(rates, 0.65, 0.8, 0.9, 0.97)
 }()
 
-// best returns the trade-off curve of the statistic that distinguishes the given runs best, which
-// is the curve with the largest area below it. Only plots use it. A test must not, because the
-// choice depends on the same runs with which the claim is tested.
+// best returns the trade-off curve of the statistic with the largest area below it in the given
+// runs. It is only for plots: a test must not choose its statistic by the runs on which it tests
+// the claim.
 func best(statistics []statistic, worlds [2][][]float64) []Rate {
 	var chosen []Rate
 	area := -1.0

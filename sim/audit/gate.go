@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// gateDim is the number of elements of the vectors with which the tests call the gate. It is even,
-// because some of the vectors have one half of zeros.
+// gateDim is the number of elements of the test vectors. It is even, because in some vectors one
+// half is zero.
 const gateDim = 6
 
 // gateClip is the clip of the sums in the tests of the gate.
@@ -62,8 +62,8 @@ func (f noisy) norms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no more than %.6f of the clip in %d vectors", math.Sqrt(ratio), vectors), nil
 }
 
-// hostileVector returns a random vector with elements of any size that a float can have. In some
-// vectors, one half is zero, all elements are equal, or an element is not finite.
+// hostileVector returns a random vector with elements of any size that a float can have. In some,
+// one half is zero, all elements are equal, or an element is not finite.
 func hostileVector(r *rand.Rand) []float64 {
 	v := make([]float64, gateDim)
 	scale := math.Pow(10, 4*r.NormFloat64())
@@ -91,7 +91,7 @@ func hostileVector(r *rand.Rand) []float64 {
 }
 
 // oblivious tests that the noise of a release does not depend on the value that it hides, and that
-// two releases never have the same noise.
+// no two releases have the same noise.
 func (f noisy) oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := f.sum(accountant.AddRemove)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"fedpvi/sim"
 )
 
-// gradientStudy has one client that takes private gradient steps of constant size without
-// momentum. The change of the mean of q is then proportional to the sum of the client's releases,
-// except for the contribution of the gradient of the prior.
+// gradientStudy has one client that takes private gradient steps of constant size without momentum.
+// The change of the mean of q is then proportional to the sum of the releases, apart from the
+// gradient of the prior.
 const gradientStudy = binaryColumns + `family = "logistic"` + binaryModel + `[inference]
 rounds = 2
 damping = 1.0
@@ -33,9 +33,8 @@ max_records = 100
 nominal_records = 20
 `
 
-// A gradients is a test case with one client that takes private gradient steps. In the other world
-// of the [attack] the client has the protected record. In both worlds it has other records whose
-// gradients are zero.
+// A gradients is a test case with one client that takes private gradient steps. It has the
+// protected record in the other world of the [attack], and records with zero gradients in both.
 type gradients struct {
 	mode      string // kind of gradients
 	draws     int
@@ -59,8 +58,8 @@ func (g gradients) name() string {
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
-// gradientCases are the cases for attacks. In each world at most one record has a gradient that is
-// not zero: the protected record or its replacement.
+// gradientCases are the cases for attacks. In each world at most one record has a gradient other
+// than zero: the protected record or its replacement.
 var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, false},
 	{"joint", 1, 1, 3, accountant.ReplaceOne, false},
@@ -83,7 +82,7 @@ func (g gradients) protocol(more ...study.Override) (*pvi.Protocol, error) {
 }
 
 // attack returns an attack whose observer reads all releases of the client and guesses whether the
-// protected record is present or, under replace-one, which of two records is present.
+// protected record is present or, under replace-one, which of two records is.
 func (g gradients) attack() (attack, error) {
 	protocol, err := g.protocol()
 	if err != nil {
@@ -99,16 +98,16 @@ func (g gradients) attack() (attack, error) {
 	return playAttack(g.name(), event, begin, seeSum), nil
 }
 
-// quietCases are cases for tests of the noise. In the null world all records have gradients of
-// zero, so a step of q is a public part plus the noise.
+// quietCases are cases for tests of the noise. In the null world all gradients are zero, so a step
+// of q is a public part plus the noise.
 var quietCases = []gradients{
 	{"aligned", 1, 1, 2, accountant.AddRemove, false},
 	{"joint", 1, 0.4, 2, accountant.AddRemove, false},
 	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// quiet returns the noise of the client's steps in the null world. Each round has one step. The
-// noise is the change of q in the round minus the change due to the prior.
+// quiet returns the noise of the client's steps in the null world, with one step in each round: the
+// change of q in the round minus the change due to the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))
@@ -125,13 +124,12 @@ func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 }
 
 // steps runs the study and returns the noise of every step, in units of the claimed standard
-// deviation. Each step has one value for the mean of q, and another for the log sd if the log sd
-// has separate noise.
+// deviation: a value for the mean of q, and one for the log sd if it has separate noise.
 func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()
 	draws := float64(g.draws)
-	// claimed standard deviation of the noise in the mean of q, averaged over the draws of θ
+	// claimed sd of the noise in the mean of q, averaged over the draws of θ
 	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws))
 	mean, sd := prior[0]/prior[1], p.Method().(method.Stepped).Steps().InitialSD
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {

@@ -8,14 +8,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises holds the noise of many releases, divided by the claimed standard deviation. The indices
-// are, in this order, the number of the run, of the release within the run, of the client that sent
-// it, and of the coordinate.
+// noises holds the noise of many releases, divided by the claimed standard deviation, by run,
+// release within the run, sender and coordinate.
 type noises [][][][]float64
 
-// variances tests whether the noise has the claimed variance. It returns a trial for each sender,
-// each coordinate and each number of a release within its run, and a trial for sums over all
-// senders.
+// variances tests the claimed variance of the noise, in a trial for each sender, each coordinate
+// and each number of a release within its run, and in one for the sums over all senders.
 func (z noises) variances() []trial {
 	groups := map[string]*squares{}
 	var order []string
@@ -85,11 +83,11 @@ func (z noises) shapes() []trial {
 	return trials
 }
 
-// correlations tests whether draws of noise are independent, by their sample correlations. It
-// compares draws of different releases of a run, of different senders and of different coordinates,
-// at every distance, and draws of runs that are one or two apart. It also compares draws that
-// differ in two of these, such as release and sender, because a faulty program might reuse the
-// noise of another sender's release. Each draw is in at most one pair of a trial.
+// correlations tests by sample correlations whether draws of noise are independent. It compares
+// draws of different releases of a run, of different senders and of different coordinates, at every
+// distance, and draws of runs that are one or two apart. It also compares draws that differ in two
+// of these, because a faulty program might reuse the noise of another sender's release. Each draw
+// is in at most one pair of a trial.
 func (z noises) correlations() []trial {
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
 	var trials []trial
@@ -125,7 +123,7 @@ func (z noises) correlations() []trial {
 // A pairing defines pairs of draws whose correlation is tested.
 type pairing struct {
 	name string
-	step [4]int // difference of the indices of the two draws in noises: run, release, sender and coordinate
+	step [4]int // difference of the two indices in noises: run, release, sender, coordinate
 }
 
 func pairings(releases, senders, dim int) []pairing {
@@ -151,8 +149,8 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts chooses disjoint pairs (i, i+step) of indices in 0..n-1, and returns the index i of each
-// pair. If step is 0, firsts returns all indices.
+// firsts chooses disjoint pairs (i, i+step) of indices in 0..n-1, and returns each i. If step is 0,
+// it returns all indices.
 func firsts(n, step int) (all []int) {
 	apart, first := max(step, -step), max(-step, 0)
 	for i := range n - apart {

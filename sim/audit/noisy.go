@@ -39,12 +39,12 @@ func (f noisy) questions() []question {
 	return all
 }
 
-// cells approximates the distribution of a noise sample. It has the probabilities of consecutive
-// intervals (cells) of equal width. The interval that begins at zero is in the middle of the slice.
+// cells approximates the distribution of noise by the probabilities of intervals of equal width.
+// The one that begins at zero is in the middle of the slice.
 type cells []float64
 
-// cellsOf returns the probabilities of n cells for one sample of the law. It assumes that all
-// integers in a cell have the same probability as its midpoint.
+// cellsOf returns the probabilities of n cells for one sample of the law, as if all integers in a
+// cell had the probability of its midpoint.
 func cellsOf(law dpmech.Law, width float64, n int) cells {
 	p := make(cells, n)
 	for i := range p {
@@ -53,8 +53,8 @@ func cellsOf(law dpmech.Law, width float64, n int) cells {
 	return p
 }
 
-// shared returns the distribution of a sum of as many independent samples as shares states. The
-// cells together must cover the range of the sum.
+// shared returns the distribution of the sum of shares independent samples, whose range the cells
+// must cover.
 func (p cells) shared(shares int) cells {
 	fft := fourier.NewFFT(len(p))
 	c := fft.Coefficients(nil, p)
@@ -70,17 +70,17 @@ func (p cells) shared(shares int) cells {
 	return sum
 }
 
-// moved returns the distribution of a sample plus the width of distance cells. Probabilities that
-// leave the slice at its end come back at its beginning.
+// moved returns the distribution of a sample plus the width of distance cells. Probabilities beyond
+// the end of the slice come back at its beginning.
 func (p cells) moved(distance int) cells {
 	at := len(p) - distance
 	return slices.Concat(p[at:], p[:at])
 }
 
-// excess computes the exact δ(ε) of two outputs with one or two independent elements. The elements
-// have the distribution p in the first output and q in the second. Let P(x) and Q(x) be the
-// probabilities of a vector x of cells in the two outputs. excess returns the sum over all x of
-// max(0, weight·P(x) − odds·Q(x)), which is δ(ε) for weight 1 and odds e^ε.
+// excess computes the exact δ(ε) of two outputs with one or two independent elements, with the
+// distribution p in the first output and q in the second. Let P(x) and Q(x) be the probabilities of
+// a vector x of cells in the two outputs. excess returns the sum over all x of max(0, weight·P(x) −
+// odds·Q(x)), which is δ(ε) for weight 1 and odds e^ε.
 func (p cells) excess(q cells, elements int, weight, odds float64) (sum float64) {
 	for i, x := range p {
 		if elements == 2 {
@@ -118,8 +118,8 @@ func (f noisy) accounted(context.Context, task) (Check, error) {
 	return certain(true, "δ(ε) covers two inputs of a release, with %d settings: for every adjacency, for one share and for three, for records and for sums of many records", at), nil
 }
 
-// undercharged computes the accounted and the exact δ(ε) of a release with the settings cfg. It
-// returns a description of an ε at which the accounted one is too small, or "" if there is none.
+// undercharged describes an ε at which the accounted δ(ε) of a release with the settings cfg is
+// below the exact one, or returns "".
 func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 	m, err := dpmech.NewSum(cfg, dpmech.Family(f))
 	if err != nil {
@@ -148,9 +148,8 @@ func (f noisy) undercharged(cfg dpmech.Config) (string, error) {
 	return "", nil
 }
 
-// inputs returns the distributions of one element of a sum's release for two inputs. The inputs
-// differ by factor times the clip in the L2 norm: in one element if m has one, and equally in both
-// if it has two.
+// inputs returns the distributions of one element of a release for two inputs. They differ by
+// factor times the clip in the L2 norm, in one element or equally in two, as m has.
 func inputs(m *dpmech.Sum, factor int) (p, q cells) {
 	distance, n := 512, 1<<15 // distance is the difference of one element, in cells
 	if m.Dim() == 2 {
@@ -161,8 +160,8 @@ func inputs(m *dpmech.Sum, factor int) (p, q cells) {
 	return p, p.moved(factor * distance)
 }
 
-// quiet returns the noise of releases whose true value is zero. It converts the noise to standard
-// normal variates, as [normalScore] describes, so that the tests for Gaussian noise can be used.
+// quiet returns the noise of releases whose true value is zero, converted to standard normal
+// variates (see [normalScore]) for the tests of Gaussian noise.
 func (f noisy) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs, releases = 200, 4
 	m, err := f.sum(accountant.AddRemove)
@@ -187,9 +186,8 @@ func (f noisy) quiet(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// normalScore returns a function that converts a sample of the noise to the quantile of the
-// standard normal distribution at the sample's probability. If the noise has the claimed law, the
-// results are standard normal.
+// normalScore returns a function that converts a sample of the noise to the normal quantile at the
+// sample's probability. If the noise has the claimed law, the results are standard normal.
 func normalScore(m *dpmech.Sum) func(x int64) float64 {
 	const n = 1 << 15
 	width := clipSteps(m) / 512
@@ -207,8 +205,7 @@ func normalScore(m *dpmech.Sum) func(x int64) float64 {
 }
 
 // attack returns an attack whose observer reads one release of the sum, and guesses whether the sum
-// contains a vector that is far longer than the clip. Under replace-one it guesses which of two
-// opposite vectors the sum contains.
+// contains a vector far longer than the clip or, under replace-one, which of two opposite ones.
 func (f noisy) attack(adjacency accountant.Adjacency) (attack, error) {
 	m, err := f.sum(adjacency)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 )
 
 // An outcome holds everything that others may see when a client reads its file and answers a plan,
-// except the released numbers. It must not depend on a single record. It does not include the size
-// of the state: this size depends on the digits of numbers, but others never see it.
+// except the released numbers. It must not depend on a single record. The size of the state is not
+// included: it depends on the digits of numbers, but others never see it.
 type outcome struct {
 	read     string // error of reading the file
 	answered bool
@@ -55,8 +55,7 @@ func (o outcome) differs(from outcome) string {
 // logging makes audits that read the log of the whole program run one at a time.
 var logging sync.Mutex
 
-// listen calls f, and returns the lines that the program logs while f runs, without the time of
-// each line.
+// listen calls f, and returns the lines that the program logs meanwhile, without times.
 func listen(f func()) string {
 	logging.Lock()
 	defer logging.Unlock()
@@ -75,9 +74,8 @@ func listen(f func()) string {
 
 // compare searches for something that others could see and that depends on the given rows of a
 // client's file. It simulates a study in which the client answers every plan twice from the same
-// state and with the same noise: from a file without the rows, and from a file with them. It
-// returns a description of the first difference between the two that others could see, or "" if
-// there is none.
+// state and with the same noise, with and without the rows in its file. It describes the first
+// visible difference between the two, or returns "".
 func (c combination) compare(st *study.Study, rows []string, seed uint64) (_ string, err error) {
 	p := play{study: st, roster: []pvi.ClientID{clientID(0), clientID(1)}, seed: seed, once: c.mode.keepsRows}
 	if p.sensitivity, err = c.sensitivityOf(st, p.roster, len(rows)); err != nil {
@@ -106,29 +104,28 @@ func read(st *study.Study, text string) (*shard.Records, error) {
 	return records.Keep(st), nil
 }
 
-// A play is the simulation of a study with two clients by [combination.compare]. The first client
-// has two neighbouring files, and the play compares its answers from the two files.
+// A play is the simulation of [combination.compare], with two clients. The first has two
+// neighbouring files, and its answers from both are compared.
 type play struct {
 	study   *study.Study
 	roster  []pvi.ClientID
 	records [2]*shard.Records
 	seed    uint64
 	// sensitivity returns an upper bound on the distance between the numbers of the two answers to
-	// a round. It returns 0 if there is no such bound, because the numbers do not come from one
-	// mechanism.
+	// a round, or 0 if there is none because the numbers do not come from one mechanism.
 	sensitivity func(round int) float64
-	once        bool // whether to compare only answers to the first plan, because later states depend on the file
+	once        bool // whether to compare answers to the first plan only, because later states depend on the file
 
 	server *session.Server
 	sites  []*session.Site
-	// site of the first client with the other file; it has the state of sites[0] until its first
+	// the first client's site with the other file, with the state of sites[0] until its first
 	// answer
 	fresh []*session.Site
 	found string
 }
 
-// run simulates the study until it ends or a difference is found, and returns a description of the
-// difference, or "". others is the file of the second client.
+// run simulates the study until it ends or a difference is found, which it describes. others is the
+// file of the second client.
 func (p *play) run(others string) (string, error) {
 	second, err := read(p.study, others)
 	if err != nil {
@@ -189,8 +186,7 @@ func (p *play) tell(e session.Entry) error {
 	return nil
 }
 
-// twin returns a second site for the first client. It has the client's other file and the same
-// state as p.sites[0].
+// twin returns a second site for the first client, with its other file and the state of p.sites[0].
 func (p *play) twin() (*session.Site, error) {
 	if len(p.fresh) > 0 {
 		defer func() { p.fresh = nil }()
@@ -204,8 +200,8 @@ func (p *play) twin() (*session.Site, error) {
 }
 
 // answer returns the answer of site m to a plan. For the first client it also computes the answer
-// with the other file. If others could see a difference between the two, answer stores a
-// description of it in p.found and returns nil.
+// with the other file. If others could see a difference, it describes it in p.found and returns
+// nil.
 func (p *play) answer(m, plan int) (*session.Entry, error) {
 	var other []byte
 	var second outcome
@@ -231,15 +227,13 @@ func (p *play) answer(m, plan int) (*session.Entry, error) {
 	return p.server.Collect(p.roster[m], plan, release)
 }
 
-// far compares the numbers of two encoded releases. It returns a description if they are further
-// apart than the sensitivity, and "" otherwise.
+// far compares the numbers of two encoded releases, and describes a distance above the sensitivity.
 func far(release, other []byte, clients int, sensitivity func(round int) float64) string {
 	limits := wire.Limits{Elements: 1 << 20, Clients: clients, Name: 64}
 	a, err := wire.ReadRelease(release, limits)
 	b, again := wire.ReadRelease(other, limits)
 	if err != nil || again != nil {
-		// messages of the scale phase and of the last round have other formats, and far does not
-		// compare their numbers
+		// messages of the scale phase and the last round have other formats, and are not compared
 		return ""
 	}
 	most := sensitivity(a.Number)
@@ -249,8 +243,8 @@ func far(release, other []byte, clients int, sensitivity func(round int) float64
 	return ""
 }
 
-// sensitivityOf returns a function for the field sensitivity of a [play] whose two files differ in
-// the given number of rows.
+// sensitivityOf returns the field sensitivity of a [play] whose two files differ in the given
+// number of rows.
 func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows int) (func(round int) float64, error) {
 	none := func(int) float64 { return 0 }
 	if c.mode.derived {
@@ -262,7 +256,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	times := float64(rows)
 	if c.mode.unit == study.Client {
-		times = 2 // the vectors of two data sets can differ by twice the clip, also under zero-out
+		times = 2 // two vectors can differ by twice the clip, also under zero-out
 		if c.adjacency == accountant.ReplaceOne {
 			times = 1
 		}
@@ -272,7 +266,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 	}
 	switch m := p.Method().(type) {
 	case method.Stepped:
-		return none, nil // an answer is computed from several noisy sums, so it has no single sensitivity
+		return none, nil // an answer comes from several noisy sums, so it has no single sensitivity
 	case rounded:
 		return func(round int) float64 { return of(m.Mechanism(round)) }, nil
 	case method.Single:
@@ -282,7 +276,7 @@ func (c combination) sensitivityOf(st *study.Study, roster []pvi.ClientID, rows 
 }
 
 // observe makes a site answer a plan with the noise of client m. It returns the release, and
-// everything else about the answer that others can see.
+// everything else that others can see of the answer.
 func (p *play) observe(site *session.Site, m, plan int) (release []byte, o outcome) {
 	o.logged = listen(func() {
 		a, err := site.Answer(seeded.Stream(p.seed, "outcomes", uint64(m), uint64(plan)))

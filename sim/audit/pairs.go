@@ -7,9 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Pair is a test for the programs as separate processes. It consists of a study of two clients
-// and two neighbouring files for the first client. Others must not be able to see with which of the
-// two files the first client runs.
+// A Pair is a test for the programs as separate processes: a study of two clients and two
+// neighbouring files for the first. Others must not be able to see with which of them it runs.
 type Pair struct {
 	Name   string
 	Study  string    // study document
@@ -23,9 +22,9 @@ type Pair struct {
 }
 
 // Pairs returns pairs whose files differ by records with unusual values, such as the ends of the
-// declared bounds. By default there is one pair for each kind of release. Its likelihood and other
-// options are chosen so that as many of them as possible do not occur in the pairs before it. If
-// all is true, there is a pair for each combination that an audit simulates.
+// declared bounds. By default there is one pair for each kind of release, with options that, as far
+// as possible, do not occur in earlier pairs. If all is true, there is a pair for each combination
+// that an audit simulates.
 func Pairs(all bool) (pairs []Pair) {
 	modes := map[string][]combination{}
 	for _, c := range sample() {
@@ -44,8 +43,7 @@ func Pairs(all bool) (pairs []Pair) {
 	return pairs
 }
 
-// newest chooses the candidate that has the most options that are not in seen. It adds the options
-// of this candidate to seen.
+// newest chooses the candidate with the most options that are not in seen, and adds them to seen.
 func newest(candidates []combination, seen map[string]bool) (best combination) {
 	most := -1
 	for _, c := range candidates {
@@ -73,8 +71,8 @@ func (c combination) options() []string {
 	}
 }
 
-// Far compares the first client's first answers from the two files. It returns a description if
-// their numbers are further apart than the sensitivity, and "" otherwise.
+// Far compares the first client's first answers from the two files, and describes a distance of
+// their numbers above the sensitivity.
 func (p Pair) Far(release, other []byte) (string, error) {
 	st, err := study.Parse("outcomes.toml", []byte(p.Study))
 	if err != nil {

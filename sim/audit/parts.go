@@ -27,8 +27,8 @@ clip = 0.7
 max_records = 100
 `
 
-// A partsCase is a test case with one client that divides its records into parts. Its fields select
-// a kind of parts, a kind of factors and an adjacency.
+// A partsCase is a test case with one client that divides its records into parts, with a kind of
+// parts, a kind of factors and an adjacency.
 type partsCase struct {
 	partitioned, factors string
 	adjacency            accountant.Adjacency
@@ -46,10 +46,9 @@ func (c partsCase) name() string {
 }
 
 // attack returns an attack whose observer guesses whether the client has one more record, the
-// protected one, in one of its parts. Without this record, the change of the part's factor is as
-// long as the clip, along the first coordinate. With it, the change is equally long in the opposite
-// direction. Under replace-one, the client has a replacement record in the null world, which does
-// not affect the change.
+// protected one, in one of its parts. Without it, the change of the part's factor is as long as the
+// clip, along the first coordinate. With it, the change is equally long in the opposite direction.
+// Under replace-one, the replacement in the null world does not affect the change.
 func (c partsCase) attack() (attack, error) {
 	protocol, err := newProtocol(partsStudy, 1, set("privacy.adjacency", c.adjacency), set("inference.partitioned", c.partitioned), set("inference.factors", c.factors))
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"fedpvi/sim"
 )
 
-// columns declares the two columns that every study of this package has, except for the bounds of
-// the outcome.
+// columns declares the two columns of every study here, except for the bounds of the outcome.
 const columns = `
 [study]
 version = 1
@@ -42,9 +41,8 @@ noise_sd = 1.0
 // slopeStudy is the beginning of the smallest study with one slope.
 const slopeStudy = columns + "bounds = [-1, 1]" + linearModel
 
-// binaryColumns and binaryModel are parts of a study with a binary outcome. binaryColumns is the
-// text before the name of the model's family, and binaryModel is the text after the name. The event
-// is an outcome of 1.
+// binaryColumns and binaryModel are the text of a study with a binary outcome before and after the
+// name of the model's family. The event is an outcome of 1.
 const (
 	binaryColumns = columns + "bounds = [0, 1]\n[model]\n"
 	binaryModel   = `
@@ -56,8 +54,8 @@ standardise = "none"
 `
 )
 
-// set returns an override that sets a key of a study document. The value may be a string, an
-// integer, or a float, which is written with two decimals.
+// set returns an override of a key of a study document with a string, an integer, or a float, which
+// is written with two decimals.
 func set(key string, value any) study.Override {
 	format := "%#v"
 	if _, ok := value.(float64); ok {
@@ -99,9 +97,8 @@ func copies(n int, record ...float64) *shard.Records {
 	return r
 }
 
-// appendRecord completes a client's records for one world of an [attack]. In world 1 it appends the
-// protected record to r. In world 0 it appends the replacement under replace-one, and nothing under
-// the other adjacencies.
+// appendRecord completes a client's records for one world of an [attack]: with the protected record
+// in world 1 and, under replace-one, with the replacement in world 0.
 func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, record, replacement []float64) *shard.Records {
 	switch {
 	case world == 1:
@@ -112,18 +109,17 @@ func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, r
 	return r
 }
 
-// binaryRecords returns records of a study with a binary outcome. others is the number of records
-// without a gradient. In the other world, the protected record is appended to them. In the null
-// world, its replacement with the opposite outcome is appended under replace-one, and no record
-// under the other adjacencies.
+// binaryRecords returns records of a study with a binary outcome: others without a gradient and, in
+// the other world, the protected record or, in the null world under replace-one, one with the
+// opposite outcome.
 func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
 	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
 }
 
 // playAttack returns an attack whose runs are whole simulated studies. begin returns the study
-// before its first round, and see returns the numbers that the observer takes from the outcome of a
-// round. The attack tests the cost that the accountant states for the event. If the study has a
-// last round (package lastround), the observer also sees the sums of that round.
+// before its first round, and see the numbers that the observer takes from the outcome of a round.
+// The claim is the accountant's cost of event. The observer also sees the sums of the last round
+// (package lastround), if there is one.
 func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
 	return attack{
 		claim: newClaim(event),
@@ -161,8 +157,8 @@ func runSeed(seed uint64, purpose string, world, run int) uint64 {
 	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
 }
 
-// collect calls play for each of a number of runs with independent seeds, and returns the noise of
-// all of them. play simulates one run of the null world and returns the run's noise.
+// collect returns the noise of the given number of runs with independent seeds. play simulates one
+// run of the null world and returns its noise.
 func collect(ctx context.Context, runs int, seed uint64, purpose string, play func(seed uint64) ([][][]float64, error)) (noises, error) {
 	z := make(noises, runs)
 	for run := range z {
@@ -177,7 +173,7 @@ func collect(ctx context.Context, runs int, seed uint64, purpose string, play fu
 	return z, nil
 }
 
-// messages runs a federation to its end. It returns every client's message in every round, divided
+// messages runs a federation to its end, and returns every client's message in every round, divided
 // by unit.
 func messages(play *sim.Federation, unit float64) (rounds [][][]float64, err error) {
 	err = play.Run(context.Background(), func(*pvi.Outcome) error {

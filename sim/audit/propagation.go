@@ -15,7 +15,7 @@ import (
 
 // propagationStudy has one client that takes one step of private expectation propagation in each
 // round. The factor of each record is longer than the clip and has almost no precision, so the two
-// possible outcomes of a record give opposite factors.
+// outcomes of a record give opposite factors.
 const propagationStudy = binaryColumns + `family = "probit"` + binaryModel + `[inference]
 solver = "dp-sep"
 rounds = 6
@@ -32,8 +32,8 @@ nominal_records = 20
 `
 
 // A propagation is a test case with one client that takes steps of private expectation propagation.
-// In the other world of the [attack] the client has the protected record. In both worlds it has
-// other records whose factors are zero.
+// It has the protected record in the other world of the [attack], and records with zero factors in
+// both.
 type propagation struct {
 	sampling  string
 	rate      float64
@@ -62,7 +62,7 @@ func (c propagation) protocol() (*pvi.Protocol, error) {
 }
 
 // attack returns an attack whose observer reads the client's releases and guesses whether the
-// protected record is present or, under replace-one, which of two records is present.
+// protected record is present or, under replace-one, which of two records is.
 func (c propagation) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -81,8 +81,8 @@ func (c propagation) attack() (attack, error) {
 	}, nil
 }
 
-// play runs the client's solver for all rounds in the given world. It returns every sum that the
-// client releases, divided by the sd of its noise.
+// play runs the client's solver for all rounds in the given world, and returns every released sum
+// divided by the sd of its noise.
 func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]float64, err error) {
 	refined, err := p.NewSolver(shard.Design(p.Study(), binaryRecords(c.others, world, c.adjacency)))
 	if err != nil {
@@ -108,9 +108,8 @@ func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]f
 	return sums, nil
 }
 
-// quiet returns the noise of the client's steps in the null world, in which all records of the case
-// must have factors of zero. Because of the noise, the client's own factor is improper in most
-// steps.
+// quiet returns the noise of the client's steps in the null world, in which all records must have
+// factors of zero. Because of the noise, the client's own factor is improper in most steps.
 func (c propagation) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 120
 	p, err := c.protocol()

@@ -7,8 +7,7 @@ import (
 	"fedpvi/sim"
 )
 
-// recordStudy has one client, which releases the sufficient statistics of its records. Everybody
-// can read them.
+// recordStudy has one client, which releases the sufficient statistics of its records to everybody.
 const recordStudy = slopeStudy + `[inference]
 rounds = 1
 [privacy]
@@ -21,8 +20,8 @@ max_records = 100
 `
 
 // statisticsAttack returns an attack whose observer reads a client's released statistics, and
-// guesses whether the client has one more record, whose statistics exceed the clip. Under
-// replace-one it guesses which of two records the client has.
+// guesses whether the client has one more record, with statistics that exceed the clip, or under
+// replace-one which of two records it has.
 func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(recordStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {
@@ -38,8 +37,7 @@ func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	return playAttack("statistics, "+string(adjacency), protocol.Method().(method.Single).Mechanism().Event(), begin, seeSum), nil
 }
 
-// tablesStudy has one client, which releases the tables of its records. Everybody can read them. There is
-// no model.
+// tablesStudy has one client, which releases the tables of its records to everybody, and no model.
 const tablesStudy = `
 [study]
 version = 2
@@ -63,9 +61,8 @@ max_records = 100
 `
 
 // tablesAttack returns an attack whose observer reads a client's released tables, and guesses
-// whether the client has one more record, whose contribution has the largest possible norm. Under
-// replace-one it guesses which of two records the client has. The claim depends only on the study's
-// noise multiplier.
+// whether the client has one more record, with the largest possible contribution, or under
+// replace-one which of two records it has. The claim depends only on the study's noise multiplier.
 func tablesAttack(adjacency accountant.Adjacency) (attack, error) {
 	protocol, err := newProtocol(tablesStudy, 1, set("privacy.adjacency", adjacency))
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 
 // A descent is a test case of a mechanism that releases, in every step, the noisy sum of the
 // clipped gradients of a random batch. The gradient of record 0, the canary, is far longer than the
-// clip. In the null world record 0 is absent, or the gradient of record 0 is zero or has the
-// opposite sign.
+// clip. In the null world record 0 is absent, or its gradient is zero or has the opposite sign.
 type descent struct {
 	name      string
 	sampling  dpmech.Sampling
@@ -22,9 +21,9 @@ type descent struct {
 	noise     float64 // noise multiplier
 	adjacency accountant.Adjacency
 
-	// crowd is the component of the other records' gradients along the gradient of record 0, in
-	// units of the clip. If record 0 is absent from a batch of fixed size, another record takes its
-	// place. In the worst case, the gradients of the other records equal the gradient of record 0.
+	// crowd is the component of the other records' gradients along that of record 0, in units of
+	// the clip. In a batch of fixed size, another record takes the place of record 0, and in the
+	// worst case has the same gradient.
 	crowd float64
 
 	// adds returns the mechanism that adds up the gradients of the given number of records.
@@ -36,12 +35,12 @@ const descentDim = 4
 // descentClip is the clip C, in the unit of the gradients.
 const descentClip = 2
 
-// canary is the gradient of record 0 in the other world. Each half of the vector has a norm of ten
-// times the clip, so clipping must shorten it.
+// canary is the gradient of record 0 in the other world. Each half has a norm of ten times the
+// clip, so clipping must shorten it.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
-// releases returns the releases of one run in units of the clip. The function gradient writes
-// the gradient of a record to v.
+// releases returns the releases of one run in units of the clip. gradient writes the gradient of a
+// record to v.
 func (d descent) releases(m steps, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
 	released := make([][]float64, d.steps)
 	for t := range released {
@@ -59,11 +58,11 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 }
 
 // attack returns an attack whose observer takes from each release its component along the canary,
-// and guesses whether record 0 has the canary as its gradient.
+// and guesses whether the canary is the gradient of record 0.
 func (d descent) attack() (attack, error) {
 	missing := [2]int{} // number of missing records in each world
 	if d.adjacency == accountant.AddRemove {
-		missing[0] = 1 // in world 0 record 0 is missing, and the other records keep their gradients
+		missing[0] = 1 // record 0 is missing, and the other records keep their gradients
 	}
 	var worlds [2]steps
 	for world := range worlds {
@@ -103,9 +102,9 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn returns two statistics for the attack. The first is the log likelihood ratio of the
-// observed steps (see [mixture] and [allocation]), with the sd of the noise as measured in the null
-// world. The second is Fisher's linear discriminant, a weighted sum of the steps.
+// learn returns two statistics: the log likelihood ratio of the observed steps (see [mixture] and
+// [allocation]), with the sd of the noise as measured in the null world, and Fisher's linear
+// discriminant.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {
@@ -117,9 +116,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	}
 	sd := spread(null)
 	if without != d.crowd {
-		// The measured variance is due to the noise and to the random draws of the protected
-		// record. A record that changes the sum by d and is drawn with probability q adds q(1−q)d²
-		// to the variance.
+		// The measured variance includes the random draws of the protected record. A record that
+		// changes the sum by d and is drawn with probability q adds q(1−q)d².
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd
@@ -129,8 +127,8 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps within which the sampling draws each record exactly once. It
-// returns 1 if the sampling draws each step's batch independently.
+// epoch returns the number of steps within which the sampling draws each record exactly once, or 1
+// if it draws each step's batch independently.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
 	case dpmech.RandomAllocation:
@@ -141,9 +139,9 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across returns the component of the other records' gradients that is orthogonal to the canary, in
-// units of the clip. It is 0 if they have a component along the canary, and 1 otherwise, so that
-// the other records contribute too.
+// across returns the component of the other records' gradients orthogonal to the canary, in units
+// of the clip: 0 if they have a component along the canary, and otherwise 1, so that they
+// contribute too.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

@@ -10,9 +10,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// frequencies tests whether the sampler of d draws records as often as the accountant assumes. It
-// counts how often each record is in each step of an epoch, how often two records are in the same
-// batch, how often a record is in the same step of two successive epochs, and the sizes of batches.
+// frequencies tests whether the sampler of d draws records as often as the accountant assumes: each
+// record in each step of an epoch, two records in the same batch, a record in the same step of two
+// successive epochs, and the sizes of batches.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
@@ -29,8 +29,7 @@ func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 // epochs is the number of epochs that frequencies observes.
 const epochs = 4000
 
-// frequenciesOf tests whether records occur in batches as often as the accountant assumes. Each
-// call of next returns one batch. steps is the number of steps in an epoch.
+// frequenciesOf is frequencies for batches from next, with steps of them in an epoch.
 func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
 	c := newCounts(d.records, steps)
 	for epoch := range epochs {
@@ -47,12 +46,11 @@ func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func
 	return judge(c.trials(d.law(), epochs), t.alpha), nil
 }
 
-// A law holds the probabilities that the accountant assumes for the batches of one kind of
-// sampling.
+// A law holds the probabilities that the accountant assumes for one kind of sampling.
 type law struct {
 	record float64   // probability that a given record is in a given step
 	pair   float64   // probability that two given records are in the same batch in an epoch
-	again  float64   // probability that a record is in a given step of an epoch and in the same step of the next epoch
+	again  float64   // probability that a record is in a given step of an epoch and of the next one
 	sizes  []float64 // probability of each size of an epoch's first batch
 }
 
@@ -90,14 +88,14 @@ func (d descent) law() law {
 // counts counts how often records occur in batches. [descent.frequencies] uses it.
 type counts struct {
 	records, steps int
-	record         []float64 // number of epochs in which record i was in step s, at index i·steps + s
-	pair           []float64 // number of epochs in which two records were in the same batch; one element for each pair of records
-	// number of times that record i was in the same step of two successive epochs, at index i;
-	// epochs are compared in disjoint pairs, so that the comparisons are independent
+	record         []float64 // number of epochs with record i in step s, at index i·steps + s
+	pair           []float64 // number of epochs with two records in the same batch, for each pair
+	// number of times that record i was in the same step of two successive epochs, from disjoint
+	// pairs of epochs, which are independent
 	again []float64
 	sizes []float64 // number of epochs, by size of the first batch
-	// last tells whether record i was in step s of the previous epoch, at index i·steps + s. now
-	// tells the same for the current epoch.
+	// last and now tell whether record i was in step s of the previous and of the current epoch, at
+	// index i·steps + s.
 	last, now []bool
 }
 
@@ -114,7 +112,7 @@ func newCounts(records, steps int) *counts {
 	}
 }
 
-// add counts a batch. It reports whether a record occurs in the batch twice.
+// add counts a batch, and reports whether a record occurs in it twice.
 func (c *counts) add(step int, batch []uint32) (twice bool) {
 	if step == 0 {
 		c.sizes[min(len(batch), c.records)]++

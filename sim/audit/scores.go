@@ -25,8 +25,7 @@ import (
 )
 
 // scoresStudy has four coefficients. If the privacy unit is the record, its first round releases
-// every kind of block that package scoring defines, except the blocks for tables and for held-out
-// records.
+// every kind of block of package scoring, except those for tables and for held-out records.
 const scoresStudy = columns + `bounds = [0, 1]
 [[column]]
 name = "g"
@@ -51,17 +50,16 @@ min_clients = 3
 `
 
 // A scored is a test case for the method that releases scores (package scoring). The first client
-// holds the protected record or, if the privacy unit is the client, is the protected unit itself.
-// The second client contributes nothing. If only sums are opened, the last client colludes with the
-// observer. Every round's outcome is void, so that every run asks the same queries. The observer
-// sees the answers of the first client or, if only sums are opened, the sum of the first two
-// clients.
+// holds the protected record or, if the privacy unit is the client, is the protected unit. The
+// second one contributes nothing. If only sums are opened, the last one colludes with the observer,
+// who sees the sum of the first two. Otherwise the observer sees the answers of the first client.
+// Every outcome is void, so that every run asks the same queries.
 type scored struct {
 	unit      study.Unit
 	adjacency accountant.Adjacency
 	opens     study.Opens
 	grouped   bool // whether intercepts and slopes vary between levels of g
-	counted   bool // whether outcomes are counts, so that later rounds also release sums of squared residuals
+	counted   bool // whether outcomes are counts, for which later rounds also release sums of squared residuals
 	program   bool // whether the model is a program
 }
 
@@ -74,19 +72,19 @@ var scoredCases = []scored{
 	{study.Client, accountant.ReplaceOne, study.OpenSums, false, false, false},
 }
 
-// personScores is a case whose privacy unit is a person with several rows. Its noise is the same as
-// in the first of scoredCases.
+// personScores is a case whose privacy unit is a person with several rows, with the noise of the
+// first of scoredCases.
 var personScores = scored{study.Person, accountant.AddRemove, study.OpenMessages, false, false, false}
 
-// groupedScores is a case whose model has groups. The noise and the accounting are the same as in
-// the first of scoredCases.
+// groupedScores is a case whose model has groups, with the noise and the accounting of the first of
+// scoredCases.
 var groupedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, true, false, false}
 
 // countedScores is a case with counts as outcomes.
 var countedScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, true, false}
 
-// programScores is a case whose model is a program. The noise and the accounting are the same as in
-// the first of scoredCases.
+// programScores is a case whose model is a program, with the noise and the accounting of the first
+// of scoredCases.
 var programScores = scored{study.Record, accountant.AddRemove, study.OpenMessages, false, false, true}
 
 func (c scored) name() string {
@@ -143,15 +141,14 @@ func (c scored) nothing() *shard.Records {
 	return copies(1, math.NaN(), 1, 0)
 }
 
-// far returns the records of the first client in one of the two worlds of an attack. In world 1 the
-// vectors of these records are longer than the clip in most rounds. In world 0 the records have the
-// opposite outcome if the adjacency is replace-one. Under the other adjacencies they contribute
-// zero vectors.
+// far returns the records of the first client in one world of an attack. In world 1 their vectors
+// are longer than the clip in most rounds. In world 0 they have the opposite outcome under
+// replace-one, and otherwise contribute zero vectors.
 func (c scored) far(world int) *shard.Records {
 	n, x := 1, 1e3
 	if c.unit == study.Client {
-		// With a larger x the client's records would determine θ more precisely, and package
-		// population would limit the client's gradient.
+		// With a larger x the records would determine θ more precisely, and package population
+		// would limit the client's gradient.
 		n, x = 60, 1
 	}
 	switch {
@@ -171,9 +168,8 @@ type rounded interface {
 	Mechanism(round int) *dpmech.GaussianSum
 }
 
-// answers returns the messages of the honest clients, indexed by round, client and element. Every
-// round's outcome is void. A message can be longer than the vector that the round's mechanism
-// releases, and answers drops the surplus elements.
+// answers returns the messages of the honest clients, by round, client and element, with void
+// outcomes. It drops elements beyond the vector that the round's mechanism releases.
 func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rounds [][][]int64, err error) {
 	sites := make([]*pvi.Site, c.honest())
 	for m := range sites {
@@ -203,9 +199,8 @@ func (c scored) answers(p *pvi.Protocol, seed uint64, first *shard.Records) (rou
 	return rounds, nil
 }
 
-// messages collects the noise in the messages of clients that contribute nothing. It treats
-// elements 2j and 2j + 1 of a message as one sample of two noise values, so that their independence
-// can be tested.
+// messages collects the noise in the messages of clients that contribute nothing. Elements 2j and
+// 2j + 1 of a message form one sample of two values, so that their independence can be tested.
 func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 200
 	p, err := c.protocol()
@@ -229,9 +224,9 @@ func (c scored) messages(ctx context.Context, seed uint64) (noises, error) {
 	})
 }
 
-// attack returns an attack on the first client that distinguishes the two worlds. Each round has
-// one feature: the component of the client's answer along the difference between the noiseless
-// answers in the two worlds. The feature is zero for a round in which the worlds do not differ.
+// attack returns an attack on the first client. Each round has one feature: the component of the
+// client's answer along the difference between the noiseless answers in the two worlds, or zero if
+// there is none.
 func (c scored) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -269,8 +264,8 @@ func (c scored) attack() (attack, error) {
 	}, nil
 }
 
-// neighbours tests that the answers of a client with two neighbouring data sets, under the same
-// noise, differ by at most the accounted sensitivity of the round.
+// neighbours tests that a client's answers with two neighbouring data sets, under the same noise,
+// differ by at most the accounted sensitivity of the round.
 func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 	const pairs = 40
 	p, err := c.protocol()
@@ -298,9 +293,9 @@ func (c scored) neighbours(_ context.Context, t task) (Check, error) {
 	return certain(true, "answers of %d pairs differ by no more than %.6f of the accounted sensitivity", pairs, farthest), nil
 }
 
-// pair returns two neighbouring data sets of one client at random. The values of the numeric column
-// include NaN and values outside the column's bounds. Unless the model is a program, they also
-// include infinite and huge values. The accounted sensitivity must hold for all of them.
+// pair returns two random neighbouring data sets of one client. The numbers include NaN and values
+// outside the column's bounds and, unless the model is a program, infinite and huge ones. The
+// accounted sensitivity must hold for all of them.
 func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	number := func() float64 {
 		if r.IntN(4) == 0 {
@@ -309,7 +304,7 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 		return r.NormFloat64() * math.Exp(4*r.NormFloat64())
 	}
 	row := func() []float64 { return []float64{number(), float64(r.IntN(2)), float64(r.IntN(3))} }
-	if c.program { // a client leaves out a record that has a number outside the bounds of its column
+	if c.program { // a client leaves out records with a number outside the bounds of its column
 		row = func() []float64 {
 			x := []float64{math.NaN(), -1, 1, 0, 2*r.Float64() - 1}[r.IntN(5)]
 			return []float64{x, float64(r.IntN(2)), float64(r.IntN(3))}
@@ -321,13 +316,13 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	for world := range worlds {
 		worlds[world] = new(shard.Records)
 		if world == 1 || c.adjacency == accountant.ReplaceOne {
-			// The protected record comes first, so that the test fails for a solver that lets a
-			// record change the contributions of later records.
+			// The protected record comes first, to catch a solver that lets a record change the
+			// contributions of later ones.
 			worlds[world].Append(row())
 		}
 	}
-	// If alike is true, all records are equal, so that the norm of the sum of their vectors is as
-	// large as possible.
+	// If alike is true, all records are equal, which makes the norm of the sum as large as
+	// possible.
 	alike, others := r.IntN(2) == 0, row()
 	for range 1 + r.IntN(12) {
 		shared := slices.Clone(others)
@@ -346,9 +341,8 @@ func (c scored) pair(r *rand.Rand) (worlds [2]*shard.Records) {
 	return worlds
 }
 
-// charged tests the privacy cost that the ledger charges. A client may miss rounds, so the charge
-// for n releases must be the cost of the n most expensive rounds. The cost of a round must follow
-// from the clip and the noise of the round.
+// charged tests the cost that the ledger charges. A client may miss rounds, so n releases must cost
+// as much as the n most expensive rounds. The cost of a round must follow from its clip and noise.
 func (c scored) charged(context.Context, task) (Check, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -391,9 +385,9 @@ func (c scored) charged(context.Context, task) (Check, error) {
 	return certain(true, "the charge for up to %d releases is their cost", len(squares)), nil
 }
 
-// scoreNorms tests that every record's vector has at most the norm of the round's clip, before the
-// mechanism clips it. The queries of the first round start from the prior. Those of later rounds
-// start from a fit that was moved by random sums in place of released ones.
+// scoreNorms tests that no record's vector is longer than the round's clip before the mechanism
+// clips it. The queries of the first round start from the prior, those of later rounds from a fit
+// that was moved by random sums instead of released ones.
 func scoreNorms(_ context.Context, t task) (Check, error) {
 	var longest float64
 	for _, c := range []scored{scoredCases[0], countedScores} {
@@ -406,9 +400,8 @@ func scoreNorms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no vector of a record has more than %.6f of the clip's norm", longest), nil
 }
 
-// longestVector returns the largest norm of a record's vector in case c, divided by the clip of the
-// vector's round. If a vector is longer than the clip, longestVector stops there and describes the
-// vector in tooLong.
+// longestVector returns the largest norm of a record's vector in case c, divided by the clip of its
+// round. It stops at a vector longer than the clip and describes it in tooLong.
 func (t task) longestVector(c scored) (longest float64, tooLong string, err error) {
 	const records, hostile = 200, 2
 	p, err := c.protocol()
@@ -461,7 +454,7 @@ func (t task) longestVector(c scored) (longest float64, tooLong string, err erro
 }
 
 // clientNorms tests that the vectors of clients have norms of at most 1 before the mechanism clips
-// them. It draws the numbers in the queries at random, over many orders of magnitude.
+// them, for queries with random numbers over many orders of magnitude.
 func clientNorms(_ context.Context, t task) (Check, error) {
 	const clients, dim = 2000, 3
 	r := rand.New(seeded.Stream(t.seed, "norms of clients"))

@@ -11,8 +11,8 @@ import (
 )
 
 // linear returns Fisher's discriminant: the linear function wᵀx of an observation x that best
-// separates two Gaussians with the same covariance. It estimates the two means and the covariance
-// from null and other, which hold one observation for each run.
+// separates two Gaussians with the same covariance. The means and the covariance are estimated from
+// null and other, with one observation for each run.
 func linear(null, other [][]float64) (statistic, error) {
 	n := len(null[0])
 	centred := mat.NewDense(n, len(null)+len(other), nil)
@@ -52,8 +52,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}}, nil
 }
 
-// linearOnly returns the linear statistic as the only element of a list. Many attacks use
-// linearOnly as their field learn (see [attack]).
+// linearOnly returns the linear statistic alone, as the field learn of many an [attack].
 func linearOnly(null, other [][]float64) ([]statistic, error) {
 	s, err := linear(null, other)
 	return []statistic{s}, err
@@ -61,8 +60,8 @@ func linearOnly(null, other [][]float64) ([]statistic, error) {
 
 // mixture returns the log likelihood ratio of independent steps x_i. The protected record takes
 // part in each step with probability q = rate. Each x_i is normal with standard deviation sd.
-// Without the record, the mean of x_i is 0. With the record, the mean is a = otherMean in the other
-// world and b = nullMean in the null world. The log likelihood ratio is
+// Without the record its mean is 0. With the record it is a = otherMean in the other world and b =
+// nullMean in the null world. The log likelihood ratio is
 //
 //	Σ_i log[(1 − q + q·r(x_i, a)) / (1 − q + q·r(x_i, b))], where r(x, c) = exp((c·x − c²/2)/sd²)
 func mixture(rate, otherMean, nullMean, sd float64) statistic {
@@ -82,11 +81,11 @@ func mixture(rate, otherMean, nullMean, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of the epochs of a run. In each epoch the protected
-// record takes part in exactly one step, which is chosen at random. An epoch consists of the given
-// number of steps x_i, and each x_i is normal with standard deviation sd. The mean of the chosen
-// step is a = otherMean in the other world and b = nullMean in the null world. All other steps have
-// mean 0. With r as in [mixture], the log likelihood ratio of an epoch is
+// allocation returns the log likelihood ratio of the epochs of a run. In each epoch of the given
+// number of steps x_i, the protected record takes part in exactly one, chosen at random. Each x_i
+// is normal with standard deviation sd. The mean of the chosen step is a = otherMean in the other
+// world and b = nullMean in the null world; the others have mean 0. With r as in [mixture], the log
+// likelihood ratio of an epoch is
 //
 //	log[Σ_i r(x_i, a) / Σ_i r(x_i, b)]
 func allocation(steps int, otherMean, nullMean, sd float64) statistic {

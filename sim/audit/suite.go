@@ -92,8 +92,8 @@ func suite() ([]question, error) {
 	return append(quick, long...), nil
 }
 
-// lazily returns a question that tests a claimed privacy profile by an attack. The attack and the
-// claim are computed when the question first runs.
+// lazily returns a question that tests a claimed privacy profile by an attack. set is called when
+// the question is first asked.
 func lazily(about string, set func() (attack, error)) question {
 	attack := sync.OnceValues(set)
 	return single(about, "profile", func(ctx context.Context, t task) (Check, error) {
@@ -118,7 +118,7 @@ var descents = []descent{
 	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut, 0, newIntegers},
 }
 
-// aboutNoise returns a question that tests the size, the shape and the independence of noise.
+// aboutNoise returns a question about the size, the shape and the independence of noise.
 func aboutNoise(name string, collect func(ctx context.Context, seed uint64) (noises, error)) question {
 	return question{name, []string{"size of noise", "shape of noise", "noise is fresh"}, func(ctx context.Context, t task) ([]Check, error) {
 		z, err := collect(ctx, t.seed)

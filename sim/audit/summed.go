@@ -14,9 +14,9 @@ import (
 )
 
 // A summed is a test case in which only the sum of the clients' gradients is opened. The last
-// clients collude with the observer: they reveal their messages, and the gradients of their records
-// are zero. Only the noise shares of the remaining, honest clients protect the record. The number
-// of honest clients is the smallest that the study allows.
+// clients collude with the observer: they reveal their messages, and their records have zero
+// gradients. Only the noise shares of the honest clients protect the record, and there are as few
+// of these as the study allows.
 type summed struct {
 	mode      string // value of the setting inference.gradients
 	rate      float64
@@ -47,8 +47,8 @@ func (s summed) protocol() (*pvi.Protocol, error) {
 		set("privacy.adjacency", s.adjacency), set("inference.gradients", s.mode), set("inference.sampling_rate", s.rate))
 }
 
-// play sets up a run in which the first client holds the records in the argument first. The records
-// of all other clients have zero gradients.
+// play sets up a run in which the first client holds the records first. All other records have zero
+// gradients.
 func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.Federation, error) {
 	records := []*shard.Records{first}
 	for m := 1; m < summedClients; m++ {
@@ -58,8 +58,8 @@ func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.F
 }
 
 // attack returns an attack that tests whether the protected record is present or, under
-// replace-one, which of two records is present. The claim to test is the privacy cost against the
-// coalition of the observer and the colluding clients.
+// replace-one, which of two records is. The claim is the cost against the observer with the
+// colluding clients.
 func (s summed) attack() (attack, error) {
 	protocol, err := s.protocol()
 	if err != nil {
@@ -83,9 +83,9 @@ func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
 	return seen
 }
 
-// messages collects the messages of clients whose records have no gradient. Such a message is only
-// the client's noise share. The accountant assumes that the shares of the honest clients add up to
-// noise with the study's noise multiplier.
+// messages collects the messages of clients whose records have no gradient: only their noise
+// shares. The accountant assumes that those of the honest clients add up to the study's noise
+// multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	protocol, err := s.protocol()

@@ -11,8 +11,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// steps is a mechanism that releases, in each step, a noisy sum of the vectors of a random batch of
-// records.
+// steps is a mechanism that releases, in each step, a noisy sum of the vectors of a random batch.
 type steps interface {
 	Event() accountant.Event
 
@@ -56,9 +55,8 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 }
 
 // products tests the mechanism that adds up the gradients of neural networks by products of float
-// matrices. To give this mechanism arbitrary vectors, products presents a vector as the gradient of
-// two layers. Each layer has one input, equal to 1, and half as many outputs as the vector has
-// elements. In a large batch, products adds the last records one by one.
+// matrices. It presents a vector as the gradient of two layers, each with one input, equal to 1,
+// and half of the vector as outputs. In a large batch, it adds the last records one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {
@@ -100,7 +98,7 @@ func (m products) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// pairs returns v as the gradients of two layers. Each half of v becomes one pair.
+// pairs returns v as the gradients of two layers, one for each half.
 func pairs(v []float64) []dpmech.Pair {
 	var all []dpmech.Pair
 	for half := range 2 {
@@ -113,9 +111,9 @@ func pairs(v []float64) []dpmech.Pair {
 	return all
 }
 
-// productNorms tests the sums that are computed by products of matrices (see [products]). It
-// compares two releases under the same noise, one without and one with a random vector. They must
-// not differ by more than the accounted sensitivity.
+// productNorms tests sums that are computed by products of matrices (see [products]): two releases
+// under the same noise, with and without a random vector, must not differ by more than the
+// accounted sensitivity.
 func productNorms(_ context.Context, t task) (Check, error) {
 	const vectors = 500
 	d := descent{sampling: dpmech.FullBatch{}, records: 1, steps: 1, noise: 0x1p-6, adjacency: accountant.AddRemove}
@@ -124,8 +122,8 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		return Check{}, err
 	}
 	m := all.(products)
-	// A float32 sum of a vector and the noise loses at most a relative 2^−20, because the noise is
-	// far smaller than the clip. The bound allows for this rounding.
+	// The noise is far smaller than the clip, so a float32 sum of a vector and the noise loses at
+	// most a relative 2^−20.
 	allowed := m.Sensitivity() * (1 + 0x1p-20)
 	r := rand.New(seeded.Stream(t.seed, "norms of products"))
 	var largest float64

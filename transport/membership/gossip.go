@@ -17,7 +17,7 @@ import (
 // KeySize is the length in bytes of a gossip key, which is a key of AES-256.
 const KeySize = 32
 
-// farewell is the maximum time that a node takes to inform other nodes that it leaves.
+// farewell limits the time for which a node tells others that it leaves.
 const farewell = 2 * time.Second
 
 // Config configures a [Node].
@@ -66,8 +66,8 @@ func (c Config) connect() (memberlist.Transport, error) {
 	return c.Port.outlet(channel.ServerName(c.Study))
 }
 
-// memberlist returns the configuration of the gossip library. All messages are encrypted, and none
-// is compressed. The messages contain only names and addresses of nodes.
+// memberlist returns the configuration of the gossip library. All messages are encrypted,
+// uncompressed, and contain only names and addresses of nodes.
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
@@ -87,8 +87,8 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 // Address returns the address at which other nodes reach this node.
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
-// Join contacts the nodes at the given addresses. If none of them answers, Join returns an error.
-// The daemon can then continue without gossip.
+// Join contacts the nodes at the given addresses, and fails if none answers. The daemon can then
+// continue without gossip.
 func (n *Node) Join(addresses ...string) error {
 	if reached, err := n.list.Join(addresses); reached == 0 {
 		return fmt.Errorf("gossip: none of %s answers: %w", strings.Join(addresses, ", "), err)
@@ -96,16 +96,15 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close tells the other nodes that this node leaves, and stops the node. If this message fails,
-// Close ignores the error.
+// Close tells the other nodes that this node leaves, and stops it.
 func (n *Node) Close() error {
-	// The message only saves time. Without it, the other nodes would notice later that this node
-	// has stopped.
+	// The message only saves time: without it, the other nodes notice later that this one has
+	// stopped.
 	_ = n.list.Leave(farewell)
 	return n.list.Shutdown()
 }
 
-// ears receives the events of the gossip library, and passes them to the view.
+// ears passes the events of the gossip library to the view.
 type ears struct {
 	own  identity.Name
 	view *View
@@ -125,8 +124,8 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// NotifyAlive returns an error for a node that is not a party of the study. It also returns an
-// error for a node that sends more than its name and address. The library then ignores the node.
+// NotifyAlive returns an error, so that the library ignores the node, for a node that is not a
+// party of the study or that sends more than its name and address.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -148,8 +147,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog receives the log lines of the library. Other nodes can cause these lines, so toSlog logs
-// them at debug level. They contain names and addresses, but no keys.
+// toSlog receives the log lines of the library. Other nodes can cause them, so they are logged at
+// debug level. They contain names and addresses, but no keys.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

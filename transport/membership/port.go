@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// maxStreams is the largest number of incoming streams that are open at once. maxStream is the
-	// largest number of bytes that are read from a stream: three times the size of the list of all
-	// nodes in the largest study.
+	// maxStreams is the largest number of incoming streams open at once, and maxStream the number
+	// of bytes read from each: three times the list of all nodes in the largest study.
 	maxStreams = 8
 	maxStream  = 1 << 20
-	// maxPacket is the size in bytes above which a packet is dropped. A valid packet is smaller,
-	// because it fits into an Ethernet frame, which has about 1500 bytes.
+	// maxPacket is the size in bytes above which a packet is dropped. A valid one fits into an
+	// Ethernet frame, about 1500 bytes.
 	maxPacket = 2 << 10
 	// labelled is the first byte of a message that begins with a label.
 	labelled = 244
 	// patience is the time limit for reading the label of a stream.
 	patience = 10 * time.Second
-	// queue is the largest number of packets that wait for a node. Further packets are dropped.
+	// queue is the largest number of packets that wait for a node. Further ones are dropped.
 	queue = 64
 )
 
 // A Port is an address for UDP and TCP that nodes of several studies share. Each message begins
-// with a label, which selects the study.
+// with a label that selects the study.
 type Port struct {
 	net  *memberlist.NetTransport
 	busy chan struct{} // contains one value for each open stream
@@ -43,8 +42,8 @@ type Port struct {
 	done    sync.WaitGroup
 }
 
-// Listen opens a port at an address such as 192.0.2.7:7946. Other nodes must be able to reach this
-// IP address. Port number 0 selects a free port.
+// Listen opens a port at an address such as 192.0.2.7:7946, which other nodes must be able to
+// reach. Port number 0 selects a free port.
 func Listen(address string, log *slog.Logger) (*Port, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -67,9 +66,8 @@ func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
 // Close stops listening. The caller must close all nodes of the port first.
 func (p *Port) Close() error {
-	// A listening goroutine of the library ends only after it has delivered its last packet or
-	// stream. For this reason the methods packets and streams must read from the library's channels
-	// until Shutdown returns.
+	// A goroutine of the library ends only after it has delivered its last packet or stream. So
+	// packets and streams must read its channels until Shutdown returns.
 	err := p.net.Shutdown()
 	close(p.closed)
 	p.done.Wait()
@@ -103,8 +101,8 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	}
 }
 
-// streams delivers incoming streams to the nodes of their studies. While maxStreams streams are open,
-// it closes new ones at once.
+// streams delivers incoming streams to the nodes of their studies, and closes those beyond
+// maxStreams.
 func (p *Port) streams() {
 	for {
 		select {
@@ -122,8 +120,8 @@ func (p *Port) streams() {
 	}
 }
 
-// hand passes an incoming stream to the node of its study. The stream begins with a label that
-// selects the study. If the label is missing, unknown or late, hand closes the stream.
+// hand passes an incoming stream to the node of the study that its label selects. It closes the
+// stream if the label is missing, unknown or late.
 func (p *Port) hand(s *stream) {
 	if s.SetDeadline(time.Now().Add(patience)) != nil {
 		s.Close()
@@ -163,8 +161,8 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet creates the part of the port for the study with the given label. It returns an error if
-// the study already has one, because only one node of a study can use the port.
+// outlet creates the part of the port for the study with the given label. Only one node of a study
+// can use the port.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,8 +177,7 @@ func (p *Port) outlet(label string) (*outlet, error) {
 	return o, nil
 }
 
-// An outlet is the part of a port for one study. The node of the study uses the outlet as its
-// network.
+// An outlet is the part of a port for one study, whose node uses it as its network.
 type outlet struct {
 	*memberlist.NetTransport
 	port    *Port
@@ -215,8 +212,8 @@ func (o *outlet) Shutdown() error {
 	return nil
 }
 
-// A stream is a connection from which at most left more bytes can be read. The function end is
-// called when the stream is closed.
+// A stream is a connection from which at most left more bytes can be read. end is called when it is
+// closed.
 type stream struct {
 	net.Conn
 	first []byte // bytes that were already read from the connection

@@ -1,11 +1,10 @@
-// Package membership records when each party of a study was last seen. A party is seen over the
-// connection between client and coordinator, or through gossip between daemons that can reach each
-// other.
+// Package membership records when each party of a study was last seen, over the connection between
+// client and coordinator or through gossip between daemons.
 //
 // The record is for information only. Anyone who has the gossip key can send under every name and
-// replay old packets, so no roster, threshold, round or noise share depends on the record. The
-// package provides times and names for display, and a channel that wakes a waiting goroutine, which
-// then checks signed messages.
+// replay old packets, so no roster, threshold, round or noise share depends on it. The package
+// provides times and names for display, and a channel that wakes a waiting goroutine, which then
+// checks signed messages.
 package membership
 
 import (
@@ -27,13 +26,13 @@ const (
 	Gossip Way = "gossip"
 )
 
-// A Sighting records the time and the way in which a party was last seen.
+// A Sighting records when and how a party was last seen.
 type Sighting struct {
 	Name identity.Name
 	At   time.Time // time when the party was last seen; zero if it was never seen
 	Way  Way       // way in which the party was last seen
-	// Missed is the time at which gossip lost contact with the party. If the party was seen after
-	// the loss, Missed is zero.
+	// Missed is the time at which gossip lost contact with the party, or zero if the party was seen
+	// since.
 	Missed time.Time
 }
 
@@ -47,8 +46,8 @@ type View struct {
 	changed chan struct{}
 }
 
-// NewView returns an empty view. The function known reports whether a name is in the roster, and
-// the view ignores all other names. The function clock returns the current time.
+// NewView returns an empty view. It ignores names for which known, which looks them up in the
+// roster, returns false. clock returns the current time.
 func NewView(known func(identity.Name) bool, clock func() time.Time) *View {
 	return &View{now: clock, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
@@ -95,8 +94,7 @@ func (v *View) All() []Sighting {
 	return slices.SortedFunc(maps.Values(v.seen), func(a, b Sighting) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Last returns the last sighting of a party. If the party was never seen, the time of the sighting
-// is zero.
+// Last returns the last sighting of a party, with a zero time if it was never seen.
 func (v *View) Last(name identity.Name) Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()
