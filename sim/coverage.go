@@ -3,8 +3,8 @@ package sim
 import "math"
 
 // Coverage returns the share of the true coefficients that lie in the central 90 % intervals of
-// their marginals. plain is the share for the posterior, and aware is the share for the noise-aware
-// posterior. The two are equal if the study has no noise-aware posterior. p.Truth must not be nil.
+// their marginals, for the posterior (plain) and the noise-aware posterior (aware). The two are
+// equal if there is no noise-aware posterior. p.Truth must not be nil.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -35,8 +35,8 @@ func (p *Play) NoiseAware() (*NoiseAware, error) {
 	return p.Federation.noiseAware(p.Federation.Server.Posterior())
 }
 
-// covered returns the share of the true coefficients p.Truth that lie in the central 90 % intervals
-// of normal distributions. mean and variance have one element for each coefficient.
+// covered returns the share of the true coefficients that lie in the central 90 % intervals of
+// normal distributions with the given means and variances.
 func (p *Play) covered(mean, variance []float64) float64 {
 	within := 0
 	for i, truth := range p.Truth {

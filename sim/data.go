@@ -19,8 +19,8 @@ import (
 )
 
 // FindData returns the path of a file of records that a study names. It looks for a relative path
-// in the folder of the study, and then in the folder of public data sets. This folder is the value
-// of the environment variable FEDPVI_DATA, or ../shared/data by default.
+// in the folder of the study, then in the folder of public data sets: the environment variable
+// FEDPVI_DATA, or ../shared/data by default.
 func FindData(studyFile, data string) (string, error) {
 	folder := cmp.Or(os.Getenv("FEDPVI_DATA"), filepath.Join("..", "shared", "data"))
 	tried := []string{data}
@@ -46,8 +46,7 @@ type cast struct {
 	report  shard.Report   // numbers of records and values that were changed when the records were read
 }
 
-// newCast returns the clients and records of a study. A dataFile replaces the study's own
-// records.
+// newCast returns the clients and records of a study, or of dataFile instead of the study's own.
 func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, error) {
 	sim := st.Simulation
 	if dataFile == "" && sim.Synthetic != nil {
@@ -77,7 +76,7 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 }
 
 // Records returns the clients of a study with their records, as [NewPlay] deals them, and the
-// held-out records. If there are no held-out records, it returns nil for them.
+// held-out records, or nil if there are none.
 func Records(st *study.Study, o Options) (holders []Holder, test *shard.Records, err error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
@@ -93,8 +92,7 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic generates records. Each client keeps its own, unless the study declares a
-// partition.
+// castSynthetic generates records. Each client keeps its own, unless the study has a partition.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -152,9 +150,8 @@ func noTest(st *study.Study, n int) error {
 	return fmt.Errorf("study %s: simulation.test = %g leaves none for the clients, or none for the test, of %d %s", st.Name, st.Simulation.Test, n, what)
 }
 
-// holdOut divides records into records for the clients and held-out records. The held-out records
-// are chosen at random or, if simulation.test_records is "last", are the last ones. All records of
-// a person stay together.
+// holdOut divides records into those of the clients and held-out ones, chosen at random or, if
+// simulation.test_records is "last", at the end. All records of a person stay together.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	people := records.People()
 	n := len(people)

@@ -14,11 +14,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// UseDevices makes devices compute the private gradient steps of all clients, those of a device
-// in a round in one launch. The devices keep the records until [Federation.Run] returns. It
-// calls failed when a device fails (see [solver.Accelerator]). The devices draw the batches with
-// a Feistel network, which does not protect records and is only for simulations. The stated
-// privacy cost does not change, but the noise differs from that of the CPU.
+// UseDevices makes devices compute the private gradient steps of all clients, those of a device in
+// a round in one launch. They keep the records until [Federation.Run] returns. failed is called
+// when a device fails (see [solver.Accelerator]). Devices draw the batches with a Feistel network,
+// which does not protect records and is only for simulations. The stated privacy cost does not
+// change, but the noise differs from that of the CPU.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -37,7 +37,7 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 }
 
 // Devices manages the devices that the user allows. It opens them for the first study that can use
-// them. The methods may be called concurrently.
+// them. It is safe for concurrent use.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -46,12 +46,11 @@ type Devices struct {
 	asked  bool
 	told   map[string]bool
 
-	gathering cuda.Gathering // combines the steps of the clients of all federations, so that a device computes them in one launch
+	gathering cuda.Gathering // combines the steps of all federations' clients into one launch of a device
 	room      cuda.Room      // the records that are stored on the devices, from all federations
 }
 
-// NewDevices returns the devices of a source. It calls notify with each message for the user, but
-// never twice with the same message.
+// NewDevices returns the devices of a source. It calls notify with each message for the user, once.
 func NewDevices(from device.Source, notify func(string)) *Devices {
 	return &Devices{source: from, say: notify, told: map[string]bool{}}
 }
@@ -67,11 +66,10 @@ func (d *Devices) tell(line string) {
 }
 
 // Use lets the devices compute the private steps of f if they can. If the user has not chosen a
-// device, they must also be likely to be faster than the CPU ([cuda.Work.Faster]); for this
-// estimate, runs is the number of federations that the caller would run at the same time, of
-// which at most one for each core counts. first is the index of the device for the first client;
-// the next clients use the next devices in turn. Use returns an error if the user requires a
-// device and none can compute the steps.
+// device, they must also be likely to be faster than the CPU ([cuda.Work.Faster]). For this
+// estimate, runs is the number of federations that run at the same time, at most one for each core.
+// first is the index of the device for the first client; the next clients use the next devices in
+// turn. Use fails if the user requires a device and none can compute the steps.
 func (d *Devices) Use(f *Federation, first, runs int) error {
 	if d.none() {
 		return nil
@@ -91,7 +89,7 @@ func (d *Devices) Use(f *Federation, first, runs int) error {
 	return f.UseDevices(turned, d.Failed)
 }
 
-// work describes the private steps of f while runs federations of its size compute.
+// work describes the private steps of f if runs federations of its size compute at once.
 func (f *Federation) work(runs int) cuda.Work {
 	records := 0
 	for _, s := range f.Shards {
@@ -105,14 +103,14 @@ func (f *Federation) work(runs int) cuda.Work {
 	return w
 }
 
-// none reports whether the user has turned devices off, or the program was built without them
-// and the user has not asked for one.
+// none reports whether no device may be used: the user has turned them off, or the program was
+// built without them and the user has not asked for one.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for a task, or none if the CPU must compute it. why is the reason if
-// no device can compute the task. If the user requires a device, the reason is the error.
+// For returns the devices for a task, or none if the CPU must compute it. why, if not nil, is the
+// reason why no device can, and the error if the user requires one.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -143,8 +141,8 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed handles the failure of a device. It returns err if the user requires a device. Otherwise
-// it returns nil, and the CPU computes the task.
+// Failed handles the failure of a device: it returns err if the user requires a device, and
+// otherwise nil, so that the CPU takes over.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err

@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Partition divides records among the given number of clients. It returns the row numbers of each
+// A Partition divides records among the given number of clients. It returns the rows of each
 // client. Each row belongs to at most one client.
 type Partition func(records *shard.Records, clients int, seed uint64) ([][]int, error)
 
@@ -28,7 +28,7 @@ type Client struct {
 	BuiltIn solver.Solver // the solver that inference.solver names
 }
 
-// Likelihood returns the log likelihood of the client's records as a function that solvers use.
+// Likelihood returns the log likelihood of the client's records for solvers.
 func (c Client) Likelihood() (solver.Likelihood, error) {
 	return c.Model.Likelihood(c.Records, c.Clients)
 }
@@ -36,8 +36,8 @@ func (c Client) Likelihood() (solver.Likelihood, error) {
 // A NewSolver makes the solver of a client.
 type NewSolver func(Client) (solver.Solver, error)
 
-// A Clip shortens the change of a client's factor, in natural parameters. It runs before the
-// mechanism of the study clips the change and adds noise.
+// A Clip shortens the change of a client's factor, in natural parameters, before the mechanism of
+// the study clips it and adds noise.
 type Clip func(change []float64)
 
 // A registry has the extensions of one kind, by name.
@@ -53,19 +53,17 @@ var (
 	ownClips      = &registry[Clip]{kind: "clip", all: map[string]Clip{}}
 )
 
-// RegisterPartition makes p available to studies under a name. A study selects it with the setting
-// simulation.partition = "own:NAME". RegisterPartition panics if the name is taken.
+// RegisterPartition makes p available to studies with simulation.partition = "own:NAME". It panics
+// if the name is taken.
 func RegisterPartition(name string, p Partition) { ownPartitions.add(name, p) }
 
-// RegisterSolver makes s available to studies under a name. A study selects it with the setting
-// simulation.solver = "own:NAME". RegisterSolver panics if the name is taken. The privacy unit of
-// the study must be the client, because the mechanism then protects the result of any solver. A
-// study without privacy may also use s.
+// RegisterSolver makes s available to studies with simulation.solver = "own:NAME". It panics if the
+// name is taken. The privacy unit of the study must be the client, because the mechanism then
+// protects the result of any solver, or the study must have no privacy.
 func RegisterSolver(name string, s NewSolver) { ownSolvers.add(name, s) }
 
-// RegisterClip makes c available to studies under a name. A study selects it with the setting
-// simulation.clip = "own:NAME". RegisterClip panics if the name is taken. As for [RegisterSolver],
-// the privacy unit of the study must be the client, or the study must have no privacy.
+// RegisterClip makes c available to studies with simulation.clip = "own:NAME". It panics if the
+// name is taken. The studies are restricted as for [RegisterSolver].
 func RegisterClip(name string, c Clip) { ownClips.add(name, c) }
 
 func (r *registry[T]) add(name string, extension T) {
@@ -149,7 +147,7 @@ func extensionNotes(st *study.Study) (notes []string) {
 	return notes
 }
 
-// A clipped solver applies the [Clip] of an extension to the changes that another solver proposes.
+// A clipped solver applies the [Clip] of an extension to another solver's proposals.
 type clipped struct {
 	solver.Solver
 	shorten Clip

@@ -30,29 +30,28 @@ type Federation struct {
 	post     *post
 	verdicts map[pvi.Verdict]int
 
-	// LastOutcome is the outcome of the last round. It is nil before the last round ends. It is
-	// always nil if the study has no last round.
+	// LastOutcome is the outcome of the last round, or nil if there is none yet.
 	LastOutcome *lastround.Outcome
 	last        []*lastround.Site
 	iterates    *iterates // nil unless the study requests the variance of the iterates
 	computedOn  string    // names of the devices; empty for the CPU
 
-	adder *Adder // adds up releases with secure sums; nil if the server adds up the releases
+	adder *Adder // adds up releases with secure sums; nil if the server adds them up
 
-	gathering *cuda.Gathering // combines the steps of several sites into one launch of a kernel; nil on the CPU
+	gathering *cuda.Gathering // combines the steps of several sites into one launch; nil on the CPU
 	tables    cuda.Tables     // copies of the sites' records on devices
 	failed    func(error) error
 }
 
-// New returns a federation of the given holders. Its posterior starts at the prior. If the study
-// requests it, New runs the scale phase and standardises the columns. workers is the maximum number
-// of goroutines that compute at a time. It does not affect the results.
+// New returns a federation of the given holders, whose posterior starts at the prior. If the study
+// requests it, New runs the scale phase and standardises the columns. workers limits the goroutines
+// that compute at a time, and does not affect the results.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	return newFederation(st, holders, seed, workers, nil)
 }
 
-// newFederation is like [New]. If clock is not nil, the study must have secure sums, and the
-// federation uses them in all phases.
+// newFederation is like [New]. If clock is not nil, the study must have secure sums, and uses them
+// in all phases.
 func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, clock func() float64) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -105,7 +104,7 @@ func newFederation(st *study.Study, holders []Holder, seed uint64, workers int, 
 	return f, nil
 }
 
-// kept returns the holders with the records that clients use: of each person, a limited number.
+// kept returns the holders with the records that clients use: a limited number of each person.
 func kept(st *study.Study, holders []Holder) []Holder {
 	out := make([]Holder, len(holders))
 	for m, h := range holders {
@@ -115,8 +114,8 @@ func kept(st *study.Study, holders []Holder) []Holder {
 }
 
 // checkHolders returns an error if a holder has no records, unless the privacy unit is the record
-// or the person. With these units, the number of a holder's records is private, so even a holder
-// without records takes part and releases noise.
+// or the person. The number of a holder's records is then private, so even one without records
+// takes part and releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	empty := slices.IndexFunc(holders, func(h Holder) bool { return h.Records.Len() == 0 })
 	if st.Privacy.Unit.OfRecords() || empty < 0 {
@@ -129,8 +128,8 @@ func checkHolders(st *study.Study, holders []Holder) error {
 	return fmt.Errorf("%d records for %d clients: client %s has none; lower simulation.clients, or leave it out of the partition", records, len(holders), holders[empty].ID)
 }
 
-// Step runs the study until the next outcome, passes the outcome to all sites, and returns it.
-// Step returns nil at the end of the study.
+// Step runs the study until the next outcome, passes it to all sites, and returns it. It returns
+// nil at the end of the study.
 func (f *Federation) Step() (*pvi.Outcome, error) {
 	for {
 		plan, ok := f.Server.Next()
@@ -172,7 +171,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
 	for i, id := range plan.Participants {
-		for f.Sites[m].ID() != id { // the loop ends, because the plan names its participants in the order of f.Sites
+		for f.Sites[m].ID() != id { // the plan names its participants in the order of f.Sites
 			m++
 		}
 		asked[i] = m
@@ -194,8 +193,8 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 // Message returns the most recent release of site m, which the next call of Step overwrites.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites calls do(i) for every site i from 0 to n−1. It uses several goroutines if the work is
-// large enough.
+// forSites calls do(i) for every site i from 0 to n−1, on several goroutines if the work is large
+// enough.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -207,8 +206,7 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 }
 
 // forProposals calls do(i) for every i from 0 to n−1, where i numbers the sites that answer a plan.
-// With devices all calls run concurrently, so that a device can compute the steps of its sites
-// together.
+// With devices all calls run concurrently, so that a device can compute its sites' steps together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)
@@ -223,8 +221,8 @@ func (f *Federation) forProposals(n int, do func(i int) error) error {
 // Count returns the number of outcomes so far with the given verdict.
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
-// Run runs the study until it ends or ctx is done. It calls observe after every outcome except the
-// outcome of the last round.
+// Run runs the study until it ends or ctx is done, and calls observe after every outcome but that
+// of the last round.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) (err error) {
 	defer func() {
 		if free := f.tables.Free(); free != nil {

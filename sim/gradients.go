@@ -12,15 +12,14 @@ import (
 const (
 	// gradientRecords is the number of generated records whose gradients are measured.
 	gradientRecords = 500
-	// apart is a very large number of clients, which GradientNorms states in place of the true one.
-	// A client's log likelihood includes its share of a prior that is not Gaussian. With so many
-	// clients the share is almost nothing, so that only the record contributes to the gradient.
+	// apart is a very large number of clients, which GradientNorms states instead of the true one.
+	// A client's log likelihood includes its share of a prior that is not Gaussian, and with so
+	// many clients the share is almost nothing. Only the record then contributes to the gradient.
 	apart = 1 << 40
 )
 
-// GradientNorms draws θ and records from the study's model. It returns the norms of the records'
-// gradients of the log likelihood at θ. From these norms, the user can choose a clip without
-// reading private records.
+// GradientNorms draws θ and records from the study's model, and returns the norms of the records'
+// gradients of the log likelihood at θ. They help to choose a clip without private records.
 func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
 	if st.Simulation.Synthetic == nil {
 		return nil, errors.New("gradients are measured on made-up records, but the study has no simulation.synthetic")

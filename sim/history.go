@@ -1,7 +1,6 @@
 package sim
 
-// A History stores some points of a run for plots. It drops points as the run grows, so that the
-// size of the history stays bounded.
+// A History stores points of a run for plots. It drops points as the run grows, to bound its size.
 type History struct {
 	Points []Point
 	stride int
@@ -18,11 +17,11 @@ type Point struct {
 // A history drops every second point when it has historySize points.
 const historySize = 800
 
-// Wants reports whether the history needs a point for the given outcome. Outcomes are counted from
-// 1, and 0 is the prior.
+// Wants reports whether the history needs a point for the given outcome, counted from 1. 0 is the
+// prior.
 func (h *History) Wants(outcome int) bool { return outcome%max(1, h.stride) == 0 }
 
-// Add appends a point. The caller must have checked with Wants that the history needs it.
+// Add appends a point that the history wants.
 func (h *History) Add(p Point) {
 	h.stride = max(1, h.stride)
 	h.Points = append(h.Points, p)

@@ -14,26 +14,26 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Influence is the change of the pooled posterior when one client is left out.
+// An Influence is the change of the pooled posterior without one client.
 type Influence struct {
 	Client  pvi.ClientID `json:"client"`
 	Records int          `json:"records"`
 
-	// Coefficient is the name of the coefficient whose mean changes most. Shift is the signed
-	// change of this mean, in sds of the pooled posterior.
+	// Coefficient is the coefficient whose mean changes most, and Shift the signed change, in sds
+	// of the pooled posterior.
 	Coefficient string  `json:"coefficient"`
 	Shift       float64 `json:"shift_in_pooled_sds"`
 }
 
-// widestInfluence is the largest number of parameters for which influences are computed. For each
-// client, the computation solves a system with as many linear equations as there are parameters.
+// widestInfluence is the largest number of parameters for which influences are computed: each
+// client needs a system of as many linear equations.
 const widestInfluence = 200
 
-// influences returns the influence of each client on the reference, largest first. For each
-// client it takes one Newton step from the mean of the reference, which is exact if the model is
-// conjugate. It omits a client without which the quadratic approximation has no maximum. It
-// returns nil if only sums are opened, there is only one client, the model is not a regression
-// or has too many parameters, or the reference has no full covariance.
+// influences returns the influence of each client on the reference, largest first. For each client
+// it takes one Newton step from the mean of the reference, which is exact if the model is
+// conjugate. It omits a client without which the quadratic approximation has no maximum. It returns
+// nil if only sums are opened, there is only one client, the model is not a regression or has too
+// many parameters, or the reference has no full covariance.
 func influences(p *pvi.Protocol, shards []*shard.Shard, reference *Reference) ([]Influence, error) {
 	m := p.Model()
 	if p.Study().Federation.Opens == study.OpenSums || len(shards) < 2 || m.General() || m.Dim() > widestInfluence || reference.family.Name() != "full" {

@@ -9,9 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// iterates computes the mean and the variance of the mean of q over the last outcomes of a study. A
-// study requests this with intervals of the kind [study.Iterates]. Outcomes are public, so this
-// costs no privacy.
+// iterates computes the mean and the variance of the mean of q over the last outcomes of a study,
+// for intervals of the kind [study.Iterates]. Outcomes are public, so this costs no privacy.
 type iterates struct {
 	from    int // number of the first outcome that the mean and the variance include
 	means   func(dst, natural []float64) error
@@ -38,8 +37,8 @@ func newIterates(p *pvi.Protocol) *iterates {
 	}
 }
 
-// add includes the mean of the q with the given natural parameters after the outcome o, unless o
-// precedes the last outcomes over which the study averages.
+// add includes the mean of q, given by its natural parameters, after the outcome o, if o is one of
+// the last outcomes over which the study averages.
 func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	if it == nil || o.Sequence < it.from {
 		return nil

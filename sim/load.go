@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// LoadStudy reads a study file. Settings of the form key=value replace values in the file.
+// LoadStudy reads a study file. Settings of the form key=value replace values in it.
 func LoadStudy(path string, settings []string) (*study.Study, error) {
 	overrides, err := parseSettings(settings)
 	if err != nil {
@@ -32,10 +32,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting adjusts the overrides of [NonPrivate] to a study. They replace the solver by the
-// default one, because the steps of a private solver suit its noise. For private gradient steps,
-// fitting also removes the keys in descentAlone. A solver without noise stays, so fitting drops
-// its override.
+// fitting adjusts the overrides of [NonPrivate] to a study. They replace the solver by the default
+// one, because the steps of a private solver suit its noise. For private gradient steps, fitting
+// also removes the keys in descentAlone. A solver without noise stays.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -55,8 +54,8 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes the keys that mean one thing for private gradient steps and another for
-// other solvers.
+// descentAlone removes the keys that mean something else for private gradient steps than for other
+// solvers.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {

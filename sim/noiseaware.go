@@ -13,16 +13,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware describes the noise-aware posterior and compares it with q. The rounds never use it. In
-// version 1 of the study language, predictions use q. From version 2 on, they use the noise-aware
-// posterior.
+// A NoiseAware describes the noise-aware posterior and compares it with q. The rounds never use it.
+// Predictions use it from version 2 of the study language on, and q in version 1.
 type NoiseAware struct {
 	Method       string     `json:"method"` // value of the setting inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
 	Marginals    []Marginal `json:"marginals"` // marginals of the noise-aware posterior
 
 	// GradientNoise and CurvatureNoise are the standard deviations of the noise in each element of
-	// the sum of all clients' gradients, and of the sum of all clients' curvatures.
+	// the sum of all clients' gradients, and of their curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 
@@ -30,7 +29,7 @@ type NoiseAware struct {
 	Covariance [][]float64 `json:"covariance"` // covariance of θ
 }
 
-// Compared contains the intervals of a coefficient under q and under the noise-aware posterior.
+// Compared contains the intervals of a coefficient under q and the noise-aware posterior.
 type Compared struct {
 	Name       string   `json:"name"`
 	DataOnly   Interval `json:"data_only"`
@@ -56,7 +55,7 @@ func interval(p fit.Parameter, m, sd float64) Interval {
 	return Interval{of.Mean, of.SD, of.Lower, of.Upper, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
-// lastRound runs the last round of the study, unless the study has none or it was run before.
+// lastRound runs the last round of the study, if it has one that was not run before.
 func (f *Federation) lastRound() error {
 	if len(f.Protocol.After()) == 0 || f.last != nil {
 		return nil
@@ -91,8 +90,8 @@ func (f *Federation) lastRound() error {
 	return nil
 }
 
-// Releases returns the number of releases of client m that cost privacy, including the release in
-// the last round. [pvi.Protocol.Costs] returns the cost of that many releases.
+// Releases returns the number of releases of client m that cost privacy, including the last round,
+// for [pvi.Protocol.Costs].
 func (f *Federation) Releases(m int) int {
 	n := f.Sites[m].Releases()
 	if f.last != nil {
@@ -101,8 +100,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the noise-aware posterior. It returns nil if the study requests none, or if
-// the outcomes that it needs are still missing.
+// noiseAware returns the noise-aware posterior, or nil if the study requests none or outcomes are
+// still missing.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	how := p.Study().Inference.NoiseAware

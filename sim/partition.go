@@ -15,9 +15,8 @@ type Holder struct {
 	Records *shard.Records
 }
 
-// deal divides the records among the study's clients, as the study's partition defines. It gives
-// all records of a person to the same client, unless the partition is by a column that names the
-// client.
+// deal divides the records among the study's clients by the study's partition. All records of a
+// person go to the same client, unless the partition is by a column that names the client.
 func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
 	var rows [][]int
 	var names []string
@@ -52,7 +51,7 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	return holders, nil
 }
 
-// clientID pads the number in the name with zeros, so that names sort like numbers.
+// clientID pads the number with zeros, so that names sort like numbers.
 func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
@@ -64,15 +63,15 @@ func balanced(n, clients int, seed uint64) [][]int {
 	return rows
 }
 
-// smallSize returns the number of records that each small client gets if half of the clients are
-// small: ⌊(1−ρ)N/M⌋, for N records, M clients and the skew ρ. A large client gets about (1+ρ)N/M
-// records (Sharma 2019; Heikkilä et al. 2023).
+// smallSize returns the number of records of each small client if half of the clients are small:
+// ⌊(1−ρ)N/M⌋, for N records, M clients and the skew ρ. A large client gets about (1+ρ)N/M records
+// (Sharma 2019; Heikkilä et al. 2023).
 func smallSize(n, clients int, skew float64) int {
 	return int((1 - skew) * float64(n) / float64(clients))
 }
 
-// bySize deals n records, or n persons, at random. The first half of the clients are small, with
-// sizes from [smallSize]. The other clients share the rest, in numbers that differ by at most one.
+// bySize deals n records, or persons, at random. The first half of the clients are small (see
+// [smallSize]). The others share the rest, in numbers that differ by at most one.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {
@@ -87,7 +86,7 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread assigns contiguous parts of order to rows, whose lengths differ by at most one.
+// spread assigns contiguous parts of order to rows, with lengths that differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {
@@ -96,13 +95,12 @@ func spread(rows [][]int, order []int) {
 }
 
 // byLabel deals records so that the two labels have different shares in small and in large clients.
-// In a small client the majority label has the share c + (1−c)κ, limited to [0, 1]. Here c is the
-// share of the majority label in all records, and κ is the label skew of the study. The large
-// clients get the remaining records.
+// In a small client the majority label has the share c + (1−c)κ, limited to [0, 1], where c is its
+// share in all records, and κ is the label skew of the study. The large clients get the rest.
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)
-	var labels [2][]int // numbers of the rows with label 0, and numbers of the rows with label 1, in random order
+	var labels [2][]int // rows with label 0, and rows with label 1, in random order
 	for _, i := range variates(seed, purposePartition).Perm(records.Len()) {
 		label := 0
 		if y := records.Row(i)[outcome]; st.Model.Positive != nil && st.Model.Positive.Of(y) || st.Model.Positive == nil && y >= part.LabelThreshold {
@@ -142,7 +140,7 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	return rows, nil
 }
 
-// byColumn gives all records with one level to one client. It also returns the levels.
+// byColumn gives all records with one level to one client, and returns the levels too.
 func byColumn(st *study.Study, records *shard.Records) ([][]int, []string) {
 	column := st.ColumnIndex(st.Simulation.Partition.Column)
 	levels := st.Columns[column].Levels

@@ -14,17 +14,17 @@ import (
 
 // Options configures a Play.
 type Options struct {
-	StudyFile string // path of the study file; data files are looked for in its folder first
+	StudyFile string // path of the study file, in whose folder data files are looked for first
 	DataFile  string // file of records to use instead of the files that the study names
 	Seed      uint64 // seed of the simulation
 	Workers   int    // number of goroutines; 1 if 0
 
-	// Secure, if not nil, makes the clients add up their answers with secure sums in all phases. The
-	// results stay the same, bit for bit. The function is a clock in seconds, to measure the time.
+	// Secure, if not nil, makes the clients use secure sums in all phases, with the same results
+	// bit for bit. It is a clock in seconds, to measure the time.
 	Secure func() float64
 
 	// Stop, if not nil, ends the fit of the pooled records when it returns true. The report then
-	// states that the fit is unfinished. The number of steps is limited in any case.
+	// calls the fit unfinished.
 	Stop func() bool
 }
 
@@ -32,8 +32,8 @@ type Options struct {
 type Play struct {
 	Federation *Federation
 	Reference  *Reference // nil if the study has no model
-	// Report has the numbers of records and values that were changed when the records were read,
-	// or when values were clamped to the standardised range.
+	// Report has the numbers of records and values that were changed when the records were read, or
+	// values were clamped to the standardised range.
 	Report shard.Report
 
 	// Truth is the θ from which the records were generated, on the model's scale (see truthOf).
@@ -84,8 +84,8 @@ type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // number of outcomes so far
 	Of       int      // number of outcomes planned for the whole study
-	Change   float64  // length of the last step of the natural parameters λ of q, relative to the distance of λ from the prior
-	Epsilon  *float64 // upper bound on each client's ε that is proven up to this outcome; nil if the study has no privacy
+	Change   float64  // last step of the natural parameters λ of q, relative to their distance from the prior
+	Epsilon  *float64 // upper bound on each client's ε that is proven so far; nil without privacy
 }
 
 // Run runs the study until it ends or ctx is done, and returns the result. It calls observe after
@@ -117,7 +117,7 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	return result, p.predict(result)
 }
 
-// predict adds predictions of the held-out records, from the posterior and from the pooled fit.
+// predict adds predictions of the held-out records, by the posterior and by the pooled fit.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
 	family, err := gaussian.New(r.Family, m.Dim())
@@ -131,9 +131,9 @@ func (p *Play) predict(r *Result) (err error) {
 	return err
 }
 
-// Check adds posterior predictive checks to a result of [Play.Run], of the held-out records or,
-// if there are none, of all records. It does nothing in version 1 of the study language, or
-// without a posterior.
+// Check adds posterior predictive checks to a result of [Play.Run], of the held-out records or, if
+// there are none, of all records. It does nothing in version 1 of the study language, or without a
+// posterior.
 func (p *Play) Check(r *Result) error {
 	m := p.Federation.Protocol.Model()
 	if m.Study.Version == 1 || r.Posterior == nil {
@@ -172,9 +172,9 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that computes the proven bound on a client's ε up to now, against
-// an observer of the public messages. All clients have made the same number of releases. The
-// bound is computed again only after a new release, and is nil without privacy.
+// odometer returns a function that computes the proven bound on a client's ε so far, against an
+// observer of the public messages, or nil without privacy. All clients have made the same number of
+// releases.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -195,8 +195,7 @@ func (p *Play) odometer() func() (*float64, error) {
 }
 
 // moved returns the distance of λ, the natural parameters of the server's q, from their value at
-// the previous call. It is relative to the distance of λ from the prior, and 0 if λ equals the
-// prior.
+// the previous call, relative to their distance from the prior. It is 0 if λ equals the prior.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -216,8 +215,8 @@ func (p *Play) KL() (float64, error) {
 	return p.Reference.KL(p.Federation.Protocol.Family(), p.Posterior())
 }
 
-// Posterior returns the natural parameters of the current posterior. The caller must not change
-// them.
+// Posterior returns the natural parameters of the current posterior, which the caller must not
+// change.
 func (p *Play) Posterior() []float64 {
 	if p.adopted != nil {
 		return p.adopted
@@ -225,12 +224,12 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt replaces the posterior of p by a posterior from another method. natural contains the
-// natural parameters of this posterior, in the layout of the study's family.
+// Adopt replaces the posterior of p by that of another method, with the given natural parameters in
+// the layout of the study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds the current state to h if h wants it ([History.Wants]), or if the outcome is the
-// last planned one. It adds nothing if the study has no model.
+// Observe adds the current state to h if h wants it ([History.Wants]) or the outcome is the last
+// planned one, and the study has a model.
 func (p *Play) Observe(h *History, s Status) error {
 	if p.Reference == nil || !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
@@ -248,8 +247,8 @@ func (p *Play) Observe(h *History, s Status) error {
 	return nil
 }
 
-// ObserveLast adds a point for the last round to a history, if there was a last round. The last
-// round leaves the posterior unchanged but costs privacy.
+// ObserveLast adds a point for the last round to a history, if there was one. It leaves the
+// posterior unchanged but costs privacy.
 func (p *Play) ObserveLast(h *History, r *Result) {
 	if p.Federation.LastOutcome == nil || len(h.Points) == 0 {
 		return
@@ -260,14 +259,14 @@ func (p *Play) ObserveLast(h *History, r *Result) {
 	h.Points = append(h.Points, last)
 }
 
-// Normals returns a generator of standard normal numbers for one chain of draws from the posterior.
+// Normals returns a generator of standard normal numbers for a chain of draws from the posterior.
 func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives the protocol of a study for clients with invented names: as many as given or,
-// if clients is 0, as in the study's simulation. In place of estimated scales it uses the public
-// bounds.
+// Protocol derives the protocol of a study for the given number of clients with invented names, or
+// for as many as in its simulation if clients is 0. It uses the public bounds instead of estimated
+// scales.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A post delivers the answers of clients to the server, and decides in which order they arrive. In
-// the asynchronous schedule, every answer takes a random time, whose mean differs between clients.
-// In the other schedules, answers arrive in the order in which they were sent.
+// A post delivers the answers of clients to the server. In the asynchronous schedule, every answer
+// takes a random time, whose mean differs between clients. In the others, answers arrive in the
+// order in which they were sent.
 type post struct {
 	r     *rand.Rand // nil unless the schedule is asynchronous
 	speed []float64  // mean duration of each client's answers
@@ -47,7 +47,7 @@ func (p *post) send(client int) {
 	p.onWay = slices.Insert(p.onWay, i, arrival{at, client})
 }
 
-// next returns the client whose answer arrives next. ok is false if no answer is on its way.
+// next returns the client whose answer arrives next, or false if none is on its way.
 func (p *post) next() (client int, ok bool) {
 	if len(p.onWay) == 0 {
 		return 0, false

@@ -15,23 +15,22 @@ import (
 type Predictions struct {
 	Records int `json:"records"`
 
-	// LogLikelihood is the mean over records of the log posterior predictive density, in the
-	// unit of the outcome. For a discrete outcome it is the mean log predictive probability.
+	// LogLikelihood is the mean over records of the log posterior predictive density, in the unit
+	// of the outcome, or of the log predictive probability of a discrete outcome.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose observed outcome has the highest predicted probability
 	Majority *float64 `json:"majority,omitempty"` // accuracy of always predicting the most frequent outcome
-	// probability that a record with the event gets a higher prediction than a record without the
-	// event; ties count half
+	// probability that a record with the event gets a higher prediction than one without; ties
+	// count half
 	AUC   *float64 `json:"auc,omitempty"`
 	Brier *float64 `json:"brier,omitempty"` // mean square of predicted probability minus outcome
-	// root mean squared difference between expected and observed outcome, in the unit of the
-	// outcome
+	// root mean squared difference between expected and observed outcome, in the outcome's unit
 	RMSE *float64 `json:"rmse,omitempty"`
 
-	// Calibration compares predictions with observations, in groups of about equal size sorted
-	// by prediction. If the outcome is a class, the prediction is the probability of the most
-	// likely class, and the observation is 1 if the record has this class, else 0.
+	// Calibration compares predictions with observations, in groups of about equal size sorted by
+	// prediction. If the outcome is a class, the prediction is the probability of the most likely
+	// class, and the observation is 1 if the record has it, else 0.
 	Calibration []Bin `json:"calibration,omitempty"`
 }
 
@@ -45,7 +44,7 @@ type Bin struct {
 	Error     float64 `json:"standard_error"` // standard error of Observed
 }
 
-// predict returns measures of the predictions of all records, and the prediction for each.
+// predict returns measures of the predictions of all records, and each prediction.
 func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []float64) (*Predictions, []fit.Prediction, error) {
 	all, err := m.Predict(s, family, natural)
 	if err != nil {
@@ -129,8 +128,7 @@ func (p *Predictions) classes(all []fit.Prediction, pairs []pair) {
 	p.Accuracy, p.Majority = &accuracy, &majority
 }
 
-// areaUnderCurve returns the area under the ROC curve, which is the Mann-Whitney statistic
-// computed from mean ranks.
+// areaUnderCurve returns the area under the ROC curve: the Mann-Whitney statistic, from mean ranks.
 func areaUnderCurve(pairs []pair) float64 {
 	sorted := byPrediction(pairs)
 	var ranks, ones float64
@@ -152,8 +150,8 @@ func byPrediction(pairs []pair) []pair {
 	return slices.SortedFunc(slices.Values(pairs), func(a, b pair) int { return cmp.Compare(a.predicted, b.predicted) })
 }
 
-// A calibration table has at most bins groups. It has fewer if a group would have fewer records
-// than the constant fewest.
+// A calibration table has at most bins groups, and fewer if a group would have fewer than fewest
+// records.
 const (
 	bins   = 10
 	fewest = 10
@@ -180,9 +178,8 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			// The share is moved slightly towards one half, as if one more record had been observed
-			// that counts half. Without this, the standard error would be zero if all or none of
-			// the records have the event.
+			// Move the share slightly towards one half, as if one more record counted half.
+			// Otherwise the standard error is zero if all or none of the records have the event.
 			share := (b.Observed*size + 0.5) / (size + 1)
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}

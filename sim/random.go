@@ -6,8 +6,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// These constants name the purposes of seeded streams of random numbers. Streams for different
-// purposes are independent.
+// The purposes of seeded streams of random numbers. Streams for different purposes are independent.
 const (
 	purposeNoise     = "noise"     // noise of releases, by client and plan
 	purposeTest      = "test"      // choice of held-out records
@@ -19,12 +18,12 @@ const (
 	purposeDraws     = "draws"     // draws from the posterior
 	purposeOneStep   = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the scale phase, by client and pass
-	purposeAside     = "aside"     // random choice of the records held out for a comparison of settings, by client
+	purposeAside     = "aside"     // choice of the records held out for a comparison of settings, by client
 	purposeCheck     = "check"     // draws of outcomes for predictive checks
 	purposeScore     = "score"     // noise of the scores that compare settings, by client
 )
 
-// variates returns random numbers that are a function of the seed, so they protect no records.
+// variates returns random numbers that follow from the seed, so they protect no records.
 func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
 	return rand.New(seeded.Stream(seed, purpose, index...))
 }

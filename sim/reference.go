@@ -19,9 +19,9 @@ import (
 	"fedpvi/sim/chain"
 )
 
-// A Reference is a posterior that is computed from the pooled records without privacy. No
-// federation could compute it. The posterior is exact if the model is conjugate. Otherwise it is a
-// Gaussian approximation, which Method describes.
+// A Reference is a posterior of the pooled records without privacy, which no federation could
+// compute. It is exact if the model is conjugate, and otherwise a Gaussian approximation that
+// Method describes.
 type Reference struct {
 	family gaussian.Family
 	// Natural holds the natural parameters, in the layout of family.
@@ -33,10 +33,10 @@ type Reference struct {
 // ExactReference is the value of [Reference.Method] for an exact posterior.
 const ExactReference = "the exact posterior"
 
-// NewReference fits the pooled records of all shards, until the fit converges, stop returns true
-// or the number of steps reaches its limit. stop may be nil. If the study requests a Markov
-// chain, it starts at the mean of this fit, and the reference is the normal distribution with
-// its moments.
+// NewReference fits the pooled records of all shards, until the fit converges, stop (which may be
+// nil) returns true, or the number of steps reaches its limit. If the study requests a Markov
+// chain, it starts at the mean of this fit, and the reference is the normal distribution with its
+// moments.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Reference, error) {
 	r, err := newPooled(p, shards, stop)
 	if err != nil || r.Exact || !p.Study().Simulation.Chain {
@@ -86,19 +86,18 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard, stop func() bool) (*Refer
 	return r, nil
 }
 
-// widestFit is the largest number of parameters for which the pooled fit has a full covariance if
-// the covariance of q is only diagonal.
+// widestFit is the largest number of parameters for which the pooled fit has a full covariance
+// while that of q is diagonal.
 const widestFit = 1000
 
-// widens reports whether the pooled fit has a full covariance while that of q is diagonal. From
-// version 2 of the study language on, this holds for regressions with at most widestFit
-// parameters.
+// widens reports whether the pooled fit has a full covariance while that of q is diagonal: from
+// version 2 of the study language on, for regressions with at most widestFit parameters.
 func widens(p *pvi.Protocol) bool {
 	return p.Study().Version > 1 && p.Family().Name() == "diagonal" && !p.Model().General() && p.Model().Dim() <= widestFit
 }
 
-// fit sets r to the fit of the pooled records. If the search ends before it has converged, r is the
-// best q that it found. If the search fails, r is the prior. In both cases r.Method says so.
+// fit sets r to the fit of the pooled records: to the best q found if the search does not converge,
+// and to the prior if it fails. r.Method then says so.
 func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, stop func() bool) {
 	err := solver.Pooled(r.Natural, prior, r.family, all, point, stop)
 	switch {
@@ -111,9 +110,8 @@ func (r *Reference) fit(prior []float64, all []solver.Likelihood, point bool, st
 }
 
 // stochastic reports whether the pooled fit takes stochastic gradient steps, like the study's
-// solver. It does so for a general model ([fit.Model.General]) if the solver takes such steps, with
-// or without privacy. If the solver's steps are private, it also does so for a model with groups,
-// unless widens is true.
+// solver. A general model ([fit.Model.General]) does if the solver takes such steps, with or
+// without privacy. A model with groups does if they are private, unless widens is true.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -126,9 +124,9 @@ func stochastic(p *pvi.Protocol) bool {
 
 const (
 	mostScorings = 200
-	// The constants near and scored are limits for the squared length of a step, in posterior sds.
-	// After a step shorter than near, the method average keeps the region of spreads over which it
-	// integrates. A step shorter than scored ends its search.
+	// near and scored limit the squared length of a step, in posterior sds. After a step shorter
+	// than near, average keeps the region of spreads over which it integrates. A step shorter than
+	// scored ends its search.
 	near, scored = 1e-3, 1e-10
 )
 
@@ -168,9 +166,8 @@ func (r *Reference) average(p *pvi.Protocol, shards []*shard.Shard) error {
 				}
 			}
 		}
-		// If the last step was short, the region of integration over the spreads stays the same.
-		// Otherwise every step would change the region and thus the mean slightly, and the search
-		// would not end.
+		// After a short step, keep the region of integration over the spreads. Otherwise every step
+		// would change it and thus the mean slightly, and the search would not end.
 		if before > near {
 			var err error
 			if region, err = prior.Region(l); err != nil {
@@ -216,16 +213,16 @@ func (r *Reference) take(mean []float64, cov *mat.SymDense, order []int) error {
 	return r.family.FromMoments(r.Natural, theta, wide)
 }
 
-// leastClimb is the minimum number of rounds that climb takes if the study's solver is private.
+// leastClimb is the minimum number of rounds of climb if the study's solver is private.
 const leastClimb = 5
 
-// climb fits the pooled records with the study's solver, as if one client had all records.
+// climb fits the pooled records with the study's solver, as if one client had them all.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is private, so the default solver replaces it
-		// The number of rounds of a private study is chosen for its noise. It can be too small for
-		// a fit without noise.
+		// A private study has as many rounds as suits its noise, which can be too few for a fit
+		// without noise.
 		if rounds < leastClimb {
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}
@@ -263,8 +260,8 @@ func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
 }
 
-// newChain returns the normal distribution with the moments of the posterior, as estimated by a
-// Markov chain around the pooled fit.
+// newChain returns the normal distribution with the moments of the posterior, estimated by a Markov
+// chain around the pooled fit.
 func newChain(p *pvi.Protocol, shards []*shard.Shard, pooled *Reference) (*Reference, error) {
 	if p.Model().General() || len(p.Study().Model.Groups) > 0 {
 		return nil, errors.New(`simulation.reference = "markov-chain" is for regressions without groups: remove it`)
@@ -287,8 +284,7 @@ func (r *Reference) Moments() (mean []float64, cov *mat.SymDense, err error) {
 	return r.family.Moments(r.Natural)
 }
 
-// KL returns KL(q‖reference), where natural holds the natural parameters of q, in the layout of
-// family.
+// KL returns KL(q‖reference), for the natural parameters of q in the layout of family.
 func (r *Reference) KL(family gaussian.Family, natural []float64) (float64, error) {
 	if family.Name() == r.family.Name() {
 		return r.family.KL(natural, r.Natural)

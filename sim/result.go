@@ -18,7 +18,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Result is the result of a study. The simulator prints and saves it as JSON.
+// A Result is the result of a study, which the simulator prints and saves as JSON.
 type Result struct {
 	Study   string `json:"study"`
 	Digest  string `json:"digest"` // SHA-256 of the study document
@@ -32,8 +32,8 @@ type Result struct {
 	Rejected int `json:"rejected"` // number of outcomes that were rejected because λ would have become improper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 
-	// NoiseAware is the noise-aware posterior, which reports show beside q. From version 2 of the
-	// study language on it is nil, because Posterior is then the noise-aware posterior.
+	// NoiseAware is the noise-aware posterior, which reports show beside q. It is nil from version
+	// 2 of the study language on, where Posterior is the noise-aware posterior.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
 	// Posterior is nil if the study reports only point estimates, which are then in Estimates.
@@ -41,28 +41,28 @@ type Result struct {
 	Estimates  []fit.Estimate `json:"estimates,omitempty"`
 	NonPrivate []Marginal     `json:"nonprivate"` // marginal distributions of the pooled posterior
 
-	// Quantities has the values that are computed from parameters, under the posterior, and
-	// NonPrivateQuantities has them under the pooled posterior.
+	// Quantities and NonPrivateQuantities have the values that are computed from parameters, under
+	// the posterior and under the pooled posterior.
 	Quantities           []fit.Quantity `json:"quantities,omitempty"`
 	NonPrivateQuantities []fit.Quantity `json:"nonprivate_quantities,omitempty"`
 
 	Reference string `json:"reference"` // method by which the pooled posterior was computed
 
-	// Prior compares the posterior with the prior. It is nil in version 1 of the study language, if
-	// there is no posterior, and for models whose prior is not normal.
+	// Prior compares the posterior with the prior. It is nil in version 1 of the study language,
+	// without a posterior, and for models whose prior is not normal.
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
-	// KL is the KL divergence of the posterior, or of q in version 1 of the study language, from the
-	// pooled posterior, in nats. It is nil for point estimates.
+	// KL is the KL divergence of the posterior, or of q in version 1 of the study language, from
+	// the pooled posterior, in nats. It is nil for point estimates.
 	KL *float64 `json:"kl_to_nonprivate,omitempty"`
 
-	// Apart is the root mean square, over coefficients, of the distances of point estimates from the
-	// means of the pooled posterior, in its sds. It is nil if there are no point estimates.
+	// Apart is the root mean square, over coefficients, of the distances of point estimates from
+	// the means of the pooled posterior, in its sds. It is nil without point estimates.
 	Apart *float64 `json:"rms_pooled_sds,omitempty"`
 
 	// Test measures how well the posterior predicts held-out records, and NonPrivateTest how well
-	// the pooled fit does. Both are nil if there are no held-out records. Without a posterior, and in
-	// version 1 of the study language, Test is about q.
+	// the pooled fit does. Both are nil without held-out records. Test is about q without a
+	// posterior, and in version 1 of the study language.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
@@ -71,7 +71,8 @@ type Result struct {
 	Influences []Influence `json:"influences,omitempty"`
 
 	// Checks compares the outcomes of held-out records or, if Test is nil, of all records, with
-	// draws from the posterior. It is nil in version 1, without a posterior, and before [Play.Check].
+	// draws from the posterior. It is nil in version 1, without a posterior, and before
+	// [Play.Check].
 	Checks []fit.Check `json:"predictive_checks,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
@@ -81,32 +82,32 @@ type Result struct {
 	// Notes are warnings that must be shown together with the posterior.
 	Notes []string `json:"notes,omitempty"`
 
-	// Arrived reports whether the rounds converged, by a criterion that uses only their opened sums.
-	// It is nil if the method has no criterion.
+	// Arrived reports whether the rounds converged, by a criterion on their opened sums. It is nil
+	// if the method has none.
 	Arrived *bool `json:"arrived,omitempty"`
 
 	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records; nil if the study has none
 	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
 
-	// ComputedOn names the devices that computed the private gradient steps; empty for the CPU. With
-	// the same seed, devices have other noise than the CPU.
+	// ComputedOn names the devices that computed the private gradient steps, or is empty for the
+	// CPU. Their noise differs from that of the CPU with the same seed.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
 
 	Family string `json:"-"` // family of the posterior; "full" or "diagonal"
-	// natural parameters of the posterior, or of q if the study reports only point estimates
+	// of the posterior, or of q if the study reports only point estimates
 	Natural    []float64   `json:"-"`
 	Covariance [][]float64 `json:"-"` // covariance of θ; nil if the study reports only point estimates
-	// Q describes q if q differs from the posterior. Otherwise, and always in version 1, it is nil.
+	// Q describes q if it differs from the posterior, and is always nil in version 1.
 	Q         *Q               `json:"-"`
 	Units     fit.Units        `json:"-"`
 	Generator *model.Generator `json:"-"` // computes the values in Quantities; nil if there are none
 	Predicted []fit.Prediction `json:"-"` // predictions of the held-out records
 }
 
-// A Q describes q, the Gaussian approximation that the rounds update. q need not be the reported
-// posterior, because the spread of q does not include the privacy noise.
+// A Q describes q, the Gaussian approximation that the rounds update. It need not be the reported
+// posterior, because its spread does not include the privacy noise.
 type Q struct {
 	Family string `json:"family"`
 	// precision times mean, then the precision (lower triangle by rows, or the diagonal)
@@ -139,12 +140,12 @@ type Privacy struct {
 	*Promise            // nil if the study has no privacy
 }
 
-// A Promise is the privacy cost of one client's releases in a study with privacy. Every cost
-// except Claimed and True is a proven bound.
+// A Promise is the privacy cost of one client's releases. Every cost except Claimed and True is a
+// proven bound.
 type Promise struct {
 	Protects string `json:"protects"` // description of the privacy unit
-	// AtTwo is a sentence about the cost to a person with rows at two clients. It is empty unless
-	// the study protects persons at one client.
+	// AtTwo is a sentence about the cost to a person with rows at two clients, or empty unless the
+	// study protects persons at one client.
 	AtTwo     string               `json:"at_two_clients,omitempty"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"` // ε for the observer that the study names
@@ -157,14 +158,15 @@ type Promise struct {
 	Opens           study.Opens `json:"opens"` // the parts of clients' answers that observers can read
 	// Scores is true if a release has scores (gradients) and curvatures at published points.
 	Scores bool `json:"scores,omitempty"`
-	// Modes is true if the first release also has votes for the place of the mode of a client's records.
+	// Modes is true if the first release also has votes for the place of the mode of a client's
+	// records.
 	Modes     bool `json:"modes,omitempty"`
 	Tables    bool `json:"tables,omitempty"`    // whether the first release had the sums for tables that describe the records
 	HeldOut   bool `json:"held_out,omitempty"`  // whether the last release scores held-out records
 	Gradients bool `json:"gradients,omitempty"` // whether the releases are sums of gradients
 	Sites     bool `json:"sites,omitempty"`     // whether the releases are sums of the factors of records
-	// LastRelease is true if the study's last release is a gradient and a curvature, each with its
-	// own noise.
+	// LastRelease is true if the last release is a gradient and a curvature, each with its own
+	// noise.
 	LastRelease bool `json:"last_release,omitempty"`
 	// number of parts into which each client divides its records
 	Parts int `json:"parts,omitempty"`
@@ -172,7 +174,7 @@ type Promise struct {
 	Statistics int `json:"statistics,omitempty"`
 	// number of releases in the scale phase; every cost includes them
 	ScaleReleases int `json:"scale_releases,omitempty"`
-	// how settings were chosen on private records, if they were; every cost includes this choice
+	// how settings were chosen on private records, if they were; included in every cost
 	Selection  *Selection `json:"selection,omitempty"`
 	Method     string     `json:"method"`
 	Conditions string     `json:"conditions"` // conditions under which the costs hold
@@ -195,8 +197,7 @@ type Selection struct {
 	Candidates []string `json:"candidates"` // descriptions of the candidates' settings
 	Chosen     int      `json:"chosen"`     // index of the chosen candidate in Candidates
 	Score      string   `json:"score"`
-	// noisy sum of the scores of each candidate; the mean of these sums over the candidates is
-	// subtracted from each
+	// noisy sum of the scores of each candidate, minus the mean of these sums
 	Totals     []float64 `json:"scores"`
 	ScoreClip  float64   `json:"score_clip"` // bound on the L2 norm of a record's vector of scores
 	ScoreNoise float64   `json:"score_noise_multiplier"`
@@ -218,8 +219,8 @@ type Spent struct {
 	Mu        float64              `json:"mu,omitempty"`
 }
 
-// marginals returns the distribution of each parameter on its own scale, which is log-normal for
-// a parameter that is fitted on the log scale.
+// marginals returns the distribution of each parameter on its own scale: log-normal if it is fitted
+// on the log scale.
 func marginals(m *fit.Model, units fit.Units, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
 	natural := units.Marginals(mean, cov)
@@ -284,8 +285,8 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	return r, err
 }
 
-// compare adds the posterior of the federation, or its point estimates, and compares them with
-// the reference. A study without a model has no reference.
+// compare adds the posterior of the federation, or its point estimates, and compares them with the
+// reference, which a study without a model does not have.
 func (r *Result) compare(f *Federation, reference *Reference) error {
 	p := f.Protocol
 	if reference == nil {
@@ -340,8 +341,8 @@ func (r *Result) compare(f *Federation, reference *Reference) error {
 	return err
 }
 
-// generate adds the quantities that are computed from the parameters. family and mean belong to
-// the posterior, pooled and pooledCov to the pooled posterior.
+// generate adds the quantities that are computed from the parameters, under the posterior (family
+// and mean) and the pooled posterior (pooled and pooledCov).
 func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []float64, pooledCov mat.Symmetric) (err error) {
 	r.Generator = m.Generator()
 	full := gaussian.Full(len(pooled))
@@ -365,8 +366,8 @@ func (r *Result) generate(m *fit.Model, family gaussian.Family, mean, pooled []f
 	return nil
 }
 
-// rmsInSDs returns the root mean square of the elements of a − b, each divided by the standard
-// deviation of its coordinate according to cov.
+// rmsInSDs returns the root mean square of the elements of a − b, in the standard deviations of
+// cov.
 func rmsInSDs(a, b []float64, cov mat.Symmetric) float64 {
 	var sum float64
 	for i := range a {
@@ -401,8 +402,8 @@ func (r *Result) notes(st *study.Study) []string {
 	return append(notes, extensionNotes(st)...)
 }
 
-// NewPromise returns the privacy cost of the given number of releases of a client. The study
-// must have privacy.
+// NewPromise returns the privacy cost of the given number of a client's releases. The study must
+// have privacy.
 func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	target := p.Study().Privacy
 	costs, err := p.Costs(releases)

@@ -7,12 +7,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Rivals is for comparing settings of a study: each client sets records aside, runs use the
-// other records, and are compared by their predictions of those set aside.
+// Rivals compares settings of a study: each client sets records aside, and runs on the others are
+// compared by their predictions of these.
 type Rivals struct {
-	// Aside holds the records that each client has set aside. Whether a record is set aside is a
-	// random draw of its own, independent of all other records. So adding or removing a record does
-	// not change the distribution of the draws of the others.
+	// Aside holds the records that each client has set aside. Each record is set aside by a random
+	// draw of its own, so adding or removing a record does not affect the others.
 	Aside []*shard.Records
 
 	cast    *cast
@@ -43,8 +42,8 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride is the distance between the seeds of two trials. It is so large that the seeds of
-// trials differ from all seeds that users choose in practice.
+// trialStride is the distance between the seeds of two trials, so large that they differ from all
+// seeds that users choose in practice.
 const trialStride = 1 << 40
 
 // NewPlay sets up a run of st, the original study or a copy with different settings. Runs of one

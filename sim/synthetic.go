@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// synthesise generates the records of a study's clients: the regressors as the study declares
-// them, and the outcomes from the likelihood at the true coefficients.
+// synthesise generates the records of a study's clients: the regressors as the study declares them,
+// and the outcomes from the likelihood at the true coefficients.
 func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	m, err := fit.New(st)
 	if err != nil {
@@ -34,9 +34,9 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that generated all records, on the model's scale. It returns nil if
-// records come from a file, clients differ in θ, the study standardises its columns, or the
-// model is not a regression.
+// truthOf returns the θ that generated all records, on the model's scale, or nil if records come
+// from a file, clients differ in θ, the study standardises its columns, or the model is not a
+// regression.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
@@ -49,8 +49,8 @@ func truthOf(st *study.Study, o Options) ([]float64, error) {
 	return DrawTruth(m, variates(o.Seed, purposeTruth))
 }
 
-// DrawTruth returns the true coefficients of made-up records: those that the study gives, and
-// draws from the prior.
+// DrawTruth returns the true coefficients of made-up records: those that the study gives, and draws
+// from the prior.
 func DrawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	var given map[string]float64
 	if syn := m.Study.Simulation.Synthetic; syn != nil {
@@ -63,8 +63,8 @@ func DrawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 		if spread, ok := m.Spread(i); ok {
 			sd = truth[spread]
 		}
-		// The loop draws a number for every coefficient, even if the study gives its value, so that
-		// a value in the study does not change the draws of the other coefficients.
+		// Draw a number for every coefficient, even if the study gives its value, so that this does
+		// not change the draws of the others.
 		z := r.NormFloat64()
 		theta := p.Prior.Mean + sd*z
 		if p.HalfNormal > 0 {
@@ -116,8 +116,8 @@ func synthesiseClient(m *fit.Model, id pvi.ClientID, truth []float64, r *rand.Ra
 	return records, nil
 }
 
-// DrawOutcomes replaces the outcomes of records by draws from the likelihood at θ. The model must
-// be a regression. The outcomes are in the unit of their column and within its bounds.
+// DrawOutcomes replaces the outcomes of records by draws from the likelihood of a regression at θ,
+// in the unit of their column and within its bounds.
 func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	st := m.Study
 	outcome := st.ColumnIndex(st.Model.Outcome)
@@ -135,8 +135,7 @@ func DrawOutcomes(m *fit.Model, records *shard.Records, theta []float64, r *rand
 	}
 }
 
-// binaryValue returns a value of the column for which the event e happens if positive is true, and
-// does not happen if positive is false.
+// binaryValue returns a value of the column for which the event e happens (positive) or does not.
 func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.Low) == positive {
 		return column.Low
@@ -167,8 +166,8 @@ func drawNumber(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if !ok {
 		return c.Low + (c.High-c.Low)*r.Float64()
 	}
-	// The number of tries is bounded, because the probability of a value within the bounds may be
-	// tiny. If all tries fail, the value is the nearest bound.
+	// The probability of a value within the bounds may be tiny, so after some tries take the
+	// nearest bound.
 	const tries = 1000
 	x := math.NaN()
 	for range tries {

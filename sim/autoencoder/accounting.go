@@ -8,8 +8,8 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// An Accounting holds the privacy cost of a run for each image. For comparison, it also holds the
-// cost that the d3p paper states for the same noise, and a proved bound for the paper's sampling.
+// An Accounting holds the privacy cost of a run for each image and, for comparison, the cost that
+// the d3p paper states for the same noise and a proved bound for the paper's sampling.
 type Accounting struct {
 	Epsilon     float64 `json:"epsilon"` // upper bound on the ε of the whole run
 	Delta       float64 `json:"delta"`
@@ -19,19 +19,17 @@ type Accounting struct {
 	Sensitivity float64 `json:"sensitivity"` // clip plus a bound on the rounding error
 	Sigma       float64 `json:"sigma"`       // standard deviation of the noise in a sum of gradients
 
-	// Published is the ε that the d3p paper states, and PublishedReplace is the ε that d3p's
+	// Published is the ε that the d3p paper states, and PublishedReplace the one that d3p's
 	// function approximate_sigma returns. Both are for batches of a fixed size drawn without
 	// replacement.
 	Published        float64 `json:"published"`
 	PublishedReplace float64 `json:"published_replace"`
 
-	// Proved is an upper bound on ε for batches of a fixed size drawn without replacement, under
-	// add-remove.
+	// Proved is an upper bound on ε for such batches, under add-remove.
 	Proved float64 `json:"published_proved"`
 }
 
-// mechanism returns the mechanism that releases sums of the gradients of images with the given
-// number of pixels.
+// mechanism returns the mechanism that releases sums of the gradients of images.
 func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	shape := vae.Shape{Pixels: pixels, Hidden: s.Hidden, Latent: s.Latent}
 	return dpmech.NewProductSum(dpmech.ProductConfig{
@@ -41,8 +39,7 @@ func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	})
 }
 
-// Account returns the privacy cost of the run without running it. It returns nil for a run
-// without privacy.
+// Account returns the privacy cost of the run without running it, or nil without privacy.
 func (s *Spec) Account(pixels int) (*Accounting, error) {
 	if s.Privacy == nil {
 		return nil, nil

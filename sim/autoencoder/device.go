@@ -9,20 +9,20 @@ import (
 	"fedpvi/sim"
 )
 
-// mostPlanned is the maximum number of steps that a device computes in one call. It must be small,
-// because the user sees progress only between calls.
+// mostPlanned is the maximum number of steps that a device computes in one call. The user sees
+// progress only between calls.
 const mostPlanned = 512
 
-// onDevice is the part of a run that computes steps on a device. The function plan draws the
-// batches and the noise of the next steps on the CPU.
+// onDevice is the part of a run that computes steps on a device. plan draws the batches and the
+// noise of the next steps on the CPU.
 type onDevice struct {
 	name   string
 	failed func(error) error
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use makes the first device compute all steps; without one the CPU does. The CPU draws the
-// batches in both cases, so the privacy cost is the same, but the random numbers differ.
+// Use makes the first device, if there is one, compute all steps. The CPU draws the batches in any
+// case, so the privacy cost is the same, but the random numbers differ.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {
@@ -48,8 +48,7 @@ func (r *Run) Use(devices *sim.Devices) error {
 	return nil
 }
 
-// unfit returns an error if no device can compute the steps of the run. It does not read the
-// images.
+// unfit returns an error if no device can compute the steps of the run.
 func (r *Run) unfit() error {
 	if r.Spec.Privacy == nil {
 		return nil

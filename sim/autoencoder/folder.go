@@ -19,8 +19,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Write writes result.json, losses.csv, images.png, the weights of every layer as NumPy arrays,
-// and the experiment file to a new folder.
+// Write writes result.json, losses.csv, images.png, the weights of every layer as NumPy arrays, and
+// the experiment file to a new folder.
 func (r *Run) Write(path string, result *Result) error {
 	if err := sim.CheckFolder(path); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (r *Result) writeLosses(w io.Writer) error {
 // writeArray writes a matrix in NumPy's format, version 1.0.
 func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, columns)
-	const before = 10 // bytes before the header of an NPY file: magic string, version, and length of the header
+	const before = 10 // an NPY file begins with a magic string, a version, and the length of the header
 	pad := (64 - (before+len(head)+1)%64) % 64
 	head += strings.Repeat(" ", pad) + "\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
@@ -86,9 +86,8 @@ func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// These constants set the layout of the picture. columns is the number of images in a row. The
-// first row shows the first images of the test set, and the second row their reconstructions. The
-// next rows show images drawn from the network.
+// The layout of the picture, with columns images in a row. The first row has images of the test
+// set, the second their reconstructions, and the others images drawn from the network.
 const (
 	columns   = 10
 	made      = 4 // number of rows of drawn images

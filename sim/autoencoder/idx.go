@@ -19,11 +19,11 @@ type Images struct {
 	Pixels        [][]byte
 }
 
-// idxImages is the first word of a file of images in the IDX format, which the MNIST data use. It
-// declares an array of bytes with three dimensions.
+// idxImages is the first word of a file of images in the IDX format of the MNIST data: an array of
+// bytes with three dimensions.
 const idxImages = 0x00000803
 
-// readImages reads at most most images from an IDX file. It decompresses a file whose name ends in
+// readImages reads at most most images from an IDX file, which is compressed if its name ends in
 // .gz.
 func readImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
@@ -58,7 +58,7 @@ func readIdx(r io.Reader, most int) (*Images, error) {
 		return nil, fmt.Errorf("has images of %d by %d pixels; at most %d pixels are possible", head.Height, head.Width, vae.MaxSide)
 	}
 	images := &Images{Height: int(head.Height), Width: int(head.Width)}
-	for i := range head.Count { // the slice grows with the data, because the count in the header may be wrong
+	for i := range head.Count { // the count in the header may be wrong, so the slice grows with the data
 		image := make([]byte, head.Height*head.Width)
 		if _, err := io.ReadFull(r, image); err != nil {
 			return nil, fmt.Errorf("ends within image %d of %d: %w", i+1, head.Count, err)

@@ -25,8 +25,8 @@ type Result struct {
 	TestLoss float64     `json:"test_loss"`
 	Privacy  *Accounting `json:"privacy,omitempty"` // nil without privacy
 
-	// ComputedOn is the name of the device that computed the steps, or empty for the CPU.
-	// Results for the same seed differ between a device and the CPU.
+	// ComputedOn is the name of the device that computed the steps, or empty for the CPU. Results
+	// for the same seed differ between the two.
 	ComputedOn string `json:"computed_on,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 }
@@ -104,8 +104,7 @@ func (r *Run) read() error {
 	return nil
 }
 
-// sums returns the mechanism that adds up the gradients of a batch, and the maximum number of
-// records in a batch.
+// sums returns the mechanism that adds up the gradients of a batch, and the largest batch.
 func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, error) {
 	sampler, err := dpmech.Poisson{Rate: s.Rate()}.Sampler(records)
 	if err != nil {
@@ -126,8 +125,8 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 // Close stops the workers and frees the device's memory.
 func (r *Run) Close() error { return r.trainer.Close() }
 
-// Train computes all steps. After each step, or plan of several steps, it calls progress with
-// the latest loss on the test set, which is public.
+// Train computes all steps. After each step, or plan of several, it calls progress with the latest
+// loss on the test set, which is public.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
 	result := &Result{
@@ -157,8 +156,7 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps computes the next steps: one on the CPU, and on a device at most left steps. It returns
-// their number.
+// steps computes the next step, or at most left steps on a device, and returns their number.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))

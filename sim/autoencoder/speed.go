@@ -13,8 +13,7 @@ import (
 	"fedpvi/internal/speed"
 )
 
-// These constants describe the training run whose speed [Examine] measures: d3p's autoencoder for
-// MNIST.
+// The training run whose speed [Examine] measures: d3p's autoencoder for MNIST.
 const (
 	speedImages = 6_000
 	speedBatch  = 128
@@ -26,8 +25,8 @@ var (
 	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
 )
 
-// A Speed reports the speed of a machine, including the speed at which it trains an autoencoder.
-// Processor and GPUs replace the fields of the same name in the embedded report.
+// A Speed reports the speed of a machine, also for training an autoencoder. Processor and GPUs
+// replace the fields of the same name in the embedded report.
 type Speed struct {
 	*speed.Report
 	// Network describes the autoencoder.
@@ -43,11 +42,11 @@ type ProcessorSpeed struct {
 	Network float64 `json:"network_steps_per_second"`
 }
 
-// GPUSpeed describes the speed of a GPU. If Failed is not empty, all rates are zero.
+// GPUSpeed describes the speed of a GPU. All rates are zero if Failed is not empty.
 type GPUSpeed struct {
 	speed.GPU
 	// Network is the number of private steps of the autoencoder per second, and Plain the number
-	// of steps without privacy.
+	// without privacy.
 	Network float64 `json:"network_steps_per_second,omitempty"`
 	Plain   float64 `json:"network_steps_per_second_plain,omitempty"`
 }
@@ -112,7 +111,7 @@ func processorRate() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = t.Close() }() // Close returns an error only if a device is in use, and here none is
+	defer func() { _ = t.Close() }() // Close fails only if a device is in use
 	return speed.Rate(func(steps int) error {
 		for range steps {
 			if err := t.Step(); err != nil {
@@ -123,8 +122,8 @@ func processorRate() (float64, error) {
 	})
 }
 
-// deviceRate returns the best measured number of steps per second on a device. The measured time
-// includes the time in which the CPU draws the batches.
+// deviceRate returns the best measured number of steps per second on a device, including the time
+// in which the CPU draws the batches.
 func deviceRate(d cuda.Device, private bool) (best float64, err error) {
 	run, most, err := newSpeedRun()
 	if err != nil {

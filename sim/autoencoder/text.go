@@ -14,7 +14,7 @@ func (r *Result) Text(w io.Writer) error {
 	return r.Privacy.Text(w)
 }
 
-// Text writes the privacy cost for people to read. A nil accounting means a run without privacy.
+// Text writes the privacy cost for people. A nil accounting means no privacy.
 func (a *Accounting) Text(w io.Writer) error {
 	if a == nil {
 		_, err := fmt.Fprintln(w, "None. This run makes no promise of privacy.")

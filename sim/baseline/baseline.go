@@ -21,8 +21,8 @@ type Cost struct {
 	Proven  float64 // proven ε; NaN if no bound is proven
 }
 
-// Play runs the baseline method that the study of p selects, on the records of the only client.
-// It finds a Gaussian with independent coordinates, which becomes the posterior of p.
+// Play runs the baseline method of the study of p on the records of its only client. The result, a
+// Gaussian with independent coordinates, becomes the posterior of p.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	if n := len(p.Federation.Shards); n != 1 {
 		return Cost{}, fmt.Errorf("baseline: %d clients hold the records, want one", n)
@@ -105,7 +105,7 @@ func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 const purpose = "baseline"
 
 // normals returns a function that fills a slice with standard normal numbers. Anyone can compute
-// the numbers from seed and index, so they protect no records.
+// them from seed and index, so they protect no records.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
 	r := rand.New(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {

@@ -12,16 +12,15 @@ import (
 
 // langevin runs stochastic gradient Langevin dynamics with differential privacy (Wang, Fienberg and
 // Smola, "Privacy for Free: Posterior Sampling and Stochastic Gradient Monte Carlo", 2015,
-// algorithm 2). It uses the clip, the batches and the noise of the study's private gradient steps,
-// so the cost is the same. A step of size η is
+// algorithm 2), with the clip, the batches and the noise of the study's private gradient steps, and
+// so the same cost. A step of size η is
 //
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
 // where p is the density of the prior, and G is the noisy sum of clipped gradients divided by the
-// sampling rate. If the variance of the noise in η/2·G is below η, the term e is normal noise that
-// raises the variance to η. Otherwise e is zero. langevin returns the mean and standard deviation
-// of θ over the last steps. Their number is the number of steps over which the study averages. The
-// noise in G makes the samples spread more widely than the posterior.
+// sampling rate. The normal noise e raises the variance of the noise to η; it is zero if that in
+// η/2·G is larger. langevin returns the mean and standard deviation of θ over the steps that the
+// study averages. The noise in G makes the samples spread more widely than the posterior.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
@@ -108,6 +107,6 @@ func (m *moments) found() (mean, sd []float64) {
 	return m.mean, sd
 }
 
-// pointSD replaces a standard deviation of zero, because the precision in q must be finite. It is
-// on the model's scale.
+// pointSD replaces a standard deviation of zero on the model's scale, because the precision in q
+// must be finite.
 const pointSD = 1e-6

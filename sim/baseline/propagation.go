@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	sitesHeld = 1 << 26 // maximum total length of the factors of all records, in float64s (half a gigabyte)
+	sitesHeld = 1 << 26 // maximum length of the factors of all records, in float64s (half a gigabyte)
 	sepPasses = 400     // number of passes of stochastic expectation propagation per coordinate
 )
 
-// epOptions are options for which expectation propagation converges even if the factors of
-// records disagree strongly.
+// epOptions make expectation propagation converge even if the factors of records disagree strongly.
 var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
-// propagate runs expectation propagation or stochastic expectation propagation, without privacy.
-// The fixed point becomes the posterior of p.
+// propagate runs expectation propagation, or its stochastic form, without privacy. The fixed point
+// becomes the posterior of p.
 func propagate(p *sim.Play) (Cost, error) {
 	nothing := Cost{math.NaN(), math.NaN()}
 	protocol := p.Federation.Protocol

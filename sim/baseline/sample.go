@@ -14,15 +14,15 @@ import (
 )
 
 // weight returns the power w of the likelihood for which one exact sample from the tempered
-// posterior satisfies pure ε-differential privacy. The tempered posterior clips the log likelihood
-// ℓ_i of each record to [−B, 0]. Its density is
+// posterior satisfies pure ε-differential privacy. The log likelihood ℓ_i of each record is clipped
+// to [−B, 0]:
 //
 //	density(θ) ∝ prior(θ) · exp(w Σ_i max(ℓ_i(θ), −B)).
 //
 // Adding a record multiplies the density before normalisation by a number in [e^(−wB), 1], and the
 // normaliser by another such number, so that ε = wB. If a record is replaced, both numbers are in
 // [e^(−wB), e^(wB)], and ε = 2wB (Wang, Fienberg and Smola 2015, theorem 1, which has 4B for |ℓ| ≤
-// B). The power w is at most 1. With w = 1, the likelihood keeps its full weight.
+// B). w is at most 1, the full weight of the likelihood.
 func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 	if adjacency == accountant.ReplaceOne {
 		epsilon /= 2
@@ -33,10 +33,9 @@ func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 // links is the number of states of the Markov chain.
 const links = 5000
 
-// oneSample returns the last state of a long Metropolis chain for the tempered posterior. It
-// starts at the mean of the pooled fit, and the proposals use the curvature there. An exact
-// sample would be private; the distance of the last state from one is unknown, so no privacy is
-// proven.
+// oneSample returns the last state of a long Metropolis chain for the tempered posterior. It starts
+// at the mean of the pooled fit, and the proposals use the curvature there. The distance of the
+// last state from an exact sample is unknown, so no privacy is proven.
 func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	target := r.play.Federation.Protocol.Study().Privacy
 	at, _, err := r.play.Reference.Moments()
@@ -71,8 +70,7 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	return theta, slices.Repeat([]float64{pointSD}, d), nil
 }
 
-// tempered returns the log density of the tempered posterior as a function of θ, up to a
-// constant.
+// tempered returns the log density of the tempered posterior, up to a constant.
 func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 	each, slope := make([]float64, r.all.Rows()), make([]float64, r.program.Dim())
 	return func(theta []float64) float64 {
@@ -88,8 +86,8 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 	}
 }
 
-// proposal returns an upper triangular U with UᵀU = P. The matrix P is the precision of the
-// prior minus w times the Hessian of the log likelihood at the given point.
+// proposal returns an upper triangular U with UᵀU = P, where P is the precision of the prior minus
+// w times the Hessian of the log likelihood at the given point.
 func (r *records) proposal(at []float64, w float64) (*mat.TriDense, error) {
 	packed := make([]float64, len(at)*(len(at)+1)/2)
 	if err := r.all.Hessian(packed, at); err != nil {

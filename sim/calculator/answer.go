@@ -8,7 +8,7 @@ import (
 )
 
 // An Answer contains a question with all its values, and the resulting privacy bounds. The JSON
-// names of the fields are stable. If a bound guarantees nothing, it is null and Vacuous is true.
+// names are stable. A bound that guarantees nothing is null, and Vacuous is then true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
 	EpsilonLower    *float64             `json:"epsilon_lower"`
@@ -29,12 +29,12 @@ type Answer struct {
 	Profile accountant.Profile `json:"-"`
 }
 
-// Risk describes the success of an attacker who sees all releases and wants to know from which of
-// two adjacent inputs they were computed.
+// Risk describes the success of an attacker who sees all releases and wants to know which of two
+// adjacent inputs they came from.
 type Risk struct {
 	// upper bound on the true-positive rate minus the false-positive rate of any attack
 	Advantage float64 `json:"advantage"`
-	// lower bound on the true-positive rate minus the false-positive rate of the best attack
+	// lower bound on TPR − FPR of the best attack
 	AdvantageLow float64 `json:"advantage_lower"`
 	Accuracy     float64 `json:"accuracy"` // upper bound on the accuracy, if both inputs are equally likely
 	AccuracyLow  float64 `json:"accuracy_lower"`
@@ -51,14 +51,14 @@ type Risk struct {
 	Group Group    `json:"group"`
 }
 
-// Rate describes the best attack with the false-positive rate FPR. Its true-positive rate is at
-// least TPRLow and at most TPR.
+// Rate is the true-positive rate of the best attack with the false-positive rate FPR, between
+// TPRLow and TPR.
 type Rate struct {
 	FPR    float64 `json:"fpr"`
 	TPR    float64 `json:"tpr_upper"`
 	TPRLow float64 `json:"tpr_lower"`
-	// Posterior is an upper bound on the probability that the record was used if the attack
-	// concludes that it was.
+	// Posterior is an upper bound on the probability that the record was used, if the attack says
+	// so.
 	Posterior float64 `json:"posterior"`
 }
 
@@ -76,8 +76,7 @@ type Compare struct {
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is the ε that one method gives under one adjacency. If the method gives no bound, Reason
-// says why. Otherwise Reason is empty.
+// Compared is the ε of one method under one adjacency, or the reason why there is no bound.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -96,8 +95,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Ask computes the missing value of a question and the privacy bounds. If the missing value is
-// not ε or δ, Ask also checks that the accounted cost meets the target (ε, δ).
+// Ask computes the missing value of a question and the privacy bounds. If it is not ε or δ, Ask
+// also checks that the accounted cost meets the target (ε, δ).
 func Ask(q Question) (*Answer, error) {
 	if err := q.check(); err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-// Package calculator computes the privacy of a planned series of noisy releases without a study. It
-// computes the cost of the releases and the success of an attacker or, for a target (ε, δ), the
-// noise, the sampling rate or the number of steps.
+// Package calculator computes the privacy of a planned series of noisy releases without a study:
+// the cost and the success of an attacker or, for a target (ε, δ), the noise, the sampling rate or
+// the number of steps.
 package calculator
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // A Sampling is a rule that chooses the records of each step. The sampling rate q is the average
-// fraction of the records that a step uses.
+// fraction of the records in a step.
 type Sampling string
 
 const (
@@ -22,17 +22,16 @@ const (
 	Poisson Sampling = "poisson"
 	// WithoutReplacement draws a fixed fraction q of the records in every step.
 	WithoutReplacement Sampling = "without-replacement"
-	// RandomAllocation puts every record into one of the 1/q steps of an epoch, independently
-	// for each record.
+	// RandomAllocation puts every record into one of the 1/q steps of an epoch, independently.
 	RandomAllocation Sampling = "random-allocation"
-	// Permutation divides the records at random into 1/q batches of equal size, one for each
-	// step of an epoch.
+	// Permutation divides the records at random into 1/q batches of equal size, one for each step
+	// of an epoch.
 	Permutation Sampling = "permutation"
 )
 
 // A Question describes releases of sums of vectors of L2 norm at most 1, plus Gaussian noise.
 // Exactly one of noise multiplier, rate, steps, ε and δ is nil, and [Ask] computes it. Without
-// sampling the rate is 1, and may also be nil.
+// sampling the rate may also be nil, for 1.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
@@ -155,8 +154,7 @@ func (q Question) inEpochs() bool {
 	return q.Sampling == RandomAllocation || q.Sampling == Permutation
 }
 
-// solve sets the missing value, whose JSON name is unknown, so that the releases meet the
-// target.
+// solve sets the missing value, with the JSON name unknown, so that the releases meet the target.
 func (q Question) solve(unknown string) (Question, error) {
 	var target accountant.Target
 	if q.Epsilon != nil && q.Delta != nil {

@@ -1,3 +1,3 @@
 // Package chain draws samples from the exact posterior of pooled records with a Markov chain,
-// without privacy. The moments of the samples are used to check approximate posteriors.
+// without privacy, to check the moments of approximate posteriors.
 package chain

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// freedom is the number of degrees of freedom of the t distribution that proposes states. The tails
-// of the t distribution are heavier than the tails of a posterior with a normal prior, so the chain
-// converges at a geometric rate (Mengersen and Tweedie, "Rates of convergence of the Hastings and
-// Metropolis algorithms", 1996, theorem 2.1).
+// freedom is the number of degrees of freedom of the t distribution of the proposals. Its tails are
+// heavier than those of a posterior with a normal prior, so the chain converges at a geometric rate
+// (Mengersen and Tweedie, "Rates of convergence of the Hastings and Metropolis algorithms", 1996,
+// theorem 2.1).
 const freedom = 5
 
 // proposals generates independent draws from a multivariate t distribution around a point.
@@ -29,9 +29,8 @@ func newProposals(at []float64, root *mat.TriDense, r *rand.Rand) *proposals {
 //
 //	proposal = at + U⁻¹z·√(ν/χ²)
 //
-// at is the centre of the t distribution, U is the root of the precision, z is a vector of standard
-// normal numbers, ν is the number of degrees of freedom, and χ² is a sum of ν squares of standard
-// normal numbers.
+// where at is the centre, U is the root of the precision, z is a vector of standard normal numbers,
+// ν is the number of degrees of freedom, and χ² is a sum of ν squares of standard normal numbers.
 func (p *proposals) draw(dst []float64) {
 	var squares float64
 	for range freedom {

@@ -18,8 +18,8 @@ import (
 )
 
 // Read reads a data dictionary: a Frictionless table schema or data package, a CSVW description of
-// a table, or a REDCap data dictionary. If madeUp is true, b is a CSV file of made-up records, from
-// which Read takes bounds and levels.
+// a table, or a REDCap data dictionary. If madeUp is true, b is a CSV file of made-up records,
+// which give the bounds and levels.
 func Read(b []byte, madeUp bool) (*Dictionary, error) {
 	var d *Dictionary
 	var err error
@@ -80,7 +80,7 @@ type field struct {
 		Minimum, Maximum json.RawMessage
 		Enum             []json.RawMessage
 	}
-	// levels of a field of type integer or string, since version 2 of Frictionless
+	// levels of an integer or string field, since version 2 of Frictionless
 	Categories        []json.RawMessage
 	CategoriesOrdered bool
 }
@@ -168,8 +168,8 @@ func first(raw json.RawMessage) string {
 	return ""
 }
 
-// categories returns the values and labels of categories. A category is a value, or an object
-// with a value and a label.
+// categories returns the values and labels of categories, which are values, or objects with a value
+// and a label.
 func categories(all []json.RawMessage) (levels, labels []string) {
 	for _, raw := range all {
 		var c struct {
@@ -197,7 +197,7 @@ func csvw(columns []described) *Dictionary {
 			Minimum, MinInclusive, Maximum, MaxInclusive json.RawMessage
 		}
 		if json.Unmarshal(in.Datatype, &kind) != nil {
-			// a column has no type if Datatype is neither an object nor a string
+			// a Datatype that is neither an object nor a string means no type
 			_ = json.Unmarshal(in.Datatype, &kind.Base)
 		}
 		c.Low, c.High = cmp.Or(number(kind.Minimum), number(kind.MinInclusive)), cmp.Or(number(kind.Maximum), number(kind.MaxInclusive))
@@ -232,7 +232,7 @@ func csvw(columns []described) *Dictionary {
 	return d
 }
 
-// oneOrMore returns the elements of a list, or a single value as a list of one element.
+// oneOrMore returns the elements of a list, or a single value as a list.
 func oneOrMore(raw json.RawMessage) []json.RawMessage {
 	var many []json.RawMessage
 	if raw == nil || json.Unmarshal(raw, &many) == nil {
@@ -253,8 +253,7 @@ func texts(values []json.RawMessage) (all []string) {
 	return all
 }
 
-// number decodes a JSON number, or a JSON string that contains one. It returns nil for other
-// values.
+// number decodes a JSON number, or a string that contains one, and returns nil for other values.
 func number(raw json.RawMessage) *float64 {
 	return parse(texts([]json.RawMessage{raw})[0])
 }
@@ -266,7 +265,7 @@ func parse(text string) *float64 {
 	return nil
 }
 
-// These are columns of a REDCap data dictionary, which has one row for each field of a form.
+// Columns of a REDCap data dictionary, which has one row for each field of a form.
 const (
 	redcapName       = "Variable / Field Name"
 	redcapType       = "Field Type"
@@ -331,12 +330,12 @@ func readREDCap(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// maxLevels is the maximum number of levels that are read from made-up records. A column with more
+// maxLevels is the maximum number of levels of a column of made-up records. A column with more
 // different strings cannot be used.
 const maxLevels = 30
 
-// madeUpRecords describes the columns of made-up records. The bounds of a column are the range of
-// its values, rounded outwards. The levels of a column have the order in which they first occur.
+// madeUpRecords describes the columns of made-up records. Bounds are the range of the values,
+// rounded outwards. Levels are in the order in which they first occur.
 func madeUpRecords(b []byte) (*Dictionary, error) {
 	separator := ','
 	line, _, _ := bytes.Cut(b, []byte("\n"))
@@ -370,8 +369,8 @@ func madeUpRecords(b []byte) (*Dictionary, error) {
 	return d, nil
 }
 
-// dated returns a description of the column with the given name, if all of the values are dates.
-// The bounds are the first day of the earliest year and the last day of the latest year.
+// dated returns the description of a column of dates, or false if not all values are dates. The
+// bounds are the first day of the earliest year and the last day of the latest year.
 func dated(name string, values []string) (Column, bool) {
 	c := Column{Name: name, Kind: Date}
 	for _, text := range values {
@@ -391,8 +390,8 @@ func dated(name string, values []string) (Column, bool) {
 	return c, day(c.First) != ""
 }
 
-// seen guesses the kind of a column from made-up values. It sets the bounds of dates and numbers,
-// and the levels of other columns.
+// seen guesses the kind of a column from made-up values, with the bounds of dates and numbers, and
+// the levels of other columns.
 func seen(name string, values []string) Column {
 	if c, ok := dated(name, values); ok {
 		return c
@@ -427,8 +426,8 @@ func seen(name string, values []string) Column {
 	return c
 }
 
-// outwards rounds both ends of a range outwards, to multiples of a power of ten: the largest that
-// is not above the width of the range.
+// outwards rounds both ends of a range outwards to multiples of the largest power of ten that is
+// not above the width of the range.
 func outwards(low, high float64) (float64, float64) {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	low, high = math.Floor(low/step)*step, math.Ceil(high/step)*step

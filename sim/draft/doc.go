@@ -15,8 +15,8 @@ type Column struct {
 	Kind   Kind     // kind of the values
 	Low    *float64 // smallest value of a number; nil if the dictionary does not state it
 	High   *float64 // largest value of a number; nil if the dictionary does not state it
-	First  string   // earliest possible day of a date, such as 2015-01-01; empty if the dictionary does not state it
-	Last   string   // latest possible day of a date; empty if the dictionary does not state it
+	First  string   // earliest possible day of a date, such as 2015-01-01; empty if unknown
+	Last   string   // latest possible day of a date; empty if unknown
 	Levels []string // values of a choice, at least two
 	Labels []string // meaning of each level; nil if the dictionary does not state it
 	Note   string   // reason why the column cannot be used, for the kind Unusable
@@ -31,7 +31,7 @@ const (
 	Whole                // a whole number
 	Date                 // a day, with or without the time of day
 	Choice               // one level of a list
-	Ordered              // one level of a list whose order has a meaning; the lowest level is first
+	Ordered              // a level of an ordered list, with the lowest level first
 )
 
 // A Dictionary describes the columns of a table.
@@ -39,7 +39,7 @@ type Dictionary struct {
 	Source  string // kind of the dictionary, such as "REDCap data dictionary"
 	MadeUp  bool   // whether bounds and levels were derived from made-up records
 	Columns []Column
-	Missing []string // strings that mean a missing value; nil if the dictionary does not state them
+	Missing []string // strings for a missing value; nil if unknown
 }
 
 // column returns the column with the given name.

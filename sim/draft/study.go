@@ -17,26 +17,24 @@ import (
 type Choices struct {
 	Name    string // name of the study
 	Outcome string // name of the column that the model explains
-	// names of the columns that explain the outcome; if empty, the draft uses the other usable
-	// columns, but at most maxTerms of them
+	// columns that explain the outcome; if empty, the other usable ones, but at most maxTerms
 	Terms   []string
-	Person  string  // name of the column that names the person of each row; empty if each person has one row
+	Person  string  // column that names the person of each row; empty if each person has one row
 	Clients int     // number of data holders, at least 2
 	Epsilon float64 // ε of the study
 }
 
-// maxTerms is the number of columns that a draft uses if the author names no columns.
+// maxTerms is the number of columns in a draft if the author names none.
 const maxTerms = 12
 
 // A Draft is a study file in which the author must still make some choices.
 type Draft struct {
 	Text string
-	// Open has a sentence for each choice that the author must still make. Programs refuse the
-	// study while a choice is open.
+	// Open has a sentence for each choice that is still open. Programs then refuse the study.
 	Open []string
 }
 
-// Study returns the draft of a study. If no choice is open, the text is valid for package study.
+// Study returns the draft of a study. If no choice is open, package study accepts the text.
 func Study(d *Dictionary, c Choices) (*Draft, error) {
 	outcome, err := d.column(c.Outcome)
 	if err != nil {
@@ -67,8 +65,7 @@ func Study(d *Dictionary, c Choices) (*Draft, error) {
 	return draft, nil
 }
 
-// terms returns the columns that explain the outcome, and the names of the columns that are
-// left.
+// terms returns the columns that explain the outcome, and the names of the others.
 func (d *Dictionary) terms(c Choices, outcome *Column) (terms []*Column, left []string, err error) {
 	for _, name := range c.Terms {
 		t, err := d.column(name)
@@ -109,13 +106,12 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(&w.b, format+"\n", args...)
 }
 
-// key writes a key and its value. It adds the comment where it first occurs in the draft.
+// key writes a key and its value, with the comment where it first occurs in the draft.
 func (w *writer) key(key, value, comment string) {
 	w.line("%s", strings.TrimRight(key+" = "+value+w.comment(comment), " "))
 }
 
-// comment returns text as the end of a line, or "" if text is empty or occurs earlier in the
-// draft.
+// comment returns text as the end of a line, or "" if it is empty or occurs earlier in the draft.
 func (w *writer) comment(text string) string {
 	if text == "" || w.told[text] {
 		return ""
@@ -124,8 +120,7 @@ func (w *writer) comment(text string) string {
 	return "  # " + text
 }
 
-// clean returns text on one line without control characters, so that it can be a comment of the
-// study file.
+// clean returns text on one line without control characters, for a comment of the study file.
 func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f || r == ' ' }), " ")
 }

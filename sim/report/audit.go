@@ -44,8 +44,8 @@ const (
 	auditPanel   = 190 // height of a panel in points
 )
 
-// AuditCurves plots the true-positive rate of each attack against its false-positive rate, together
-// with the bound that the claimed privacy implies.
+// AuditCurves plots the true-positive rate of each attack against its false-positive rate, with the
+// bound of the claimed privacy.
 func AuditCurves(r *audit.Report) (Figure, error) {
 	f := Figure{Columns: auditColumns}
 	for _, c := range r.Checks {

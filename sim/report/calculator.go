@@ -12,8 +12,8 @@ import (
 	"fedpvi/sim/calculator"
 )
 
-// Calculated writes an answer of the calculator: a table of the bounds, an explanation of them for
-// an ethics committee, and warnings.
+// Calculated writes an answer of the calculator: a table of the bounds, an explanation for an
+// ethics committee, and warnings.
 func Calculated(w io.Writer, a *calculator.Answer) error {
 	solved := func(field, value string) string {
 		if a.Solved == field {
@@ -54,7 +54,7 @@ func certified(yes bool) string {
 	return "an estimate, not certified"
 }
 
-// digits formats x with the given number of significant digits, rounded up or down.
+// digits formats x with n significant digits, rounded up or down.
 func digits(x float64, n int, upwards bool) string {
 	if x == 0 {
 		return "0"
@@ -116,8 +116,8 @@ func recordInWords(a accountant.Adjacency) string {
 	}
 }
 
-// percent formats a probability in percent, rounded up. The ~ before the percent sign stands for a
-// space at which a line must not break.
+// percent formats a probability in percent, rounded up. The ~ stands for a space at which a line
+// must not break.
 func percent(p float64) string { return digits(100*p, 4, true) + "~%" }
 
 // meaning explains the bounds to an ethics committee.
@@ -146,7 +146,7 @@ func meaning(a *calculator.Answer) string {
 			fmt.Fprintf(&b, " For %d records together, such as those of one household, ε is %s at the same δ.", g.Size, between(g.EpsilonLower, g.EpsilonUpper))
 		}
 	}
-	// The ~ becomes a space only after wrap, so that wrap breaks no line there.
+	// Replace ~ by a space only after wrap, which breaks no line there.
 	return strings.ReplaceAll(wrap(b.String()), "~", " ")
 }
 

@@ -21,8 +21,7 @@ func checked(r *sim.Result) string {
 	return "the study's own records"
 }
 
-// PredictiveChecks writes a table of the posterior predictive checks, or nothing if the result has
-// none.
+// PredictiveChecks writes a table of the posterior predictive checks, if the result has any.
 func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	if r.Checks == nil {
 		return nil
@@ -38,9 +37,9 @@ func PredictiveChecks(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// Checks draws posterior predictive checks, one row for each statistic: the observed value, and
-// the 95 % interval of drawn outcomes scaled to [−1, 1]. The title says with the text records
-// which records were observed.
+// Checks draws posterior predictive checks, one row for each statistic: the observed value, and the
+// 95 % interval of drawn outcomes scaled to [−1, 1]. records describes the observed records in the
+// title.
 func Checks(all []fit.Check, records string) (Figure, error) {
 	drawn := intervalSet{label: "drawn from the posterior, 95 %", colour: grey, shape: draw.CircleGlyph{}}
 	observed := intervalSet{label: "observed", colour: Palette[1], shape: draw.SquareGlyph{}}

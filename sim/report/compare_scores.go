@@ -23,8 +23,8 @@ type ScoreComparison struct {
 	Runs []ComparedScores `json:"runs"` // in order of decreasing elpd per record
 }
 
-// A ComparedScores is a study in a comparison. Difference is its elpd per record minus that of
-// the first study. DifferenceSE covers the privacy noise and the sampling error.
+// A ComparedScores is a study in a comparison. Difference is its elpd per record minus that of the
+// first study. DifferenceSE covers the privacy noise and the sampling error.
 type ComparedScores struct {
 	From         string           `json:"from"`           // folder or file of the study
 	Seed         uint64           `json:"seed,omitempty"` // seed of the run, if From is a folder
@@ -34,8 +34,8 @@ type ComparedScores struct {
 }
 
 // CompareScores compares studies by the scores of held-out records. Each element of from is a
-// folder of results, or a file with the output of coordinator posterior --json. All log
-// densities must be clipped to the same range and be on the same scale.
+// folder of results, or a file with the output of coordinator posterior --json. All log densities
+// must be clipped to the same range and be on the same scale.
 func CompareScores(from []string) (*ScoreComparison, error) {
 	c := &ScoreComparison{}
 	var first *study.Study
@@ -68,8 +68,7 @@ func CompareScores(from []string) (*ScoreComparison, error) {
 	return c, nil
 }
 
-// scoresOf returns the scores of a study from a folder of results or from a file. For a file, st is
-// nil.
+// scoresOf returns the scores of a study from a folder of results, or from a file with a nil st.
 func scoresOf(path string) (of ComparedScores, st *study.Study, err error) {
 	of.From = path
 	info, err := os.Stat(path)

@@ -1,4 +1,3 @@
-// Package report writes results of the simulator for people. It writes tables, a privacy
-// statement in plain words, plots, files for statistical software, and the folder that contains
-// all of them.
+// Package report writes results of the simulator for people: tables, a privacy statement in plain
+// words, plots, files for statistical software, and the folder with all of them.
 package report

@@ -7,14 +7,14 @@ import (
 )
 
 // plannedFetched is the part of the JSON of [PlanJSON] about releases that clients fetch
-// separately, because an outcome that contained them would be too long. The numbers are in bytes.
+// separately, because they are too long for an outcome. The numbers are in bytes.
 type plannedFetched struct {
 	Round int `json:"round_down"` // bytes that each client downloads in a round to check the round's sum
-	Kept  int `json:"kept"`       // bytes that the coordinator keeps for the whole study, in files and in the bundle
+	Kept  int `json:"kept"`       // kept by the coordinator for the whole study, in files and in the bundle
 }
 
-// newPlannedFetched returns the sizes of the releases that clients fetch in a study, or nil if they
-// fetch none.
+// newPlannedFetched returns the sizes of the releases that clients fetch, or nil if they fetch
+// none.
 func newPlannedFetched(p *pvi.Protocol) *plannedFetched {
 	if !p.Fetched() {
 		return nil

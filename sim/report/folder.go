@@ -24,8 +24,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is the results folder of a run. Until it is complete, it has a temporary name next to
-// its final path.
+// A Folder is the results folder of a run. It has a temporary name next to its final path until it
+// is complete.
 type Folder struct {
 	path       string
 	work       string
@@ -61,7 +61,7 @@ type entry struct {
 	Participants []pvi.ClientID `json:"participants"`
 	Sum          []int64        `json:"sum"`               // opened sum in lattice steps
 	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
-	Epsilon      *float64       `json:"epsilon,omitempty"` // proven upper bound on the ε that each client has spent, including this outcome
+	Epsilon      *float64       `json:"epsilon,omitempty"` // proven upper bound on the ε of each client, including this outcome
 }
 
 // Record adds an outcome to the transcript.
@@ -69,7 +69,7 @@ func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon *float64) err
 	return f.writeLine(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
 }
 
-// RecordScale adds the passes of the scale phase to the transcript, or nothing if s is nil.
+// RecordScale adds the passes of the scale phase to the transcript. s may be nil.
 func (f *Folder) RecordScale(s *sim.Standardisation) error {
 	if s == nil {
 		return nil
@@ -93,7 +93,7 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// These constants are the number of chains that a run saves, and the number of draws in each chain.
+// The number of chains that a run saves, and of draws in each.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
@@ -156,8 +156,7 @@ func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	return err
 }
 
-// texts writes the study, the result and the privacy statement, and q if it is not the
-// posterior.
+// texts writes the study, the result and the privacy statement, and q if it is not the posterior.
 func (f *Folder) texts(st *study.Study, r *sim.Result) error {
 	var err error
 	if r.Q != nil {
@@ -307,24 +306,22 @@ func WriteFigure(path string, figure Figure) error {
 type posteriorFile struct {
 	Notes      []string        `json:"notes,omitempty"`
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
-	// Posterior has the marginal distributions of the posterior. If NoiseAware is not nil, it has
-	// those of q instead.
+	// Posterior has the marginal distributions of the posterior, or of q if NoiseAware is not nil.
 	Posterior  []sim.Marginal `json:"posterior"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 	Family     string         `json:"family"`
-	// mean multiplied by the precision, followed by the precision itself: its lower triangle by
-	// rows or, for a diagonal family, its diagonal
+	// precision times mean, then the precision: its lower triangle by rows or, for a diagonal
+	// family, its diagonal
 	Natural    []float64   `json:"natural_parameters"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// NaturalCovariance is the covariance, in natural units, of the posterior that reports show.
-	// For a parameter that is fitted on the log scale, the row and the column are those of its
-	// logarithm.
+	// NaturalCovariance is the covariance of the reported posterior, in natural units. A parameter
+	// that is fitted on the log scale appears as its logarithm.
 	NaturalCovariance [][]float64 `json:"natural_covariance"`
 }
 
-// estimatesFile is the JSON content of posterior.json if the study reports only point estimates.
+// estimatesFile is the content of posterior.json if the study reports only point estimates.
 type estimatesFile struct {
 	Notes      []string       `json:"notes"`
 	Estimates  []fit.Estimate `json:"estimates"`
@@ -364,8 +361,8 @@ func posteriorCSV(w io.Writer, r *sim.Result) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// spread returns the moments and the interval of a quantity. They are empty if the quantity may
-// be infinite for some θ.
+// spread returns the moments and the interval of a quantity, or nothing if it may be infinite for
+// some θ.
 func spread(q *fit.Quantity) []string {
 	if q.Spread == nil {
 		return make([]string, 4)

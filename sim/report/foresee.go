@@ -17,10 +17,9 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// To estimate the widths of intervals, federations with made-up records are simulated. The number
-// of federations is foreseenFederations for at most foreseenCoefficients coefficients. With more
-// coefficients it falls to leastForeseen, because the time of a simulation grows with the cube of
-// the number of coefficients.
+// The widths of intervals are estimated from simulated federations with made-up records:
+// foreseenFederations of them for at most foreseenCoefficients coefficients, and fewer for more,
+// down to leastForeseen, because the time grows with the cube of the number of coefficients.
 const (
 	foreseenFederations, leastForeseen = 20, 3
 	foreseenCoefficients               = 30
@@ -46,16 +45,15 @@ const narrow = 0.25
 
 // An expectation has the expected widths of a study's intervals.
 type expectation struct {
-	// Federations is the number of simulated federations from which the widths are estimated, for
-	// each extent of the columns. It is 0 if the widths are computed only from the noise and the
-	// information of made-up records.
+	// Federations is the number of simulated federations for each extent of the columns, or 0 if
+	// the widths follow only from the noise and the information of made-up records.
 	Federations  int        `json:"federations"`
 	Coefficients []foreseen `json:"coefficients"`
 }
 
-// foresee returns the expected widths of intervals, or nil if they are unknown: without privacy
-// or a model, or if the method cannot simulate federations and sharesByNoise returns nil.
-// Simulations call played as [method.Foreseeing] describes.
+// foresee returns the expected widths of intervals, or nil if they are unknown: without privacy or
+// a model, or if the method cannot simulate federations and sharesByNoise returns nil. Simulations
+// call played as [method.Foreseeing] describes.
 func foresee(p *pvi.Protocol, played func(done, of int) error) (*expectation, error) {
 	if p.Study().Privacy.Unit == study.None || p.Study().Model.Absent() {
 		return nil, nil
@@ -110,20 +108,19 @@ func intervals(p *pvi.Protocol, shares []float64) []fit.Natural {
 	return p.Model().Units().Marginals(mean, cov)
 }
 
-// informedBy is the number of made-up records over which sharesByNoise averages the information of
+// informedBy is the number of made-up records from which sharesByNoise averages the information of
 // a record.
 const informedBy = 4000
 
-// sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. It
-// assumes that the estimate is one Newton step to the mode, from one sum of gradients with noise of
-// sd τ in each element. With the precision B of the posterior, which is computed from made-up
-// records, the covariance of the estimate is
+// sharesByNoise returns, for each coordinate, the sd of an estimate divided by the prior's sd. The
+// estimate is taken to be one Newton step to the mode, from one sum of gradients with noise of sd τ
+// in each element. With the precision B of the posterior, from made-up records, its covariance is
 //
 //	B⁻¹ + τ²B⁻²
 //
-// The effects of clipping and of unfinished steps are ignored. The result is nil if the model is
-// not a regression or has groups, if the study does not state the number of records, or if B is
-// numerically singular. extent is as for [method.MadeUpWithin].
+// This ignores clipping and unfinished steps. The result is nil if the model is not a regression or
+// has groups, if the study does not state the number of records, or if B is numerically singular.
+// extent is as for [method.MadeUpWithin].
 func sharesByNoise(p *pvi.Protocol, extent float64) ([]float64, error) {
 	m, st := p.Model(), p.Study()
 	if m.General() || len(st.Model.Groups) > 0 || st.Federation.NominalRecords == 0 {
@@ -157,10 +154,9 @@ func sharesByNoise(p *pvi.Protocol, extent float64) ([]float64, error) {
 	return shares, nil
 }
 
-// If a study has more than mostForeseen coefficients, the text that [Plan] writes has only those
-// with the smallest shares. A share is the expected posterior sd of a coefficient divided by the
-// prior's sd. If the share is above the constant silent, the text says that the records give hardly
-// any information about the coefficient.
+// If a study has more than mostForeseen coefficients, [Plan] writes only those with the smallest
+// shares: the expected posterior sd divided by the prior's sd. Above the share silent, the records
+// give hardly any information about the coefficient, and the text says so.
 const (
 	mostForeseen = 40
 	silent       = 0.9

@@ -29,8 +29,8 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets returns the reported and the pooled posterior. A point estimate has an interval
-// of length 0.
+// intervalSets returns the reported and the pooled posterior. A point estimate has an interval of
+// length 0.
 func intervalSets(r *sim.Result) []intervalSet {
 	federated := intervalSet{"federated", nil, Palette[0], draw.CircleGlyph{}}
 	if r.Estimates == nil {
@@ -44,8 +44,8 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return []intervalSet{federated, {"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}}}
 }
 
-// intervalNames returns a label for each coefficient, with the posterior or the estimate in
-// natural units.
+// intervalNames returns a label for each coefficient, with the posterior or the estimate in natural
+// units.
 func intervalNames(r *sim.Result) (names []string) {
 	for _, e := range r.Estimates {
 		names = append(names, fmt.Sprintf("%s\n%.3g", named(e.Name, e.Unit), e.Natural))
@@ -91,7 +91,7 @@ func alike(value, low, high float64) (v, l, h string) {
 }
 
 // Intervals draws the 95 % intervals of the reported posterior and of the pooled records, on the
-// model's scale. Below the name of each coefficient is its interval in natural units.
+// model's scale, with those in natural units below the names.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.NonPrivate), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
@@ -128,9 +128,9 @@ func firstOf(title string, n, of int, things string) string {
 	return fmt.Sprintf("%s (first %d of %d %s)", title, n, of, things)
 }
 
-// intervalPanel draws a row of intervals for each name, with one interval of each set. In a row, the
-// intervals are apart, so that they do not overlap. apart and legend, the height of the legend, are
-// in row heights. Long lines of names are shortened.
+// intervalPanel draws a row of intervals for each name, with one interval of each set, shifted so
+// that they do not overlap. apart and legend, the height of the legend, are in row heights. Long
+// lines of names are shortened.
 func intervalPanel(title, x string, names []string, sets []intervalSet, apart, legend float64) *sketch {
 	p := newSketch(title, x, "")
 	n := len(names)
@@ -163,8 +163,7 @@ func (s *sketch) widen() {
 	s.X.Min, s.X.Max = s.X.Min-margin, s.X.Max+margin
 }
 
-// add draws the first n intervals, moved up or down by shift. It does not draw a mean that is not a
-// number.
+// add draws the first n intervals, moved up or down by shift, without means that are NaN.
 func (s intervalSet) add(p *sketch, n int, shift float64) {
 	var points plotter.XYs
 	for i, m := range s.of[:n] {

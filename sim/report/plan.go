@@ -13,9 +13,8 @@ import (
 )
 
 // Plan writes a readable description of a study before it runs: the model, the privacy cost, and
-// the signal relative to the noise. To find the widths of intervals it may simulate federations,
-// and calls played after each simulated round. It stops if played returns an error, and returns
-// that.
+// the signal relative to the noise. It may simulate federations to find the widths of intervals. It
+// calls played after each simulated round, and stops if this returns an error.
 func Plan(w io.Writer, p *pvi.Protocol, played func(done, of int) error) error {
 	st := p.Study()
 	rows := [][]string{
@@ -248,9 +247,8 @@ func personRows(p *pvi.Protocol) [][]string {
 }
 
 // clipRows compares two ways to clip to the norm C under the same ε: the vector of each row of a
-// person, or the sum over the person's k rows. The first way needs k times the noise. The person
-// then moves a sum by kC if the k vectors are equal, and by √k·C if they are orthogonal, in
-// place of C.
+// person, or the sum over the person's k rows. The first needs k times the noise. The person then
+// moves a sum not by C but by kC if the k vectors are equal, and by √k·C if they are orthogonal.
 func clipRows(p *pvi.Protocol) [][]string {
 	n, k := p.Method().Noise(), float64(p.Study().Privacy.RowsPerPerson)
 	perPerson, solver := n.SD, "each person"

@@ -29,8 +29,8 @@ type planned struct {
 	Fetched      *plannedFetched `json:"fetched,omitempty"` // nil if outcomes contain the releases of the rounds
 }
 
-// plannedPrivacy is the part of the JSON of [PlanJSON] that describes privacy. Its embedded fields
-// are the same as in a result.
+// plannedPrivacy is the part of the JSON of [PlanJSON] about privacy. Its embedded fields are those
+// of a result.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise

@@ -9,20 +9,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedTables has the expected widths of the 95 % intervals in the tables that describe the
-// records, for the number of records that the study expects. Each width is half the length of an
-// interval.
+// plannedTables has the expected half-widths of the 95 % intervals in the tables that describe the
+// records, for the study's expected number of records.
 type plannedTables struct {
 	Budget  float64 `json:"share_of_budget"`
 	NoiseSD float64 `json:"noise_sd"` // sd of the noise of a released count
-	// half-width of the 95 % interval of the number of records in one group
+	// for the number of records in one group
 	Count float64 `json:"count_width"`
-	// half-width of the 95 % interval of the number of records in all groups together
+	// for the number of records in all groups together
 	All float64 `json:"count_of_all_width"`
-	// half-width of the 95 % interval of a share of all records, between 0 and 1
+	// for a share of all records, between 0 and 1
 	Share float64 `json:"share_width"`
-	// half-width of the 95 % interval of the mean of a numeric column, by name of the column, in
-	// the column's unit
+	// for the mean of a numeric column, by name, in the column's unit
 	Means map[string]float64 `json:"mean_widths"`
 }
 

@@ -81,8 +81,8 @@ func NewPanel(title, x, y string) *plot.Plot {
 	return p
 }
 
-// bare is a plotter without padding around its glyphs, because gonum's default padding is far
-// too large on a logarithmic axis.
+// bare is a plotter without padding around its glyphs: gonum's default is far too large on a
+// logarithmic axis.
 type bare struct {
 	plot.Plotter
 	plot.DataRanger
@@ -111,8 +111,7 @@ func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	p.Y.Max += (p.Y.Max - p.Y.Min) * share / (1 - share)
 }
 
-// A sketch is a panel under construction. err has the errors of the lines and points that were
-// added to it.
+// A sketch is a panel under construction. err has the errors of the lines and points so far.
 type sketch struct {
 	*plot.Plot
 	err error
@@ -138,7 +137,7 @@ func (s *sketch) line(xy plotter.XYs, c color.Color, width float64, dashes []vg.
 	return line
 }
 
-// dots adds points of the given radius in points. It returns them for the legend.
+// dots adds points of the given radius, in points, and returns them for the legend.
 func (s *sketch) dots(xy plotter.XYs, c color.Color, radius float64, shape draw.GlyphDrawer) *plotter.Scatter {
 	dots, err := plotter.NewScatter(xy)
 	if err != nil {
@@ -186,8 +185,8 @@ func (f Figure) drawOn(canvas vg.CanvasSizer) {
 	f.draw(area)
 }
 
-// draw draws the panels and labels their vertical axes. gonum does not draw these labels, because
-// it would reserve too much space for them on a logarithmic axis.
+// draw draws the panels and labels their vertical axes itself, because gonum would reserve too much
+// space for the labels on a logarithmic axis.
 func (f Figure) draw(area draw.Canvas) {
 	const apart vg.Length = 14 // distance between columns
 	columns := max(1, f.Columns)
@@ -230,15 +229,14 @@ func (f Figure) draw(area draw.Canvas) {
 // rowHeight is the height of each panel in the figure of [Rounds], in points.
 const rowHeight vg.Length = 200
 
-// A Target is a posterior that the plot of a run compares with q. It has the mean, the sds, and the
-// names of the parameters.
+// A Target is the posterior with which the plot of a run compares q.
 type Target struct {
 	Names    []string
 	Mean, SD []float64
 }
 
-// Rounds plots the mean of q, in units of the target's sd, and the spent ε against the outcomes of a
-// run. If divergence is true, Rounds also plots the divergence of q from the target.
+// Rounds plots the mean of q, in sds of the target, and the spent ε against the outcomes of a run
+// and, if divergence is true, the divergence of q from the target.
 func Rounds(h *sim.History, family gaussian.Family, target Target, divergence bool) (Figure, error) {
 	means, err := meansPanel(h, family, target)
 	if err != nil {
@@ -292,8 +290,8 @@ func divergencePanel(h *sim.History) *sketch {
 // fewMeans is the largest number of coefficients for which each line has its own colour and name.
 const fewMeans = 6
 
-// meansPanel plots the distance of every element of the mean of q from the target's mean, in sds
-// of the target. The scale is arsinh, because the first distances may be hundreds of sds.
+// meansPanel plots the distance of every element of the mean of q from the target's mean, in sds of
+// the target. The scale is arsinh, because the first distances may be hundreds of sds.
 func meansPanel(h *sim.History, family gaussian.Family, target Target) (*sketch, error) {
 	lines := make([]plotter.XYs, len(target.Mean))
 	mean := make([]float64, len(target.Mean))

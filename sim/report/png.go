@@ -32,10 +32,10 @@ func (f Figure) png() ([]byte, error) {
 
 func dots(length vg.Length) int { return int(math.Round(length.Dots(dotsPerInch))) }
 
-// paletted returns an opaque image with at most 256 colours. A figure has few colours, and up to
-// a few thousand shades of them at edges. If there are too many, paletted ignores their lowest
-// bits. With one byte per pixel a file is less than half as large as with three, and takes a
-// quarter of the time.
+// paletted returns an opaque image with at most 256 colours. A figure has few colours, and up to a
+// few thousand shades of them at edges; if there are too many, their lowest bits are ignored. With
+// one byte per pixel a file is less than half as large as with three, and takes a quarter of the
+// time.
 func paletted(m *image.RGBA) *image.Paletted {
 	out := image.NewPaletted(m.Rect, make(color.Palette, 0, mostColours))
 	for bits := 8; !paint(out, m, bits); bits-- {
@@ -46,7 +46,7 @@ func paletted(m *image.RGBA) *image.Paletted {
 const mostColours = 256 // largest number of colours of a PNG file with one byte per pixel
 
 // paint copies an opaque image to dst. Shades that agree in their highest bits get the colour of
-// the first of them. It returns false if the palette would have too many colours.
+// the first of them. It returns false if there are too many colours.
 func paint(dst *image.Paletted, src *image.RGBA, bits int) bool {
 	dst.Palette = dst.Palette[:0]
 	places := map[uint32]byte{}

@@ -17,8 +17,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Predictions writes measures of the predictions of held-out records, by the posterior and by the
-// pooled fit, or nothing if there are no held-out records.
+// Predictions writes measures of the predictions of held-out records, if there are any, by the
+// posterior and by the pooled fit.
 func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil

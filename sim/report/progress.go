@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// A Progress shows a user how far a long task has come. On a terminal it keeps one line up to date.
-// In a log it adds a line every few seconds.
+// A Progress shows how far a long task has come: on a terminal in one line, in a log by a line
+// every few seconds.
 type Progress struct {
 	log   io.Writer
 	line  *cli.Line // line of the terminal; nil for a log
@@ -20,7 +20,7 @@ type Progress struct {
 	quiet bool
 }
 
-// NewProgress returns a Progress that writes to f. If quiet is true, the Progress writes nothing.
+// NewProgress returns a Progress that writes to f, or nothing if quiet is true.
 func NewProgress(f *os.File, quiet bool) *Progress {
 	p := &Progress{log: f, now: time.Now, quiet: quiet}
 	if cli.Terminal(f) {
@@ -35,8 +35,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update tells the Progress that done of total units are finished. It writes a line, with the
-// result of text at the end, unless the last line is recent and the task goes on.
+// Update reports that done of total units are finished. It writes a line, with the result of text
+// at the end, unless the last line is recent and the task goes on.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return

@@ -6,8 +6,8 @@ import (
 )
 
 // Quantile returns the quantile p of values, or NaN if there are none. For n sorted values it is at
-// index p(n−1), with linear interpolation (Hyndman and Fan 1996, definition 7). The median of an even
-// number of values is thus the mean of the two middle values.
+// index p(n−1), with linear interpolation (Hyndman and Fan 1996, definition 7). The median of an
+// even number of values is thus the mean of the two middle values.
 func Quantile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -35,8 +35,8 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks returns gonum's ticks for a linear axis. It writes very large and very small numbers in
-// the form 1e5.
+// tidyTicks returns gonum's ticks for a linear axis, with very large and small numbers in the form
+// 1e5.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -47,8 +47,7 @@ func (tidyTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tidy rewrites a label that is a very large or very small number in the form 1e5. It returns any
-// other label unchanged.
+// tidy rewrites a label that is a very large or small number in the form 1e5.
 func tidy(label string) string {
 	x, err := strconv.ParseFloat(label, 64)
 	if size := math.Abs(x); err != nil || x == 0 || 1e-4 <= size && size < 1e5 {
@@ -62,10 +61,10 @@ func tidy(label string) string {
 	return fmt.Sprintf("%se%d", mantissa, e)
 }
 
-// LogY makes the vertical axis of p logarithmic if all values on the axis are positive.
+// LogY makes the vertical axis of p logarithmic if all values on it are positive.
 func LogY(p *plot.Plot) { logarithmic(&p.Y) }
 
-// LogX makes the horizontal axis of p logarithmic if all values on the axis are positive.
+// LogX makes the horizontal axis of p logarithmic if all values on it are positive.
 func LogX(p *plot.Plot) { logarithmic(&p.X) }
 
 func logarithmic(axis *plot.Axis) {
@@ -76,8 +75,8 @@ func logarithmic(axis *plot.Axis) {
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	// The limits are equal if the only value is a power of ten. gonum would then subtract 1 from the
-	// lower limit, and a logarithmic axis cannot begin at 0 or below.
+	// The limits are equal if the only value is a power of ten. gonum would then subtract 1 from
+	// the lower one, which a logarithmic axis does not allow.
 	if axis.Min == axis.Max {
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
@@ -85,8 +84,8 @@ func logarithmic(axis *plot.Axis) {
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks labels at most twelve powers of ten. It marks the multiples 2 to 9 of each power
-// unless the axis spans many decades, and labels 2 and 5 if it spans less than two.
+// logTicks labels at most twelve powers of ten. It marks their multiples 2 to 9 unless the axis
+// spans many decades, and labels 2 and 5 if it spans less than two.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedSecure describes secure sums in the JSON that [PlanJSON] writes. The numbers of bytes are
-// for one client in one round.
+// plannedSecure describes secure sums in the JSON of [PlanJSON]. The numbers of bytes are for one
+// client in one round.
 type plannedSecure struct {
 	// Hidden is the largest number of clients that can collude with the coordinator without reading
 	// another client's message.
@@ -16,16 +16,16 @@ type plannedSecure struct {
 	Missing int `json:"d"`       // number of clients whose answers may be missing in a round
 	Numbers int `json:"numbers"` // number of elements of a message, in all phases together
 	Deal    int `json:"deal_up"` // bytes of the columns that a client sends, with their envelope
-	// Columns is the number of bytes that a client receives: the columns of the other clients' deals,
-	// the cut, which lists the deals that are added up, and its certificate.
+	// Columns is the number of bytes that a client receives: the columns of the other clients'
+	// deals, the cut (the list of the deals that are added up), and its certificate.
 	Columns int `json:"columns_down"`
 	Share   int `json:"share_up"`
 	Opening int `json:"opening_down"`
 }
 
-// These constants are the sizes in bytes of parts of messages: a word of a column, the tag that
-// authenticates a column, an entry of the cut (the list of the deals that are added up), a
-// signature with the position of the signer, and an envelope.
+// The sizes of parts of messages in bytes: a word of a column, the tag that authenticates a column,
+// an entry of the cut (the list of the deals that are added up), a signature with the position of
+// the signer, and an envelope.
 const (
 	wordSize      = 8
 	tagSize       = 16
@@ -42,14 +42,14 @@ func newPlannedSecure(p *pvi.Protocol) *plannedSecure {
 	return sizesOfSecure(len(p.Roster()), p.MinClients(), p.VectorSize())
 }
 
-// sizesOfSecure returns the sizes for m clients whose messages have the given number of
-// elements. fewest is the number of clients that must answer.
+// sizesOfSecure returns the sizes for m clients, at least fewest of which must answer, and messages
+// with the given number of elements.
 func sizesOfSecure(m, fewest, numbers int) *plannedSecure {
 	s := &plannedSecure{Hidden: study.Hidden(m, fewest), Missing: m - fewest, Numbers: numbers}
 	// each word packs one element more than the number of clients that may be missing
 	words := (s.Numbers + s.Missing) / (s.Missing + 1)
-	// A deal contains this number of columns in full. The other holders compute their columns from
-	// keys, and the deal contains a tag for each. The dealer keeps its own column.
+	// The deal has this number of columns in full, and a tag for each other holder, which computes
+	// its column from a key. The dealer keeps its own column.
 	sent := 2 * s.Missing
 	columns := sent*(wordSize*words+tagSize) + tagSize*(m-1-sent)
 	s.Deal = columns + envelopeSize

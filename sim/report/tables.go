@@ -16,13 +16,12 @@ import (
 // cellLimit is the maximum number of levels and bins in a figure of tables.
 const cellLimit = 150
 
-// groupShapes are the marks of points in a figure of tables. Each group of records has its own
-// mark.
+// groupShapes are the marks of the groups of records in a figure of tables.
 var groupShapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}}
 
-// Tables draws the share of records in each level and bin of the described columns, for the
-// groups that the text tables show, with intervals for the privacy noise. A share without an
-// estimate has only its interval.
+// Tables draws the share of records in each level and bin of the described columns, with intervals
+// for the privacy noise, for the groups in the text tables. A share without an estimate has only
+// its interval.
 func Tables(s *describe.Summary) (Figure, error) {
 	heads, groups := words.TableHead(s)
 	var names []string
@@ -49,7 +48,7 @@ func Tables(s *describe.Summary) (Figure, error) {
 	return Figure{Panels: []*plot.Plot{p.Plot}, Width: vg.Points(600), Height: vg.Points(70 + row*(float64(n)+legend))}, p.err
 }
 
-// shareOf returns a share in percent. If there is no estimate, the mean is not a number.
+// shareOf returns a share in percent, with a mean of NaN if there is no estimate.
 func shareOf(v describe.Value) sim.Marginal {
 	m := sim.Marginal{Mean: 100 * v.Estimate, Lower: 100 * v.Low, Upper: 100 * v.High}
 	if v.IntervalOnly {

@@ -14,7 +14,7 @@ import (
 	"fedpvi/sim"
 )
 
-// These are shorter names for functions of package words, which formats text for all programs.
+// Short names for functions of package words, which formats text for all programs.
 var (
 	number = words.Number
 	plural = words.Plural
@@ -22,8 +22,8 @@ var (
 )
 
 // Posterior writes tables that compare the reported posterior, or point estimates, with the
-// posterior of the pooled records, in natural units and, where it differs, on the model's scale.
-// Tables of further results follow. For ratios see [words.Natural].
+// posterior of the pooled records, in natural units and, where it differs, on the model's scale,
+// and tables of further results. For ratios see [words.Natural].
 func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	if st.Model.Absent() {
 		_, err := fmt.Fprintf(w, "%s of %s. The study has no model.\n", plural(r.Records, "record"), plural(r.Clients, "client"))
@@ -89,7 +89,7 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// natsNote explains the size of a divergence. The divergence of N(0, 1) from N(d, 1) is d²/2.
+// The divergence of N(0, 1) from N(d, 1) is d²/2.
 const natsNote = "Equal posteriors have 0 nats. In one coefficient, means that are one sd apart have 0.5 nats."
 
 func quantitiesTable(w io.Writer, r *sim.Result) error {
@@ -143,7 +143,7 @@ func estimates(w io.Writer, st *study.Study, r *sim.Result, ratios bool) error {
 	return err
 }
 
-// belowTable says what stands right of the bar in a table of the posterior.
+// belowTable explains the right side of a table of the posterior.
 func belowTable(w io.Writer, r *sim.Result) {
 	right := "the posterior of the pooled records without privacy"
 	if r.Reference != sim.ExactReference {
@@ -329,14 +329,14 @@ func costs(p sim.Privacy) []method.Cost {
 }
 
 // oddsInWords describes how much all releases together can change an observer's odds for a
-// statement about the records. It assumes the observer against whom the releases cost most. If the
-// releases together are equivalent to a Gaussian mechanism, the distribution of the privacy loss L
-// is known. Otherwise the bound follows from Markov's inequality. By the definition of (ε, δ),
+// statement about the records, for the observer against whom they cost most. If they are equivalent
+// to a Gaussian mechanism, the distribution of the privacy loss L is known. Otherwise the bound
+// follows from Markov's inequality. By the definition of (ε, δ),
 //
 //	E[max(0, 1 − exp(ε − L))] ≤ δ.
 //
-// If L ≥ ε + log 2, the argument of E is at least 1/2. The probability of such an L is therefore at
-// most 2δ.
+// If L ≥ ε + log 2, the argument of E is at least 1/2, so the probability of such an L is at most
+// 2δ.
 func oddsInWords(p sim.Privacy) string {
 	of := method.Strongest(costs(p))
 	odds, probability := of.Epsilon+math.Ln2, 2*p.Delta

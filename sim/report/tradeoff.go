@@ -16,7 +16,7 @@ import (
 const leastShown = 1e-6
 
 // TradeOff plots an upper bound on the true-positive rate of attacks against the false-positive
-// rate, together with the bound from (ε, δ) alone and the line of random guesses.
+// rate, with the bound from (ε, δ) alone and the line of random guesses.
 func TradeOff(a *calculator.Answer) (Figure, error) {
 	var fprs []float64
 	for e := math.Log10(leastShown); e < -0.6; e += 0.5 {

@@ -1,19 +1,18 @@
-// Package subprocess runs a solver of simulations as another program, such as a program in Python.
+// Package subprocess runs a solver of simulations as another program, such as one in Python.
 //
-// The program reads requests from standard input and writes answers to standard output. Each
-// request and each answer is one JSON object on one line. The first request describes the client:
+// The program reads requests from standard input and writes answers to standard output, each as one
+// JSON object on one line. The first request describes the client:
 //
 //	{"family": "full", "names": ["intercept", "x"], "records": [{"x": [1, 0.5], "y": 2}, ...]}
 //
-// Here x has the regressors of a record, and y has the outcome of the record, on the model's scale.
-// The answer is {}. Each further request asks for a factor:
+// Here x has the regressors and y the outcome of a record, on the model's scale. The answer is {}.
+// Each further request asks for a factor:
 //
 //	{"mean": [...], "natural": [...], "cavity": [...], "weight": 2, "tied": false}
 //
-// The fields of this request are the fields of [solver.Problem]. Natural parameters are in the
-// order that package gaussian defines. The answer is {"factor": [...]}, the natural parameters of
-// the new factor. An answer {"error": "text"} ends the simulation. The program ends when its input
-// ends.
+// These are the fields of [solver.Problem]. Natural parameters are in the order of package
+// gaussian. The answer is {"factor": [...]}, the natural parameters of the new factor. An answer
+// {"error": "text"} ends the simulation. The program ends when its input ends.
 package subprocess
 
 import (
@@ -35,7 +34,7 @@ import (
 
 const (
 	maxAnswer = 64 << 20 // maximum length of an answer in bytes
-	maxNotes  = 4 << 10  // maximum number of bytes that an error message quotes from the end of standard error
+	maxNotes  = 4 << 10  // maximum number of bytes of standard error that an error message quotes
 )
 
 // A Command is a program that computes factors.
@@ -44,9 +43,9 @@ type Command struct {
 	Timeout time.Duration // maximum time for an answer
 }
 
-// New starts the program for the client of and returns a solver that asks it for factors. Its type
-// is [sim.NewSolver]. When the garbage collector finds the solver unreachable, the input of the
-// program is closed, which tells the program to end.
+// New starts the program for the client of and returns a solver that asks it for factors. It is a
+// [sim.NewSolver]. When the solver becomes unreachable, the input of the program is closed, which
+// tells the program to end.
 func (c Command) New(of sim.Client) (solver.Solver, error) {
 	if len(c.Args) == 0 || c.Timeout <= 0 {
 		return nil, errors.New("a solver in another program needs a command and a time limit for its answers")
@@ -75,15 +74,15 @@ func (c Command) New(of sim.Client) (solver.Solver, error) {
 	return p, nil
 }
 
-// An ending holds the resources of a process that must be released after the solver has become
-// unreachable. It must not refer to the solver itself.
+// An ending holds the resources of a process to release when the solver has become unreachable. It
+// must not refer to the solver.
 type ending struct {
 	input io.Closer
 	run   *exec.Cmd
 }
 
-// end closes the input of a program, so that the program ends, and releases its resources in the
-// background. It ignores errors: if the program has already ended, they were reported earlier.
+// end closes the input of a program, so that it ends, and releases its resources in the background.
+// Errors of a program that has ended before were reported then.
 func end(e ending) {
 	_ = e.input.Close()
 	go func() { _ = e.run.Wait() }()
@@ -179,8 +178,8 @@ type problem struct {
 	Tied    bool      `json:"tied"`
 }
 
-// Propose implements [solver.Solver]. All numbers in an answer are finite, because JSON has neither
-// NaN nor infinity.
+// Propose implements [solver.Solver]. JSON has neither NaN nor infinity, so all numbers in an
+// answer are finite.
 func (p *process) Propose(dst []float64, of solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	var answer struct {
 		Factor []float64 `json:"factor"`
@@ -195,7 +194,7 @@ func (p *process) Propose(dst []float64, of solver.Problem, _ *dpmech.Stream) ([
 	return nil, nil
 }
 
-// State implements [solver.Solver]. There is no state to save, because simulations are not resumed.
+// State implements [solver.Solver]. Simulations are not resumed, so there is no state to save.
 func (p *process) State() []byte { return nil }
 
 // Restore implements [solver.Solver].
@@ -220,7 +219,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text returns the last bytes that the program wrote to standard error, for an error message.
+// text returns the end of the program's standard error, for an error message.
 func (t *tail) text() string {
 	t.lock.Lock()
 	defer t.lock.Unlock()

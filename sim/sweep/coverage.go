@@ -6,8 +6,8 @@ import (
 	"fedpvi/sim"
 )
 
-// addCoverage adds the coverage of q and of the noise-aware posterior, if the true coefficients
-// are known and the study reports intervals.
+// addCoverage adds the coverage of q and of the noise-aware posterior, if the true coefficients are
+// known and the study reports intervals.
 func addCoverage(values map[string]float64, p *sim.Play) error {
 	if p.Truth == nil || p.Federation.Protocol.Study().Points() {
 		return nil

@@ -12,16 +12,15 @@ import (
 type Plot struct {
 	File  string
 	Title string
-	X     string // name of an axis of the grid or of a metric, shown on the horizontal axis; "round" shows the trace
+	X     string // axis of the grid, or metric, on the horizontal axis; "round" shows the trace
 	Y     string // the vertical axis: the name of a metric
-	By    string // name of an axis of the grid; the plot has a series for each of its points; may be empty
+	By    string // axis of the grid with a series for each of its points; may be empty
 	Where map[string]string
 	LogX  bool
 	LogY  bool
 	Label [2]string // labels of the two axes
 
-	// Deviation makes the plot show means and standard deviations instead of medians and
-	// deciles.
+	// Deviation shows means and standard deviations instead of medians and deciles.
 	Deviation bool
 
 	// Pooled adds the result of the pooled records without privacy to the plot.
@@ -40,7 +39,7 @@ type Line struct {
 // Published is a series of points from a publication.
 type Published struct {
 	Label string
-	X     []string // position of each point on the horizontal axis: a number or the label of a case
+	X     []string // positions on the horizontal axis: numbers or labels of cases
 	Y     []float64
 }
 

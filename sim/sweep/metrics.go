@@ -12,12 +12,11 @@ import (
 // posteriorMetrics are the names of the metrics of every run.
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
-// testMetrics are the names of the metrics of runs with held-out records. The suffix _gap means
-// that the metric is a difference: the result of the pooled fit without privacy minus the result of
-// the run, on the same held-out records.
+// testMetrics are the metrics of runs with held-out records. The suffix _gap means the pooled fit
+// without privacy minus the run, on the same records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
-// traceMetrics are the metrics in every row of a trace. testTraceMetrics need held-out records.
+// traceMetrics are in every row of a trace. testTraceMetrics need held-out records.
 var (
 	traceMetrics     = []string{"kl", "epsilon"}
 	testTraceMetrics = []string{"accuracy", "log_likelihood"}
@@ -76,9 +75,9 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The metrics compare the posterior with the reference, as root mean squares over coefficients.
-	// apart adds up the squared errors of the means, in sds of the reference. ratio and wider add
-	// up squared ratios of the sds.
+	// Compare the posterior with the reference, as root mean squares over coefficients. apart adds
+	// up the squared errors of the means, in sds of the reference, and ratio and wider the squared
+	// ratios of the sds.
 	aware, err := p.NoiseAware()
 	if err != nil {
 		return nil, err
@@ -127,8 +126,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth returns the actual ε that the given number of rounds costs against an outsider, and NaN
-// without privacy.
+// truth returns the actual ε of the given number of rounds against an outsider, or NaN without
+// privacy.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil

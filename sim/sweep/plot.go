@@ -65,8 +65,8 @@ func (f *figure) write(path string) error {
 		report.LogX(f.Plot)
 	}
 	f.Legend.ThumbnailWidth = vg.Points(24)
-	// The constant plain is the height in points of a figure whose legend has at most roomy lines.
-	// The constant key is the height in points that each further line adds.
+	// plain is the height in points of a figure whose legend has at most roomy lines, and key that
+	// of each further line.
 	const plain, roomy, key = 320, 4, 13
 	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
 	report.ReserveLegend(f.Plot, f.keys, height)
@@ -97,8 +97,8 @@ func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
 	f.keys++
 }
 
-// addSpread draws the range around the middle of a series, if it is not empty: a band for a
-// series with many points on a numeric axis, and otherwise whiskers.
+// addSpread draws the range around the middle of a series, if it is not empty: a band for a series
+// with many points on a numeric axis, and otherwise whiskers.
 func (f *figure) addSpread(s series, colour color.Color) error {
 	if slices.Equal(s.low, s.top) {
 		return nil
@@ -131,8 +131,8 @@ func (f *figure) addSpread(s series, colour color.Color) error {
 	return nil
 }
 
-// addMiddle draws the median or mean of series i. On a numeric axis a line joins the points, and
-// a series with many points has only the line.
+// addMiddle draws the median or mean of series i. On a numeric axis a line joins the points, and a
+// series with many points has only the line.
 func (f *figure) addMiddle(s series, i int) error {
 	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
@@ -157,17 +157,17 @@ func (f *figure) addMiddle(s series, i int) error {
 	return nil
 }
 
-// glyphs are the shapes of published points. All published points have the same colour.
+// glyphs are the shapes of published points, which all have the same colour.
 var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}}
 
 // published is the colour of points from publications.
 var published = color.Gray{0x44}
 
-// addPublished draws published points. If the horizontal axis is ordered, a thin line joins them.
+// addPublished draws published points, joined by a thin line if the horizontal axis is ordered.
 func (f *figure) addPublished(p Published, i int, names []string) error {
 	xy := make(plotter.XYs, len(p.X))
 	for k, label := range p.X {
-		x, _ := strconv.ParseFloat(label, 64) // no error, because the label was already parsed when the sweep file was read
+		x, _ := strconv.ParseFloat(label, 64) // parsed before, when the sweep file was read
 		if names != nil {
 			x = float64(slices.Index(names, label))
 		}

@@ -21,8 +21,8 @@ const (
 )
 
 // Results is the folder of a sweep, open for more rows: results.csv has a row for every finished
-// run, trace.csv has rows for rounds if the sweep requests a trace, and sweep.json identifies
-// the sweep.
+// run, trace.csv has rows for rounds if the sweep requests a trace, and sweep.json identifies the
+// sweep.
 type Results struct {
 	Folder string
 	Notice string // how an interrupted folder was repaired; empty if nothing was repaired
@@ -34,8 +34,8 @@ type Results struct {
 	points  map[traceKey][]float64 // metrics of the trace, for plots
 }
 
-// formatVersion changes when the layout of the files in a sweep's folder or the meaning of their
-// numbers changes.
+// formatVersion changes with the layout of the files in a sweep's folder and the meaning of their
+// numbers.
 const formatVersion = 2
 
 // mark is the content of sweep.json, which identifies a sweep.
@@ -125,8 +125,8 @@ func (r *Results) header() []string {
 	return append(append(header, "seed"), r.spec.Metrics()...)
 }
 
-// key returns the first fields of every row of a run: the number of the run, the label of its point
-// on each axis, and the seed.
+// key returns the first fields of every row of a run: its number, the labels of its points, and the
+// seed.
 func (r *Results) key(index int) []string {
 	key := []string{strconv.Itoa(index + 1)}
 	for _, c := range r.spec.cases(index / r.spec.Seeds) {
@@ -140,9 +140,9 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a CSV file of the folder for appending, and passes every complete row to read. It
-// removes the rest of the file, and notes this in r.Notice, if read returns false or the last
-// row is incomplete. The header of an existing file must be the given one.
+// open opens a CSV file of the folder for appending, and passes every complete row to read. If read
+// returns false or the last row is incomplete, it removes the rest of the file, and notes this in
+// r.Notice. The header of an existing file must be the given one.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)
@@ -210,8 +210,8 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// readTrace reads a row of trace.csv. It returns false if results.csv does not contain the row's
-// run, so that the row is dropped.
+// readTrace reads a row of trace.csv. It returns false, to drop the row, if results.csv lacks its
+// run.
 func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	metrics := r.spec.TraceMetrics()
 	keys := len(r.key(0))
@@ -239,8 +239,8 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// add writes the rows of the next run. It writes the rows of the trace first, so that every run in
-// results.csv has a complete trace.
+// add writes the rows of the next run, those of the trace first, so that every run in results.csv
+// has a complete trace.
 func (r *Results) add(index int, found row) error {
 	key := r.key(index)
 	for _, p := range found.trace {
@@ -280,8 +280,7 @@ func (r *Results) flush() error {
 	return err
 }
 
-// writeRow writes a row with a single call of Write, so that an interruption rarely leaves an
-// incomplete row.
+// writeRow writes a row in a single call, so that an interruption rarely leaves an incomplete one.
 func writeRow(file *os.File, fields []string) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text)

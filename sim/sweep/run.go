@@ -18,8 +18,8 @@ type row struct {
 	trace  []tracePoint
 }
 
-// Run runs the missing runs, writes their results in the order of the grid, and calls done with
-// the number of runs so far. When ctx is done, it returns its error and keeps the finished runs.
+// Run runs the missing runs, writes their results in the order of the grid, and calls done with the
+// number of runs so far. When ctx is done, it returns its error and keeps the finished runs.
 func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func(runs int)) error {
 	first := results.Runs()
 	ctx, cancel := context.WithCancel(ctx)
@@ -40,9 +40,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs start in order. A run may start only if it comes fewer than window places after the
-	// oldest unfinished run. So only few finished rows wait to be written, in order, to the
-	// results.
+	// Runs start in order, fewer than window places after the oldest unfinished one, so that only
+	// few finished rows wait to be written.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0

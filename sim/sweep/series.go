@@ -12,21 +12,19 @@ import (
 	"fedpvi/sim/report"
 )
 
-// A series is the part of a plot for one point of the axis [Plot.By]. For each x it has the
-// middle of a metric, and the range around it.
+// A series is the part of a plot for one point of the axis [Plot.By]: for each x the middle of a
+// metric and the range around it.
 type series struct {
 	label         string
 	x             []float64
 	low, mid, top []float64
 
-	// aside returns a function that shifts the x of series i, so that whiskers do not overlap. All
-	// shifts together span half of the distance between two names, or an eighth of the smallest
-	// distance between two numbers, on a logarithmic axis between their logarithms.
+	// aside shifts the x of the series, so that whiskers do not overlap (see the function aside).
 	aside func(x float64) float64
 }
 
-// collect returns the series of a plot. names is nil if horizontal positions are numbers.
-// Otherwise a position is an index into names.
+// collect returns the series of a plot. names is nil if horizontal positions are numbers. Otherwise
+// a position is an index into names.
 func (r *Results) collect(p Plot) (all []series, names []string) {
 	labels := []string{""}
 	if p.By != "" {
@@ -94,8 +92,8 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns the horizontal position of a cell. x is an axis of the grid, or a metric, whose
-// mean over the runs is then the position.
+// place returns the horizontal position of a cell. x is an axis of the grid, or a metric whose mean
+// over the runs is the position.
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:
@@ -155,9 +153,9 @@ func (s series) at(values []float64) plotter.XYs {
 }
 
 // aside returns a function that shifts the x of series i, so that the whiskers of several series at
-// the same x do not overlap. All shifts together span a part of the distance between two points:
-// half of the distance between two names, or an eighth of the smallest distance between two
-// numbers. On a logarithmic axis, distances are between logarithms.
+// the same x do not overlap. All shifts together span half of the distance between two names, or an
+// eighth of the smallest distance between two numbers, or between their logarithms on a logarithmic
+// axis.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

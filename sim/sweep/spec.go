@@ -294,7 +294,7 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the settings of a cell: one Case for each axis. The number of the cell counts the
+// cases returns the settings of a cell, one Case for each axis. The number of the cell counts the
 // points of the grid, with the last axis varying fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
@@ -320,7 +320,7 @@ func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 	for _, c := range s.cases(cell) {
 		overrides = append(overrides, c.Overrides...)
 	}
-	// The random values depend only on the seed, so all cells use the same random values.
+	// The random values depend only on the seed, so all cells use the same.
 	for i, r := range s.Random {
 		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
 		text, err := encode(r.Low + (r.High-r.Low)*x)

@@ -54,8 +54,7 @@ var posteriorStatistics = []statistic{
 	over("noise_aware_coverage_se", "noise_aware_coverage", standardError),
 }
 
-// testStatistics are the statistics of cells with held-out records: the mean and the standard
-// deviation of every test metric.
+// testStatistics are the mean and the standard deviation of every test metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
 		all = append(all, over(metric+"_mean", metric, mean), over(metric+"_sd", metric, deviation))
@@ -133,9 +132,8 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownByPlots returns columns for the coverages, errors of means and ratios of sds that the plots
-// of the sweep show. A coverage is shown with its standard error, and the other metrics with
-// standard deviations.
+// shownByPlots returns columns for the coverages, errors of means and ratios of sds in the plots of
+// the sweep, coverages with standard errors and the others with standard deviations.
 func (r *Results) shownByPlots() (columns []shown) {
 	for _, c := range []struct{ metric, head, mean, uncertainty string }{
 		{"coverage", "coverage", "coverage", "coverage_se"},

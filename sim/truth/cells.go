@@ -12,11 +12,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Cell is a combination of properties of a study and its records. Each cell is simulated several
+// A Cell is a combination of properties of a study and its records, which is simulated several
 // times.
 type Cell struct {
 	Number int    `json:"number"` // from 1
-	Set    string `json:"set"`    // name of a public data set or of a kind of records; empty for the records of a design
+	Set    string `json:"set"`    // name of a public data set or a kind of records; empty in a design
 
 	Family       string `json:"family"`
 	Records      int    `json:"records"`      // number of records of all clients together
@@ -58,9 +58,9 @@ var factors = []factor{
 	{"scale", []string{"scaled", "raw"}},
 }
 
-// groupFactors are the properties that the covering design of models with groups combines. A
-// record is in group k, from 1, with probability proportional to 1/k. With the split "groups",
-// all records of a group are at one client.
+// groupFactors are the properties in the covering design of models with groups. A record is in
+// group k, from 1, with probability proportional to 1/k. With the split "groups", all records of a
+// group are at one client.
 var groupFactors = []factor{
 	{"family", []string{"linear", "linear-learned", "logistic", "poisson", "negative-binomial"}},
 	{"records", []string{"400", "2000", "20000"}},
@@ -86,8 +86,9 @@ func Names() []string {
 	return names
 }
 
-// Level returns the level of a property. A cell with a set has levels only for set, epsilon, unit and,
-// if its records are made up, records. A cell without groups has none for the properties of groups.
+// Level returns the level of a property. A cell with a set has levels only for set, epsilon, unit
+// and, if its records are made up, records. A cell without groups has none for the properties of
+// groups.
 func (c *Cell) Level(name string) string {
 	if c.Set != "" && !slices.Contains([]string{"set", "epsilon", "unit"}, name) && (name != "records" || c.Records == 0) {
 		return ""
@@ -173,14 +174,14 @@ func (r row) cell(factors []factor) Cell {
 	}
 }
 
-// These limits exclude cells that are not valid studies and cells that take too long to simulate.
+// Limits to exclude cells that are not valid studies or take too long to simulate.
 const (
-	// maximum of records × (coefficients of all predictors)², because the time of a fit of the
-	// pooled records is proportional to this product
+	// maximum of records × (coefficients of all predictors)², to which the time of a pooled fit is
+	// proportional
 	mostWork  = 2.5e9
 	leastMany = 10 // minimum number of clients in a study whose privacy unit is the client
-	// maximum number of coefficients if the privacy unit is the client, because the time grows with
-	// the sixth power of this number
+	// maximum number of coefficients if the privacy unit is the client: the time grows with its
+	// sixth power
 	mostOfClient = 10
 	mostEffects  = 60 // maximum number of effects of groups, of all kinds
 )
@@ -204,8 +205,7 @@ func (c *Cell) possible() bool {
 	return float64(c.Records)*float64(d)*float64(d) <= mostWork
 }
 
-// size is the number of cells of the design without groups, and groupSize is the number of cells of
-// the design with groups.
+// The number of cells of the designs without groups (size) and with groups (groupSize).
 const size, groupSize = 400, 60
 
 // nothing is a cell with groups that have no effect on the outcome.
@@ -255,13 +255,12 @@ var bank = sync.OnceValue(func() []Cell {
 	return cells
 })
 
-// design chooses cells one by one, so that few of them contain every pair of levels that can
-// occur. From some random valid cells it takes the one with the most new pairs, and among equals
-// the one with the most new triples. The first cells of a design are therefore a smaller
-// covering design.
+// design chooses few cells that contain every pair of levels that can occur. From some random valid
+// cells it takes the one with the most new pairs, and among equals the one with the most new
+// triples. The first cells of a design are therefore a smaller covering design.
 func design(factors []factor, size int) []Cell {
 	var rows []row
-	open := map[string]bool{} // pairs of levels that can occur, but do not yet occur in any chosen cell
+	open := map[string]bool{} // possible pairs of levels that no chosen cell has yet
 	each(factors, make(row, 0, len(factors)), func(r row) {
 		rows = append(rows, slices.Clone(r))
 		r.combinations(2, func(key string) { open[key] = true })
@@ -292,12 +291,12 @@ func design(factors []factor, size int) []Cell {
 	return cells
 }
 
-// candidates is the number of random cells from which design chooses the next cell. It looks at
-// more cells if none of these has a new pair.
+// candidates is the number of random cells from which design chooses the next one. It looks at more
+// if none of these has a new pair.
 const candidates = 100
 
-// each calls do with every combination of levels, one for each factor, that is a possible cell and
-// begins with the levels in r.
+// each calls do with every combination of levels that is a possible cell and begins with those in
+// r.
 func each(factors []factor, r row, do func(row)) {
 	if len(r) == len(factors) {
 		if c := r.cell(factors); c.possible() {
@@ -310,8 +309,8 @@ func each(factors []factor, r row, do func(row)) {
 	}
 }
 
-// combinations calls do for every choice of n of the factors. key identifies the choice and the
-// levels that r has for these factors.
+// combinations calls do for every choice of n of the factors. key identifies the choice and its
+// levels in r.
 func (r row) combinations(n int, do func(key string)) {
 	key := make([]byte, 0, 2*n)
 	var from func(first, n int)
@@ -336,9 +335,9 @@ func count(is bool) int {
 	return 0
 }
 
-// Select returns the cells that meet a selection: a list of numbers, ranges ("1-40") and
-// conditions ("records<=20000", "set!=") separated by commas. A cell must meet all conditions
-// and, if the list has numbers, be among them.
+// Select returns the cells that meet a selection: a list of numbers, ranges ("1-40") and conditions
+// ("records<=20000", "set!=") separated by commas. A cell must meet all conditions and, if the list
+// has numbers, be among them.
 func Select(cells []Cell, selection string) ([]Cell, error) {
 	var ranges [][2]int
 	var conditions []func(*Cell) bool
@@ -379,7 +378,7 @@ func Select(cells []Cell, selection string) ([]Cell, error) {
 	return chosen, nil
 }
 
-// parseCondition returns a condition on a property, or nil if the text is not a condition.
+// parseCondition returns a condition on a property, or nil if the text is not one.
 func parseCondition(text string) (func(*Cell) bool, error) {
 	for _, op := range []string{"<=", ">=", "!=", "="} {
 		name, level, found := strings.Cut(text, op)

@@ -19,11 +19,11 @@ import (
 	"fedpvi/sim/report"
 )
 
-// gridClips and gridSteps are the clips and the step sizes that the grid tries for private gradient
-// steps, as multiples of the default values. The setting (1, 1) is the default itself.
+// gridClips and gridSteps are the clips and step sizes of private gradient steps in the grid, as
+// multiples of the defaults.
 var gridClips, gridSteps = []float64{.25, .5, 1, 2}, []float64{.5, 1, 2}
 
-// gridRounds is the number of rounds of private gradient steps, because this number has no default.
+// gridRounds is the number of rounds of private gradient steps, which has no default.
 const gridRounds = "10"
 
 // A Score measures the predictions of held-out records.
@@ -115,12 +115,12 @@ func (f *federation) score(ctx context.Context) (s Score) {
 	return s
 }
 
-// A loss tells how much worse the default settings of a cell predict than the best settings that
-// the grid tried.
+// A loss tells how much worse the default settings of a cell predict than the best settings of the
+// grid.
 type loss struct {
 	Cell
-	log, accuracy         float64 // mean log density and accuracy of the default method; accuracy is NaN if the outcome is a number
-	rule, best            float64 // mean log densities of private gradient steps with their default setting (the rule) and with the best setting
+	log, accuracy         float64 // of the default method; accuracy is NaN if the outcome is a number
+	rule, best            float64 // mean log densities of private gradient steps with their default setting (the rule) and the best
 	ruleRight, mostRight  float64 // accuracies of the rule and of the most accurate setting
 	clip, size            float64 // clip and step size with the best log density, as multiples of the defaults
 	replications, settled int     // number of replications, and number of settings that failed in no replication
@@ -177,8 +177,8 @@ func (s Score) right() float64 {
 	return *s.Accuracy
 }
 
-// WriteGrid writes how much the defaults, and the rule for private gradient steps, lose against
-// the best setting of the grid.
+// WriteGrid writes how much the defaults, and the rule for private gradient steps, lose against the
+// best setting of the grid.
 func WriteGrid(w io.Writer, outcomes []Outcome) error {
 	rows := [][]string{{"cell", "levels", "log score", "rule", "best", "clip", "step size", "loss", "of the rule", "accuracy lost", "by the rule"}}
 	var losses []loss

@@ -13,17 +13,17 @@ import (
 // clips are the quantiles of norms from which the clip of the ideal release is chosen.
 var clips = []float64{.5, .7, .85, .95, .99, 1}
 
-// ideal returns the posterior variances after one ideal release, which is possible only with
-// knowledge of the pooled fit. The release is a sum of clipped scores at the mode, in units of the
-// pooled precision. The noise of every element has the sd noise·clip, and the curvature is known.
-// The variances are the diagonal of
+// ideal returns the posterior variances after one ideal release, which needs knowledge of the
+// pooled fit: a sum of clipped scores at the mode, in units of the pooled precision. The noise of
+// every element has the sd noise·clip, and the curvature is known. The variances are the diagonal
+// of
 //
 //	(P + Λ(Λ + R)⁻¹Λ)⁻¹
 //
 // Here P is the precision of the prior, Λ is the information of the records, and R is the
 // covariance of the noise plus bbᵀ, where b is the sum of the parts that clipping removes. If the
-// prior is weak, these variances are the pooled variance plus the variance of the release. ideal
-// chooses the best of six clips.
+// prior is weak, these variances are the pooled variance plus the variance of the release. The clip
+// is the best of six.
 func (f *pooled) ideal(noise float64) ([]float64, error) {
 	d := len(f.mode)
 	var root mat.Cholesky
@@ -70,8 +70,8 @@ func clipsOf(norms []float64) (clip []float64) {
 	return clip
 }
 
-// best returns the variances after a release with one of the clips: those with the smallest weighted
-// sum. after returns the variances for clip number k.
+// best returns the variances with the smallest weighted sum after a release with one of the clips.
+// after returns the variances for clip number k.
 func best(clip, weights []float64, after func(k int) ([]float64, error)) (best []float64, err error) {
 	least := math.Inf(1)
 	for k := range clip {
@@ -109,9 +109,9 @@ func (f *pooled) eachContribution(lower *mat.TriDense, do func(s []float64)) err
 	return nil
 }
 
-// afterRelease returns the posterior variances after a release of the sum of the vectors
-// L⁻¹·score, where L = lower is the Cholesky root of the pooled precision. Each element has
-// noise of the given sd. bias is the part of the sum that clipping has removed.
+// afterRelease returns the posterior variances after a release of the sum of the vectors L⁻¹·score,
+// where L = lower is the Cholesky root of the pooled precision. Each element has noise of the given
+// sd. bias is the part of the sum that clipping has removed.
 func (f *pooled) afterRelease(lower *mat.TriDense, sd float64, bias []float64) ([]float64, error) {
 	d := len(bias)
 	var covariance, unit mat.Dense // R
@@ -170,8 +170,8 @@ func diagonalOfInverse(precision *mat.SymDense) ([]float64, error) {
 	return variance, nil
 }
 
-// averaged returns the posterior variances of a model with groups, averaged over the posterior
-// of the spreads. seen is the information that a release contains.
+// averaged returns the posterior variances of a model with groups, averaged over the posterior of
+// the spreads. seen is the information that a release contains.
 func (f *pooled) averaged(seen *mat.Dense) ([]float64, error) {
 	d := len(f.groups.Mean)
 	l := &hierarchy.Likelihood{Precision: mat.NewSymDense(d, nil), Linear: make([]float64, d)}

@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// idealOfClients returns the variances of an ideal release if the privacy unit is the client. They
-// are the posterior variances of the mean of θ in the population from which the clients are drawn.
-// The covariance of θ between clients is known: it is diagonal, with the variances in between. If
-// clients do not differ, between is nil.
+// idealOfClients returns the variances of an ideal release if the privacy unit is the client: the
+// posterior variances of the mean of θ in the population from which the clients are drawn. The
+// covariance of θ between clients is known: it is diagonal, with the variances in between, which is
+// nil if clients do not differ.
 //
 // Let s and Λ be the score and the information of a client at the pooled mode, and let Σ be the
 // covariance of the client's own effect. Once this effect is integrated out, the score and the
@@ -18,10 +18,10 @@ import (
 //
 //	g = (I + ΛΣ)⁻¹s    W = (I + ΛΣ)⁻¹Λ
 //
-// The release is a sum of clipped scores in units of the precision without noise, which is the
-// precision P of the prior plus the sum of W over the clients. The scores are evaluated at a draw
-// from the posterior with this precision, because even an ideal method knows the mode only up to
-// the uncertainty of the records. A clipped client adds to the information in proportion to ρ, the
+// The release is a sum of clipped scores in units of the precision without noise: the precision P
+// of the prior plus the sum of W over the clients. The scores are evaluated at a draw from the
+// posterior with this precision, because even an ideal method knows the mode only up to the
+// uncertainty of the records. A clipped client adds to the information in proportion to ρ, the
 // slope of the clip averaged over directions:
 //
 //	ρ = (1 − 1/d)·C/n
@@ -74,8 +74,8 @@ type contributor struct {
 	score       *mat.VecDense
 	information *mat.SymDense
 	white       *mat.VecDense // the score in units of the precision
-	// root mean square norm of score, in units of the precision, if the score is evaluated at a
-	// draw from the posterior without noise
+	// root mean square norm of score, in units of the precision, at a draw from the posterior
+	// without noise
 	norm float64
 }
 
@@ -122,8 +122,8 @@ func (c *contributor) measure(lower *mat.TriDense) error {
 	return err
 }
 
-// afterClips returns the posterior variances after a release with the given clip and with noise of
-// the given sd. Both are in units of the precision whose Cholesky root is lower.
+// afterClips returns the posterior variances after a release with the given clip and noise sd, both
+// in units of the precision whose Cholesky root is lower.
 func afterClips(all []*contributor, clip, sd float64, prior *mat.SymDense, lower *mat.TriDense) ([]float64, error) {
 	d := prior.SymmetricDim()
 	h, variance, bias := mat.NewDense(d, d, nil), mat.NewDense(d, d, nil), mat.NewVecDense(d, nil)

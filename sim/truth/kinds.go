@@ -15,8 +15,8 @@ import (
 )
 
 // A kind is a kind of records that users have, with a study as they write it: public bounds, and no
-// priors. Effects do not follow the default priors, and the outcomes of some kinds do not follow the
-// fitted model. So these cells test the default priors too, unlike the cells of the designs.
+// priors. Effects do not follow the default priors, and the outcomes of some kinds do not follow
+// the fitted model. So these cells test the default priors too, unlike the cells of the designs.
 type kind struct {
 	name       string
 	model      string // keys of [model] without the outcome and the terms
@@ -84,8 +84,8 @@ func poissonOutcome(r *rand.Rand, eta float64, _ []float64) float64 {
 	return distuv.Poisson{Lambda: math.Exp(eta), Src: r}.Rand()
 }
 
-// negativeBinomialOutcome draws a count with the given size, which is the inverse of the variance of
-// the rate relative to its squared mean.
+// negativeBinomialOutcome draws a count with the given size: the inverse of the variance of the
+// rate relative to its squared mean.
 func negativeBinomialOutcome(size float64) func(*rand.Rand, float64, []float64) float64 {
 	return func(r *rand.Rand, eta float64, row []float64) float64 {
 		return poissonOutcome(r, eta+math.Log(distuv.Gamma{Alpha: size, Beta: size, Src: r}.Rand()), row)
@@ -154,7 +154,7 @@ func ofKinds() (cells []Cell) {
 	return cells
 }
 
-// kind returns the kind with the name c.Set. ok is false if there is none.
+// kind returns the kind with the name c.Set, if there is one.
 func (c *Cell) kind() (k kind, ok bool) {
 	for _, k := range kinds {
 		if k.name == c.Set {

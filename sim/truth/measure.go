@@ -21,7 +21,7 @@ import (
 // Measures compare a posterior with the truth, with the pooled posterior, and with the posterior
 // after an ideal release. Shares and medians are over coordinates of θ.
 type Measures struct {
-	// share of true coordinates within their 90 % intervals; nil if there is no truth
+	// share of true coordinates within their 90 % intervals; nil without a truth
 	Truth  *float64 `json:"truth,omitempty"`
 	Pooled float64  `json:"pooled"` // share of the pooled posterior's probability within the 90 % intervals
 	// share of the pooled posterior's probability within 90 % intervals of the prior
@@ -31,8 +31,8 @@ type Measures struct {
 	// median over coordinates of the posterior sd divided by the pooled posterior's sd
 	WidthPooled float64 `json:"width_to_pooled"`
 	Ideal       float64 `json:"ideal_to_prior"` // median over coordinates of the ideal sd divided by the prior's sd
-	// distance of the posterior mean from the pooled mode: the root mean square, over coordinates,
-	// of the differences in pooled sds
+	// distance of the posterior mean from the pooled mode: root mean square over coordinates, in
+	// pooled sds
 	RMS float64 `json:"rms"`
 }
 
@@ -42,11 +42,11 @@ type Replication struct {
 	Measures
 
 	// Kinds has separate measures for the coefficients and scales, for the effects of groups, and
-	// for the spreads of effects. It is nil if there are no groups.
+	// for the spreads of effects. It is nil without groups.
 	Kinds map[string]*Measures `json:"kinds,omitempty"`
 
 	// Spread is the largest posterior mean of a spread, which is the sd of the effects of groups,
-	// on the scale of the predictor. It is nil if there are no groups.
+	// on the scale of the predictor. It is nil without groups.
 	Spread *float64 `json:"spread,omitempty"`
 	Zero   bool     `json:"zero,omitempty"` // whether the 95 % intervals of all spreads contain 0
 
@@ -55,12 +55,11 @@ type Replication struct {
 	LogPrior  float64 `json:"log_prior"`
 	LogPooled float64 `json:"log_pooled"`
 
-	// Accuracy is the share of held-out records whose outcome was predicted to be the most likely
-	// one. It is nil if the outcome is a number.
+	// Accuracy is the share of held-out records whose outcome was predicted as the most likely one.
+	// It is nil if the outcome is a number.
 	Accuracy *float64 `json:"accuracy,omitempty"`
 
-	// Grid has the scores of private gradient steps, by setting of the grid. It is nil if the grid
-	// was not simulated.
+	// Grid has the scores of private gradient steps, by setting of the grid, if it was simulated.
 	Grid []Score `json:"grid,omitempty"`
 
 	Seconds float64 `json:"seconds"` // time in seconds that the federation alone takes on one core
@@ -70,7 +69,7 @@ type Replication struct {
 // z90 is the 95 % quantile of the standard normal distribution.
 const z90 = 1.6448536269514722
 
-// Play simulates a cell once. The result states a failure of the federation. clock returns a
+// Play simulates a cell once. A failure of the federation is part of the result. clock returns a
 // time in seconds.
 func (c *Cell) Play(ctx context.Context, seed uint64, clock func() float64) (*Replication, error) {
 	f, err := c.federation(seed, nil)
@@ -152,8 +151,7 @@ func (r *Replication) measure(c *Cell, w *world, f *sim.Federation) error {
 	return r.predict(w, f, all)
 }
 
-// Kinds are the kinds of coordinates in a model with groups. A spread is the sd of the effects of
-// groups.
+// Kinds are the kinds of coordinates in a model with groups. A spread is the sd of their effects.
 var Kinds = []string{"coefficients", "effects", "spreads"}
 
 func kindOf(m *fit.Model, i int) string {
@@ -168,8 +166,7 @@ func kindOf(m *fit.Model, i int) string {
 	return Kinds[0]
 }
 
-// A played holds the results of a run that are measured: the marginals of the posterior, and the
-// numbers with which they are compared.
+// A played holds the marginals of the posterior of a run, and the numbers for comparison.
 type played struct {
 	own, prior []study.Normal
 	fit        *pooled
@@ -191,8 +188,8 @@ func (p *played) measures(coordinates []int) (m Measures) {
 	return m
 }
 
-// totalNoise returns the sd of the noise that an ideal method would add to the sum of all
-// clients' vectors, in one release with clip 1 for the cost of the study.
+// totalNoise returns the sd of the noise that an ideal method would add to the sum of all clients'
+// vectors, in one release with clip 1 for the cost of the study.
 func totalNoise(p *pvi.Protocol) (float64, error) {
 	view := p.Views()[0]
 	cost, err := p.Cost(view, p.Study().Privacy.Adjacency, p.Releases())
@@ -241,8 +238,8 @@ func (p *played) hold(marginals []study.Normal, coordinates []int) (share float6
 	return share
 }
 
-// covers returns the share of true coordinates within their 90 % intervals, or nil if none has a
-// true value.
+// covers returns the share of true coordinates within their 90 % intervals, or nil if none is
+// known.
 func (p *played) covers(coordinates []int) *float64 {
 	within, of := 0, 0
 	for _, i := range coordinates {

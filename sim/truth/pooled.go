@@ -12,9 +12,9 @@ import (
 	"fedpvi/sim"
 )
 
-// A pooled is the fit of all records in one place, which is a normal distribution at the mode of
-// the posterior. Its precision is the prior's precision plus the Fisher information at the mode.
-// For a model with groups, newAveraged uses the mean and covariance of the posterior instead.
+// A pooled is the fit of all records in one place: a normal distribution at the mode of the
+// posterior, with the prior's precision plus the Fisher information at the mode. For a model with
+// groups, newAveraged uses the mean and covariance of the posterior instead.
 type pooled struct {
 	clients     []*solver.Regression
 	mode        []float64
@@ -24,13 +24,13 @@ type pooled struct {
 	cov         *mat.SymDense // covariance of the posterior
 
 	// groups is the joint prior of the coordinates on which the likelihood of records depends,
-	// given the spreads of the groups. order has the indices of these coordinates in θ, followed by
-	// those of the spreads. Both are nil if there are no groups.
+	// given the spreads of the groups. order has the indices of these coordinates in θ, then those
+	// of the spreads. Both are nil without groups.
 	groups *hierarchy.Prior
 	order  []int
 }
 
-// newAveraged returns the pooled fit of a model with groups. Its field mode is the posterior mean.
+// newAveraged returns the pooled fit of a model with groups, whose mode is the posterior mean.
 func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, error) {
 	reference, err := sim.NewReference(f.Protocol, f.Shards, nil)
 	if err != nil {
@@ -55,15 +55,14 @@ func newAveraged(f *sim.Federation, clients []*solver.Regression) (*pooled, erro
 
 const (
 	mostScorings = 200
-	arrived      = 1e-10 // squared length of a step, in posterior sds, below which the search for the mode ends
+	arrived      = 1e-10 // squared length of a step, in posterior sds, that ends the search for the mode
 )
 
-// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step until two
-// conditions hold: the log posterior is not lower after the step, and the step ends at most
-// slightly beyond the highest point in its direction. The second condition matters where the
-// curvature is twice the information, as it can be for the dispersion of counts. There, each whole
-// step would end about as far beyond the highest point as it began before it, and the search would
-// hardly advance.
+// newPooled finds the mode by Fisher scoring from the prior mean. It halves a step until the log
+// posterior is not lower after it, and it ends at most slightly beyond the highest point in its
+// direction. The second condition matters where the curvature is twice the information, as it can
+// be for the dispersion of counts. There, each whole step would end about as far beyond the highest
+// point as it began before it, and the search would hardly advance.
 func newPooled(m *fit.Model, clients []*solver.Regression) (*pooled, error) {
 	d := m.Dim()
 	f := &pooled{clients: clients, mode: make([]float64, d), prior: make([]float64, d)}

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// An Outcome holds the results of several replications of a cell. The results file has one line for
-// each Outcome.
+// An Outcome is a line of the results file, with several replications of a cell.
 type Outcome struct {
 	Cell         Cell           `json:"cell"`
 	Seed         uint64         `json:"seed"` // seed of the first replication; the others have the next seeds
@@ -28,15 +27,14 @@ type Options struct {
 	Replications int    // number of replications of each cell
 	Seed         uint64 // seed of the first replication
 	Grid         bool   // whether to simulate every cell also with the settings of a grid
-	Jobs         int    // number of cells that are simulated at a time; it does not affect the results
-	// file to which results are added; cells that are already in it with the same seed are skipped
+	Jobs         int    // number of cells that are simulated at a time, without effect on the results
+	// file of results; cells in it with the same seed are skipped
 	Out      string
 	Clock    func() float64
 	Progress func(done, of int, c *Cell) // called after every cell
 }
 
-// Run simulates the cells of o and adds a line for each to the results file, unless the file has
-// it already.
+// Run simulates the cells of o and adds a line for each to the results file, if it has none yet.
 func Run(ctx context.Context, o Options) (err error) {
 	before, err := Read(o.Out)
 	if err != nil {
@@ -105,7 +103,7 @@ func (c *Cell) line(ctx context.Context, o *Options) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// Read returns the outcomes in a results file, or nothing if it does not exist. It removes an
+// Read returns the outcomes in a results file, or nothing if there is no file. It removes an
 // incomplete last line, which an interruption leaves.
 func Read(path string) (all []Outcome, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)

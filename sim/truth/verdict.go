@@ -35,16 +35,15 @@ type Summary struct {
 	Failed       int
 	Reason       string // reason of the first failure
 
-	// means over replications of the fields of [Measures]; Truth is NaN if no coordinate has a true
-	// value
+	// means over replications of the fields of [Measures]; Truth is NaN without a truth
 	Truth, Pooled, Prior float64
 	// upper end of the 99 % confidence interval of Pooled; NaN for fewer than two replications
 	Upper              float64
 	Width, WidthPooled float64 // medians over replications
 	Ideal              float64 // median, over replications, of the ideal sd divided by the prior's sd
 	RMS                float64 // root mean square over replications
-	// mean differences of log scores. Loss is the score of the pooled fit minus that of the
-	// posterior, and Gain is the score of the posterior minus that of the prior.
+	// mean differences of log scores: the pooled fit minus the posterior (Loss), and the posterior
+	// minus the prior (Gain)
 	Loss, Gain float64
 	Seconds    float64 // mean over replications
 
@@ -87,8 +86,8 @@ func byCell(outcomes []Outcome) [][]Outcome {
 	return all
 }
 
-// summarise combines all replications of one cell. measures selects the measures to combine, for
-// example those of one kind of coordinates.
+// summarise combines all replications of one cell. measures selects the measures, for example those
+// of one kind of coordinates.
 func summarise(outcomes []Outcome, measures func(*Replication) *Measures) Summary {
 	s := Summary{Cell: outcomes[0].Cell}
 	var truth, pooled, prior, width, wide, ideal, squares, loss, gain, seconds, spread []float64
@@ -144,7 +143,7 @@ func upper(values []float64) float64 {
 	return m + distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.995)*math.Sqrt(squares/(n-1)/n)
 }
 
-// Write writes a row for each level of each property, and then the overall verdict.
+// Write writes a row for each level of each property, then the overall verdict.
 func Write(w io.Writer, all []Summary) error {
 	rows := [][]string{{"property", "level", "cells", "truth", "pooled", "prior's", "signal", "width", "90 %", "rms", "below pooled", "above prior", "seconds"}}
 	for _, name := range Names() {
@@ -227,9 +226,9 @@ func line(label, level string, cells []Summary) []string {
 const (
 	least, most = .87, .94 // coverage of 90 % intervals
 	tooLittle   = .80      // coverage below which a cell fails
-	// largest amount by which the log score of the posterior may be below that of the prior
+	// how far the log score of the posterior may be below that of the prior
 	worse       = .01
-	smallSpread = .1 // if groups do not differ, the posterior mean of a spread must not exceed this limit
+	smallSpread = .1 // limit of the posterior mean of a spread if groups do not differ
 )
 
 func verdict(w io.Writer, all []Summary) error {
@@ -287,8 +286,7 @@ All:
 }
 
 // spreads writes the coverage for each kind of coordinate of models with groups, over the cells
-// whose records are informative about it. Then it writes how large the posterior spread is where
-// groups do not differ.
+// whose records are informative about it, and the posterior spread where groups do not differ.
 func spreads(w io.Writer, all []Summary) error {
 	grouped := slices.DeleteFunc(slices.Clone(all), func(s Summary) bool { return s.Groups == 0 || s.Failed == s.Replications })
 	if len(grouped) == 0 {

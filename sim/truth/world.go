@@ -26,9 +26,9 @@ type model struct {
 	// bound]
 	outcome    string
 	bound      float64
-	effect     float64 // prior sd of the change of the predictor when a column changes by one of its sds
+	effect     float64 // prior sd of the change of the predictor for a change of a column by one sd
 	intercept  float64 // prior sd of the intercept
-	rare       float64 // prior mean of the intercept if an outcome is rare; 0 if the family has no rare outcomes
+	rare       float64 // prior mean of the intercept if an outcome is rare; 0 without rare outcomes
 	predictors int
 }
 
@@ -78,9 +78,9 @@ const (
 	heavy   = 12  // half of the range of a column with Student's t distribution, in sds
 	freedom = 3   // degrees of freedom of Student's t distribution
 	shared  = .95 // correlation of two columns in cells with correlated columns
-	spread  = .5  // sd of the differences between the coefficients of heterogeneous clients, in sds of the prior
-	// noise multiplier of cells with almost no noise; about the smallest that a study with a
-	// hundred noise shares can have
+	spread  = .5  // sd of the differences between heterogeneous clients' coefficients, in sds of the prior
+	// noise multiplier of cells with almost no noise; about the least that a study with a hundred
+	// noise shares can have
 	noiseOff  = 1e-2
 	heldOut   = 500 // number of held-out records
 	heavyMost = 20  // smallest bound of a continuous outcome if columns have Student's t distribution
@@ -211,26 +211,24 @@ colluders = 0
 %s`, family, m.keys, terms.String(), groups, standardise, p.Unit, budget, min(1e-5, .2/float64(p.Records)), max(1, p.Records/p.Clients), columns.String(), spread, priors.String()), overrides...)
 }
 
-// world returns the study of the cell with records, which follow from seed. The true θ is drawn
-// from the prior. overrides change settings of the study.
+// A world is the study of a cell with records.
 type world struct {
 	study   *study.Study
 	holders []sim.Holder
 	test    *shard.Records // held out
 	half    float64        // length in the predictor's unit that equals 1 on the model's scale
 
-	// truth has the coordinates of the θ from which all records were drawn. A coordinate without a
-	// true value is NaN. truth is nil if the records were drawn from several values of θ.
+	// truth has the coordinates of the θ from which all records were drawn, NaN if unknown. It is
+	// nil if the records were drawn from several values of θ.
 	truth []float64
 
-	// between has, for each coordinate of θ, its variance between clients. It is nil if the records
-	// of all clients are drawn from the same θ.
+	// between has the variance between clients of each coordinate of θ. It is nil if all clients
+	// have the same θ.
 	between []float64
 }
 
-// world returns the study of the cell with records. It draws the true θ from the prior, and the
-// clients' records from the model at this θ. The same seed gives the same records. overrides change
-// settings of the study.
+// world returns the study of the cell with records that follow from seed. It draws the true θ from
+// the prior, and the records from the model at this θ. overrides change settings of the study.
 func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	r := rand.New(rand.NewPCG(seed, uint64(c.Number)))
 	if k, ok := c.kind(); ok {
@@ -302,12 +300,12 @@ func (c *Cell) world(seed uint64, overrides ...study.Override) (*world, error) {
 	return w, w.takeTruth(c, truth)
 }
 
-// takeTruth sets w.truth, the true values of the coordinates of the fitted model. truth has the
-// values from which records were drawn. If the model has more coordinates, such as the dispersion
-// of overdispersed counts, these have no true value and are set to NaN. Clients may have different
-// coefficients. If records are then the unit of privacy, takeTruth sets nothing: the study fits one
-// vector of coefficients to the pooled records, which have no common true coefficients. If clients
-// are the unit, the true values are the means of the coefficients over the population of clients.
+// takeTruth sets w.truth, the true values of the coordinates of the fitted model, to truth, from
+// which records were drawn. Further coordinates, such as the dispersion of overdispersed counts,
+// have no true value and are set to NaN. Clients may have different coefficients. If records are
+// then the unit of privacy, takeTruth sets nothing: the study fits one vector of coefficients to
+// the pooled records, which have no common true coefficients. If clients are the unit, the true
+// values are the means over the population of clients.
 func (w *world) takeTruth(c *Cell, truth []float64) error {
 	if c.Split == "heterogeneous" && c.Unit == study.Record {
 		return nil

@@ -42,8 +42,8 @@ func (s Setting) String() string {
 const (
 	// Rule names the study with the program's default value of every searched setting.
 	Rule = "default rule"
-	// AsWritten names the study with the settings in its file. It is a candidate only if the study
-	// sets a key that the search can change.
+	// AsWritten names the study with the settings in its file, a candidate if it sets a key that
+	// the search can change.
 	AsWritten = "as written"
 )
 
@@ -79,7 +79,7 @@ func (c Candidate) String() string {
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol
-	start []string // settings in the form key=, which remove the searched keys from the study, so that defaults apply
+	start []string // settings "key=", which remove the searched keys from the study, so that defaults apply
 	clip  float64  // clip measured on generated records; 0 if the clip has a default rule
 	named bool     // whether the study sets a searched key
 }
@@ -123,17 +123,16 @@ func newSpace(load loader) (*space, error) {
 // A loader reads the study, with settings that replace values in its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// If a model has no default clip, the search measures one. It computes gradients of generated
-// records at clipDraws random values of θ, and takes the quantile clipQuantile of their norms. One
-// gradient in five is then longer than the clip, about as many as with the default clip for log
-// odds.
+// If a model has no default clip, the search computes gradients of generated records at clipDraws
+// random values of θ, and takes the quantile clipQuantile of their norms. One gradient in five is
+// then longer than the clip, about as many as with the default clip for log odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
 )
 
-// measureClip computes a clip from the gradients of generated records, and returns the study
-// with it.
+// measureClip computes a clip from the gradients of generated records, and returns the study with
+// it.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -175,8 +174,8 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are the sampling rates that the search tries in addition to the default rate. Half of the
-// candidates have the default rate.
+// rates are the sampling rates that the search tries besides the default rate, which half of the
+// candidates have.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
 // candidate returns the settings at a point: u has a number in [0, 1] for each key.
@@ -196,8 +195,8 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// The coordinate multiplies the product of the number of steps and the step size, which
-			// is the distance that all steps together can move.
+			// The coordinate multiplies the number of steps times the step size: the distance that
+			// all steps together can move.
 			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:
 			rate := d.Rate
@@ -212,12 +211,12 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between scales x by a factor between low and high. The number u in [0, 1] determines the factor,
-// and the result is
+// between scales x by a factor between low and high, given by u in [0, 1]:
 //
 //	x·low·(high/low)^u
 //
-// It is rounded to two digits, so that the printed setting is exactly the setting that was tried.
+// The result is rounded to two digits, so that the printed setting is exactly the one that was
+// tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)

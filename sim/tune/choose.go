@@ -21,8 +21,8 @@ type Chosen struct {
 }
 
 // Run runs every candidate, calling done after each, scores them and chooses one. It repeats the
-// chosen run, bit for bit, and calls observe after each of its outcomes. The result has the cost
-// of the whole selection.
+// chosen run, bit for bit, and calls observe after each of its outcomes. The result has the cost of
+// the whole selection.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 
 // vectors returns, for each record, its scores under all candidates minus their mean. A vector
 // depends only on its record and on the public results of the runs. If the scores of a record
-// cannot be computed, its vector is zero. An error is a fault in the results, and does not
-// depend on records.
+// cannot be computed, its vector is zero. An error is a fault in the results, and does not depend
+// on records.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	if _, err := s.scoresOf(records.Select(nil), results); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]
 	return vectors, guard.Batch(rows, func(some []int) {
 		var err error
 		if scores, err = s.scoresOf(records.Select(some), results); err != nil {
-			panic(err) // guard.Batch recovers from this panic, finds the record that caused it, and leaves the record out
+			panic(err) // guard.Batch recovers from this panic and leaves out the record that caused it
 		}
 	}, func(some []int) error {
 		for i, row := range some {
@@ -175,8 +175,8 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog is the smallest log density that counts for a record. A log density of −∞ would make the
-// record's vector infinite, and the release mechanism would replace it by zero.
+// leastLog is the smallest log density that counts for a record. −∞ would make the record's vector
+// infinite, and the mechanism would replace it by zero.
 const leastLog = -1e6
 
 // charge replaces the cost of a single run in r by that of the whole selection, and adds the

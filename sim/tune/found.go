@@ -14,13 +14,12 @@ import (
 type Row struct {
 	Candidate
 	Runs int `json:"runs"`
-	// Score is the mean score of the candidate over runs whose records did not influence the choice
-	// of the best candidates. It is nil if no such run has a score.
+	// Score is the candidate's mean score over runs whose records did not influence the choice of
+	// the best candidates. It is nil if no such run has a score.
 	Score *float64 `json:"score,omitempty"`
 	Error *float64 `json:"standard_error,omitempty"`
 
-	// Gain is the mean difference between the candidate's score and the score of the default
-	// settings, on the same records.
+	// Gain is the mean difference to the score of the default settings, on the same records.
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 
@@ -42,9 +41,8 @@ type Found struct {
 	Tried  int    `json:"candidates"`
 	Failed int    `json:"failed"` // number of candidates that failed
 
-	Rows []Row `json:"rows"` // rows of the best candidates and of the default settings, in the order of their scores
-	// index of the recommended row: the default settings, unless another row is significantly
-	// better
+	Rows []Row `json:"rows"` // rows of the best candidates and the default settings, in the order of their scores
+	// index of the recommended row: the default settings, unless another is significantly better
 	Best int `json:"best"`
 }
 
@@ -97,8 +95,8 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found returns the result of a search. looked has the rows of all candidates, and compared
-// those of the comparison of the best on other records.
+// found returns the result of a search, from the rows of all candidates (looked) and those of the
+// comparison of the best on other records (compared).
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

@@ -20,30 +20,29 @@ type SelectionOptions struct {
 	Study    string   // path of the study file
 	Settings []string // settings key=value that replace values in the study
 	Data     string   // file of records that replaces the study's records
-	// the key=value pairs of each candidate, separated by blanks; if empty, candidates are drawn
+	// key=value pairs of each candidate, separated by blanks; if empty, candidates are drawn
 	Candidates []string
-	Draw       int // number of candidates if Candidates is empty: the default settings and Draw−1 random ones
+	Draw       int // number of candidates to draw: the default settings and Draw−1 random ones
 	Score      Score
 	Seed       uint64
 	Workers    int
 }
 
-// These constants divide what a selection can use. scoreBudget is the share of μ² that the releases
-// of scores may cost, where μ describes the study's privacy target. asideShare is the share of its
-// records that each client sets aside to compute scores.
+// scoreBudget is the share of μ² for the releases of scores, where μ is that of the study's privacy
+// target. asideShare is the share of its records that each client sets aside to compute scores.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
 )
 
 // A Selection compares candidate settings on the private records of a federation, and chooses one.
-// The federation's messages are public, so every run and every score is a release. All releases
+// The federation's messages are public, so every run and every score is a release. All of them
 // together meet the study's privacy target, so each run has more noise than a single run would
 // need.
 //
-// Every client sets some records aside and runs all candidates on its other records. For each
-// record set aside, the client computes a vector: the record's scores under all candidates, minus
-// the mean of these scores. The client clips these vectors and releases their sum with noise.
+// Every client sets some records aside and runs all candidates on its others. For each record set
+// aside, the client computes a vector: the record's scores under all candidates, minus their mean.
+// It clips these vectors and releases their sum with noise.
 type Selection struct {
 	o          SelectionOptions
 	base       *study.Study
@@ -53,7 +52,7 @@ type Selection struct {
 	scores     *dpmech.GaussianSum
 }
 
-// NewSelection chooses the candidates and calibrates the noise of all releases. It reads no
+// NewSelection chooses the candidates and calibrates the noise of all releases, without reading
 // records.
 func NewSelection(o SelectionOptions) (*Selection, error) {
 	st, err := sim.LoadStudy(o.Study, o.Settings)
@@ -91,8 +90,8 @@ func selectable(st *study.Study) error {
 // Study returns the study without the settings of any candidate.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the default settings, and then the candidates of the options or, if there are
-// none, random ones.
+// choose returns the default settings, then the candidates of the options or, if there are none,
+// random ones.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -137,8 +136,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds noise multipliers for which all runs and scores meet the privacy target. It
-// gives every run the same share of μ², and then multiplies all noise by a common factor.
+// calibrate finds noise multipliers for which all runs and scores meet the privacy target. It gives
+// every run the same share of μ², then multiplies all noise by a common factor.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -169,8 +168,8 @@ func (s *Selection) calibrate() error {
 	return s.derive(start, score, stretch.Value)
 }
 
-// derive sets the protocols of the runs and the mechanism of the scores. Their noise multipliers
-// are runs and score, times stretch.
+// derive sets the protocols of the runs and the mechanism of the scores, with the noise multipliers
+// runs and score times stretch.
 func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
 	for k, multiplier := range runs {
@@ -188,8 +187,8 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism for a client's scores of n candidates. Its clip is √n/2: a
-// vector of scores of 0 or 1, minus their mean, has at most this norm.
+// newScores returns the mechanism for a client's scores of n candidates. Its clip is √n/2, the
+// largest norm of a vector of scores of 0 or 1, minus their mean.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
@@ -197,8 +196,7 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event returns the accounting event of all releases under an adjacency: those of every candidate's
-// run, and the scores.
+// Event returns the accounting event of the scores and all candidates' runs under an adjacency.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {

@@ -52,10 +52,9 @@ type Options struct {
 // LeastBudget is the minimum number of runs of a search.
 const LeastBudget = 16
 
-// A search has two parts. The first part tries many candidates. It runs each of them as often as
-// the constant looks says, and uses the fraction lookShare of all runs. The second part compares
-// the default settings with the best candidates, at most as many as the constant finalists. It uses
-// other records or other splits, because the best of many scores is biased upwards.
+// A search first runs each of many candidates looks times, with the fraction lookShare of all runs.
+// It then compares the default settings with the best candidates, at most finalists, on other
+// records or other splits, because the best of many scores is biased upwards.
 const (
 	lookShare = 0.6
 	looks     = 2
@@ -70,9 +69,8 @@ type Search struct {
 	candidates []Candidate
 	fixed      int // number of candidates that are not drawn: the default settings, and the study as written
 
-	// calibrated has a function for each candidate. The function returns the candidate's settings,
-	// including a noise multiplier that meets the privacy target. It calibrates the noise only
-	// once.
+	// calibrated has a function for each candidate that returns its settings, with a noise
+	// multiplier that meets the privacy target, calibrated only once.
 	calibrated []func() ([]string, error)
 }
 
@@ -120,8 +118,8 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate replaces the ε of a candidate by the noise multiplier that meets it, unless the
-// study has no ε or requests a standardisation.
+// calibrate replaces the ε of a candidate by the noise multiplier that meets it, unless the study
+// has no ε or requests a standardisation.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
 	if err != nil || st.Privacy.Epsilon == 0 || st.Standardisation != nil {
@@ -181,8 +179,7 @@ type trial struct {
 	err       error // error of the run; nil if the run has a score
 }
 
-// Run runs the search. After every run it calls done with the numbers of finished and planned
-// runs.
+// Run runs the search. After every run it calls done with the numbers of finished and planned runs.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
 	left := s.o.Budget - len(first)
@@ -223,7 +220,7 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 }
 
 // play runs trials, and calls count after each. It returns the error of a trial of the default
-// settings or of the study as written; other trials hold their errors.
+// settings or the study as written; other trials hold their errors.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	var all errgroup.Group
 	all.SetLimit(max(1, s.o.Workers))

@@ -14,7 +14,7 @@ import (
 const testShare = 0.2
 
 // A source provides the records of a search. Its settings replace all records of the study,
-// including the held-out records, which may also be private.
+// including the held-out ones, which may also be private.
 type source struct {
 	words    string
 	public   bool // whether the records come from files that the user declares public
