@@ -1,6 +1,6 @@
 // Package audit writes an audit log of connections, joins, refusals, orders, the ends of rounds,
-// and the configuration of the program. The log goes to files as JSON lines, to syslog (RFC 5424),
-// or to another [Sink]. No line depends on records.
+// and the configuration of the program: to files as JSON lines, to syslog (RFC 5424), or to another
+// [Sink]. No line depends on records.
 package audit
 
 import (
@@ -31,7 +31,7 @@ const (
 	Verdict       = "verdict"       // a round ended, with its result
 	Answer        = "answer"        // a client is about to send an answer, with its charge
 	Exclusion     = "exclusion"     // the coordinator has excluded a client
-	Omitted       = "omitted"       // written instead of lines beyond the limit for one event in a minute; states how many lines were left out
+	Omitted       = "omitted"       // states how many lines were left out, beyond the limit for one event in a minute
 )
 
 // A Line is one line of an audit log.
@@ -42,33 +42,33 @@ type Line struct {
 	Attrs []slog.Attr
 }
 
-// A Sink is a destination of an audit log. The methods may be called concurrently.
+// A Sink is a destination of an audit log. It is safe for concurrent use.
 type Sink interface {
 	// Write writes a line. It must not wait for another machine.
 	Write(l Line) error
-	// Close writes the waiting lines and closes the sink. It takes a few seconds at most.
+	// Close writes the waiting lines and closes the sink, within a few seconds.
 	Close() error
 }
 
 // Options configure [Open].
 type Options struct {
 	Program string // name of the program, for syslog
-	// Wrote, unless nil, is called after each attempt to write a line to a sink, with the error of
-	// the write or nil. Wrote may be called concurrently.
+	// Wrote, unless nil, is called after each attempt to write a line to a sink, with its error or
+	// nil. It may be called concurrently.
 	Wrote func(error)
 	// Others are further sinks.
 	Others []Sink
 }
 
-// A Log is an audit log. A nil Log discards all lines. The methods may be called concurrently.
+// A Log is an audit log. A nil Log discards all lines. It is safe for concurrent use.
 type Log struct {
 	sinks   []Sink
 	wrote   func(error)
 	limiter limiter
 }
 
-// Open opens an audit log with the given destinations. A destination is the path of a file or the
-// address of a syslog: syslog:///dev/log for a socket of this machine, and syslog+udp://host:514 or
+// Open opens an audit log with the given destinations: the path of a file, or the address of a
+// syslog, which is syslog:///dev/log for a socket of this machine, and syslog+udp://host:514 or
 // syslog+tcp://host:514 for another machine.
 func Open(destinations []string, o Options) (*Log, error) {
 	l := &Log{wrote: o.Wrote, sinks: o.Others}
@@ -115,19 +115,18 @@ func (l *Log) Write(event string, level slog.Level, attrs ...slog.Attr) {
 	}
 }
 
-// Limited writes a line about another machine, which is host, unless there are too many such lines.
-// The number of lines of an event in a minute is limited for each host, and for all hosts together.
-// Lines beyond a limit are counted but not written. At the end of the minute, a line with the event
-// Omitted states the count.
+// Limited writes a line about another machine, host, unless there are too many such lines. The
+// lines of an event in a minute are limited for each host, and for all hosts together. Lines beyond
+// a limit are only counted. At the end of the minute, an event Omitted states the count.
 func (l *Log) Limited(host, event string, level slog.Level, attrs ...slog.Attr) {
 	if l != nil && l.limiter.admit(host, event) {
 		l.Write(event, level, attrs...)
 	}
 }
 
-// Begin writes a user's order to the audit log, before the program carries out the order. giver is
-// the result of [User]. After the order, the caller must call the function end with the error of
-// the order, or nil. end writes the error, if any, to the audit log, and returns its argument.
+// Begin writes a user's order to the audit log, before the program carries it out. giver is the
+// result of [User]. Afterwards the caller must call end with the error of the order, or nil. end
+// logs the error, if any, and returns it.
 func (l *Log) Begin(giver []slog.Attr, order string, attrs ...slog.Attr) (end func(error) error) {
 	all := append(giver, slog.String("order", order))
 	for _, attr := range attrs {
@@ -157,8 +156,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// JSON returns the line as a JSON object without a line break. The object begins with the time in
-// UTC, the level and the event.
+// JSON returns the line as a JSON object without a line break, beginning with the time in UTC, the
+// level and the event.
 func (l Line) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	h := slog.NewJSONHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -179,8 +178,8 @@ const (
 	maxLines   = 300         // maximum number of lines of one event about all hosts in a window
 )
 
-// A limiter decides which lines are written. It counts lines in windows of a minute. A window
-// begins with the first line after the end of the last window.
+// A limiter decides which lines are written. It counts lines in windows of a minute, which begin
+// with the first line after the last window.
 type limiter struct {
 	report func(event string, omitted int)
 
@@ -216,7 +215,7 @@ func (l *limiter) admit(host, event string) bool {
 	return true
 }
 
-// end ends the window and reports the lines that were left out during the window.
+// end ends the window and reports the lines that were left out.
 func (l *limiter) end() {
 	l.mu.Lock()
 	events := l.events

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A file is a sink that appends JSON lines to a file. If the file has been renamed or removed, for
-// example by log rotation, the next line goes to a new file.
+// A file is a sink that appends JSON lines to a file, or to a new one after the file has been
+// renamed or removed, for example by log rotation.
 type file struct {
 	path string
 
@@ -39,7 +39,7 @@ func (s *file) Write(l Line) error {
 	return err
 }
 
-// follow opens a new file at s.path if the open file has been renamed or removed.
+// follow opens a new file at s.path if the open one has been renamed or removed.
 func (s *file) follow() error {
 	if s.f != nil {
 		there, err := os.Stat(s.path)

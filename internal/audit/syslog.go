@@ -11,7 +11,7 @@ import (
 
 const (
 	queued = 1024 // maximum number of lines that wait for a syslog
-	// time limit for connecting, for writing a line, and for writing the waiting lines at the end
+	// for connecting, for writing a line, and for the waiting lines at the end
 	patience = 5 * time.Second
 	between  = time.Second // time between two attempts to reach a syslog over TCP
 	facility = 10          // security and authorisation messages, private (RFC 5424, table 1)
@@ -19,8 +19,8 @@ const (
 
 var errQueue = errors.New("the syslog does not take lines fast enough: a line of the audit log was lost")
 
-// A syslog is a sink that sends lines to a syslog server in the format of RFC 5424. A goroutine
-// sends the lines, so that a server that hangs does not stop the program.
+// A syslog is a sink that sends lines to a syslog server in the format of RFC 5424, in a goroutine,
+// so that a server that hangs does not stop the program.
 type syslog struct {
 	network, address string
 	host, program    string
@@ -61,7 +61,7 @@ func (s *syslog) Close() error {
 	return nil
 }
 
-// run sends lines until the sink is closed, and then for a few seconds the lines that still wait.
+// run sends lines until the sink is closed, and then the waiting ones for a few seconds.
 func (s *syslog) run() {
 	defer close(s.ended)
 	defer func() {
@@ -99,7 +99,7 @@ func (s *syslog) send(l Line) {
 }
 
 // mayWait waits a moment before another attempt. It returns false if the sink is being closed, and
-// for other networks than TCP, because they do not report whether the server can be reached again.
+// for networks other than TCP, which do not show whether the server can be reached again.
 func (s *syslog) mayWait() bool {
 	if s.network != "tcp" {
 		return false
@@ -128,7 +128,7 @@ func (s *syslog) write(text []byte) (err error) {
 	return err
 }
 
-// format returns a line as RFC 5424 says, over TCP after its length (RFC 6587, section 3.4.1).
+// format returns a line as in RFC 5424, over TCP after its length (RFC 6587, section 3.4.1).
 func (s *syslog) format(l Line) ([]byte, error) {
 	object, err := l.JSON()
 	if err != nil {

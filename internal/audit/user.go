@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// User describes the process that gave an order, as attributes for a line of the audit log: the
-// name and number of its user, the number of the process, and the user who logged in to its
-// session. After sudo the two users differ. The last attribute is missing if the system's audit
-// (auditd, pam_loginuid) does not record who logged in.
+// User describes the process that gave an order, for the audit log: the name and number of its
+// user, the number of the process, and the user who logged in to its session. The two users differ
+// after sudo. The last is missing if the system's audit (auditd, pam_loginuid) does not record it.
 func User(uid, pid int) []slog.Attr {
 	all := []slog.Attr{slog.String("user", userName(uid)), slog.Int("uid", uid), slog.Int("pid", pid)}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/loginuid")
@@ -21,14 +20,14 @@ func User(uid, pid int) []slog.Attr {
 	return all
 }
 
-// loggedIn returns the user in the text of a loginuid file, which proc(5) describes, if it has one.
+// loggedIn returns the user in the text of a loginuid file (see proc(5)), if it has one.
 func loggedIn(loginuid string) (uid int, ok bool) {
 	const unset = 1<<32 - 1
 	n, err := strconv.ParseUint(strings.TrimSpace(loginuid), 10, 32)
 	return int(n), err == nil && n != unset
 }
 
-// userName returns the name of a user, or the number if the system does not know the name.
+// userName returns the name of a user, or the number if there is no name.
 func userName(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return u.Username

@@ -29,8 +29,8 @@ var clocks = []string{
 	"15:04", "15:04Z07:00", "15:04Z07", "15:04Z0700",
 }
 
-// ParseTime parses a date such as 2020-12-31, or a date with a time such as 2020-12-31 23:59:59. It
-// checks the time of day but does not return it.
+// ParseTime parses a date such as 2020-12-31, possibly with a time such as 2020-12-31 23:59:59,
+// which it checks but does not return.
 func ParseTime(text string) (Day, bool) {
 	const length = len(time.DateOnly)
 	if len(text) <= length {
@@ -44,8 +44,8 @@ func ParseTime(text string) (Day, bool) {
 	})
 }
 
-// Containing returns the day that contains the moment units/perSecond seconds after the beginning
-// of 1970-01-01. perSecond must be positive.
+// Containing returns the day of the moment units/perSecond seconds after the beginning of
+// 1970-01-01. perSecond must be positive.
 func Containing(units, perSecond int64) Day {
 	perDay := secondsPerDay * perSecond
 	day := units / perDay

@@ -1,5 +1,5 @@
-// Package cli contains the code that all commands of the project share. It reads the command line,
-// ends a program when a signal arrives, and provides shell completion and the manual page.
+// Package cli contains the code that all commands of the project share: the command line, the end
+// of a program on a signal, shell completion, and the manual page.
 package cli
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Usage is the exit code for a command line that cannot be parsed. See docs/use/exit-codes.md.
+// Usage is the exit code for a bad command line. See docs/use/exit-codes.md.
 const Usage = 2
 
 // A Program describes a command for its help text and its manual page.
 type Program struct {
 	Name string
-	// Description has a summary in its first line, followed by the rest of the text. Lines that
-	// begin with a space are printed unchanged.
+	// Description has a summary in its first line. Lines that begin with a space are printed
+	// unchanged.
 	Description string
 	Exits       []Exit
 	Words       map[string]string // values of ${name} in the help text of flags and arguments
@@ -34,20 +34,20 @@ type Exit struct {
 	Meaning string
 }
 
-// Common has the flags of every command. The commands of a program embed Common.
+// Common has the flags of every command.
 type Common struct {
 	Quiet   bool             `short:"q" help:"Show no progress and no notes."`
 	Version kong.VersionFlag `help:"Print the version of this program."`
 }
 
-// Run runs a program. It parses args into commands, which is a pointer to a struct with the tags of
-// the kong library, and calls the function do with the command that the user chose. An interrupt,
-// SIGTERM or the end of parent cancels the context that do receives. Run returns the exit code: the
-// result of do, 0 after --help and --version, or Usage for arguments that cannot be parsed.
+// Run runs a program. It parses args into commands, a pointer to a struct with the tags of the kong
+// library, and calls do with the command that the user chose. An interrupt, SIGTERM or the end of
+// parent cancels the context. Run returns the exit code: the result of do, 0 after --help and
+// --version, or Usage for arguments that cannot be parsed.
 func Run(parent context.Context, program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	exited := -1 // exit code that kong has asked for, such as 0 after --help; −1 if none
+	exited := -1 // exit code that kong asks for, such as 0 after --help; −1 for none
 	parser, err := kong.New(commands,
 		kong.Vars(program.Words),
 		kong.Name(program.Name),
@@ -73,8 +73,8 @@ func Run(parent context.Context, program Program, commands any, args []string, d
 }
 
 // Version returns the version of the program, which the go command took from the commit and its
-// tags. The version ends in "+dirty" if files were changed after the commit. If the go command
-// recorded no version, Version returns "unknown".
+// tags, with "+dirty" at the end if files were changed since. It returns "unknown" if there is
+// none.
 func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -82,8 +82,8 @@ func Version() string {
 	return "unknown"
 }
 
-// PrintJSON prints v as indented JSON on standard output, for people and programs. v must be an
-// object, so that a later version can add fields to it.
+// PrintJSON prints v as indented JSON on standard output. v must be an object, so that a later
+// version can add fields.
 func PrintJSON(v any) error {
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")

@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Manual is the command that prints the program's manual page, in the format of man. The page
-// contains the same text as --help, with the examples and exit codes.
+// Manual is the command that prints the program's manual page, in the format of man. It contains
+// the same text as --help, with the examples and exit codes.
 type Manual struct{}
 
 // Run prints the page.
@@ -49,7 +49,7 @@ func page(model *kong.Application, program Program) string {
 	return p.String()
 }
 
-// leaves returns the commands below a node that can be run, except hidden commands.
+// leaves returns the commands below a node that can be run, except hidden ones.
 func leaves(n *kong.Node) (all []*kong.Node) {
 	for _, child := range commandsOf(n) {
 		if len(child.Children) == 0 {
@@ -60,7 +60,7 @@ func leaves(n *kong.Node) (all []*kong.Node) {
 	return all
 }
 
-// variables returns the environment variables that flags below a node read, and those flags.
+// variables returns the environment variables that flags below a node read, with the flags.
 func variables(n *kong.Node) (all [][2]string) {
 	for _, f := range n.Flags {
 		for _, e := range f.Envs {
@@ -87,7 +87,7 @@ func (p *roff) request(name string, args ...string) {
 
 func (p *roff) line(s string) { p.WriteString(s + "\n") }
 
-// item begins an indented paragraph with a label in the roff language, such as the name of a flag.
+// item begins an indented paragraph with a label, such as the name of a flag.
 func (p *roff) item(label string) {
 	p.request("TP")
 	p.line(label)
@@ -142,7 +142,7 @@ func (p *roff) command(program string, n *kong.Node) {
 	}
 }
 
-// flags describes the flags of the command n, but not those of the commands above it.
+// flags describes the flags of the command n, without those of the commands above it.
 func (p *roff) flags(n *kong.Node) {
 	for _, f := range n.Flags {
 		if f.Hidden {

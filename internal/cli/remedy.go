@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Remedy returns text to append to an error message. The text tells the user how to deal with a
-// full disk or missing permissions. For any other error it is "".
+// Remedy returns advice to append to an error message about a full disk or missing permissions, and
+// "" for other errors.
 func Remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -16,7 +16,7 @@ import (
 // Terminal reports whether a file is a terminal.
 func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// columns returns the width of a terminal in characters, or 0 if f has none or it is unknown.
+// columns returns the width of a terminal in characters, or 0 if it is unknown or f is no terminal.
 func columns(f *os.File) int {
 	width, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
@@ -26,8 +26,8 @@ func columns(f *os.File) int {
 }
 
 // A Line shows the progress of a program in one line of a terminal. Each new text replaces the
-// previous one. To do so, a Line prints carriage returns and spaces. It uses no escape sequences,
-// because some terminals would print them as text.
+// previous one, by carriage returns and spaces: some terminals would print escape sequences as
+// text.
 type Line struct {
 	out    io.Writer
 	width  int // width of the terminal; 0 if it is unknown
@@ -43,8 +43,8 @@ func NewLine(terminal io.Writer) *Line {
 	return l
 }
 
-// Draw replaces the text of the line. Text that does not fit the terminal's width is cut off,
-// because a terminal cannot replace text that runs over several lines.
+// Draw replaces the text of the line. It cuts off text that does not fit the terminal's width,
+// because text over several lines cannot be replaced.
 func (l *Line) Draw(text string) {
 	length := utf8.RuneCountInString(text)
 	if l.width > 1 && length >= l.width {
@@ -63,8 +63,7 @@ func (l *Line) Clear() {
 	}
 }
 
-// End leaves the text on the terminal and begins a new line. If the line has no text, End does
-// nothing.
+// End leaves the text on the terminal and begins a new line, if there is any text.
 func (l *Line) End() {
 	if l.length > 0 {
 		fmt.Fprintln(l.out)
@@ -72,8 +71,8 @@ func (l *Line) End() {
 	}
 }
 
-// Print writes text to a file. If the file is a terminal that is narrower than the usual width of
-// text, Print rewraps the paragraphs to fit.
+// Print writes text to a file. If the file is a narrow terminal, Print rewraps the paragraphs to
+// fit.
 func Print(f *os.File, text func(io.Writer) error) error {
 	width := columns(f)
 	if width <= 0 || width >= prose.Width {

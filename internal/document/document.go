@@ -25,8 +25,8 @@ const (
 	maxKeys  = 10_000 // maximum number of keys in a table
 	maxDepth = 16     // maximum nesting depth of tables
 	maxPath  = 512    // maximum length of a dotted key in bytes
-	// maxMarks is the maximum number of characters in a document that begin or separate values. It
-	// limits the memory of the decoder, which takes up to 240 bytes for each of them.
+	// maxMarks is the maximum number of characters in a document that begin or separate values,
+	// each of which costs the decoder up to 240 bytes.
 	maxMarks = 1 << 15
 )
 
@@ -59,9 +59,9 @@ func (e *Error) Error() string {
 }
 
 // Hidden reports whether a character is unsafe to print: a control character such as ESC, an
-// invisible character, or a character that changes the direction of text. An error message must
-// not quote such characters from an untrusted document, because they could hide or imitate other
-// text. Hidden returns false for a tab, and for the joiners that some scripts need.
+// invisible character, or one that changes the direction of text. In a quotation from an untrusted
+// document, such characters could hide or imitate other text. A tab is safe, and so are the joiners
+// that some scripts need.
 func Hidden(r rune) bool {
 	const joiners = "\u200c\u200d"
 	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -72,7 +72,7 @@ func Hidden(r rune) bool {
 
 type place struct{ line, column int }
 
-// A Document is a parsed TOML file, together with the problems found so far.
+// A Document is a parsed TOML file with the problems found so far.
 type Document struct {
 	file   string
 	tree   map[string]any
@@ -93,7 +93,7 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// findPlaces limits the keys of a table, because the time of the decoder is quadratic in them.
+	// findPlaces limits the keys of a table, in which the time of the decoder is quadratic.
 	places, err := findPlaces(src)
 	if err != nil {
 		return nil, &Error{File: file, Message: err.Error()}
@@ -115,8 +115,7 @@ func Parse(file string, src []byte) (*Document, error) {
 func (d *Document) Root() *Table { return d.root }
 
 // Set replaces the value at a dotted key by a TOML value, such as "0.1" or `"full"`. Other text
-// becomes a string, and empty text removes the key. Set must be called before the document is
-// read.
+// becomes a string, and empty text removes the key. Set must be called before the document is read.
 func (d *Document) Set(key, value string) error {
 	parts := strings.Split(key, ".")
 	if slices.Contains(parts, "") {
@@ -151,16 +150,16 @@ func (d *Document) Set(key, value string) error {
 	return nil
 }
 
-// Encode returns the document as TOML, including the changes by [Document.Set]. Keys are in
+// Encode returns the document as TOML, with the changes by [Document.Set] and with keys in
 // alphabetical order.
 func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 
 // maxErrors is the maximum number of problems that Err reports.
 const maxErrors = 100
 
-// Err returns the problems that were found, including unknown keys, in the order of the file, or
-// nil if there are none. If there are more than maxErrors problems, it returns the first maxErrors
-// of them and the number of the others.
+// Err returns the problems, including unknown keys, in the order of the file, or nil if there are
+// none. Of more than maxErrors problems, it returns the first maxErrors and the number of the
+// others.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -180,7 +179,7 @@ func (d *Document) Err() error {
 }
 
 func (d *Document) report(key, message string) {
-	// A missing key has the position of the innermost table around it that is in the file.
+	// A missing key has the position of the innermost table around it in the file.
 	p, ok := d.places[key]
 	for at := key; !ok && strings.Contains(at, "."); p, ok = d.places[at] {
 		at = at[:strings.LastIndexByte(at, '.')]
@@ -188,14 +187,14 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, &Error{d.file, p.line, p.column, key, message})
 }
 
-// found removes the report that a key is missing, because a misspelling of it was reported.
+// found removes the report that a key is missing, after a misspelling of it was reported.
 func (d *Document) found(key string) {
 	d.errs = slices.DeleteFunc(d.errs, func(e *Error) bool { return e.Key == key && strings.HasPrefix(e.Message, missing) })
 }
 
 // findPlaces returns the line and the column of each key of a TOML document, by dotted key. The
 // tables of an array are numbered from 1, so column.3.bounds is a key of the third [[column]].
-// findPlaces returns an error if a table has too many keys, or if a key is too long or too deep.
+// findPlaces fails if a table has too many keys, or if a key is too long or too deep.
 func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
@@ -203,7 +202,7 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	lines := []int{0} // offsets; without them, the parser would count lines from the start for each key
+	lines := []int{0} // offsets, so that the parser need not count lines from the start for each key
 	for i, b := range src {
 		if b == '\n' {
 			lines = append(lines, i+1)

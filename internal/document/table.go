@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// A Table is a table of a TOML document. A method that reads a value takes its key. Its second
-// result, if it has one, is false if the key is missing or if the value has the wrong type. Only a
-// wrong type is reported as a problem.
+// A Table is a table of a TOML document. Methods read the value of a key. Their second result is
+// false if the key is missing or the value has the wrong type. Only a wrong type is a problem.
 type Table struct {
 	doc    *Document
 	key    string
@@ -40,7 +39,7 @@ func (t *Table) Errorf(key, format string, args ...any) {
 // missing begins the message about a required key that is missing.
 const missing = "is missing: "
 
-// Require reports a problem if key is missing. remedy becomes part of the message.
+// Require reports a problem, with the remedy, if key is missing.
 func (t *Table) Require(key, remedy string) {
 	t.asked[key] = true
 	if !t.Has(key) {
@@ -48,7 +47,7 @@ func (t *Table) Require(key, remedy string) {
 	}
 }
 
-// get converts the value of key. If convert returns false, it reports that the value must be want.
+// get converts the value of key, or reports that it must be want.
 func get[T any](t *Table, key, want string, convert func(any) (T, bool)) (value T, ok bool) {
 	t.asked[key] = true
 	raw, ok := t.values[key]
@@ -162,7 +161,7 @@ func (t *Table) Choice(key string, options ...string) (string, bool) {
 	return s, ok
 }
 
-// Table returns the table at key. If the key is missing, it returns an empty table.
+// Table returns the table at key, or an empty one if the key is missing.
 func (t *Table) Table(key string) *Table {
 	values, _ := get(t, key, "a table", is[map[string]any])
 	inner := newTable(t.doc, join(t.key, key), values)
@@ -194,8 +193,7 @@ func (t *Table) reportUnknown() {
 	}
 }
 
-// DidYouMean returns a suggestion of the option that is most similar to got, or "" if no option is
-// similar.
+// DidYouMean returns a suggestion of the option that is most similar to got, or "" if none is.
 func DidYouMean(got string, options []string) string {
 	if best := similar(got, options); best != "" {
 		return fmt.Sprintf(" (did you mean %q?)", best)

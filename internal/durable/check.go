@@ -15,9 +15,9 @@ import (
 // ErrDamaged means that a database file is damaged.
 var ErrDamaged = errors.New("the database file is damaged")
 
-// Guard runs f, which reads or writes a database. A damaged file can cause a panic: bbolt panics on
-// a damaged page, and f can read memory beyond the end of a truncated file. In these cases Guard
-// returns ErrDamaged. Other panics are bugs of this program, and Guard passes them on.
+// Guard runs f, which reads or writes a database. It returns ErrDamaged if a damaged file causes a
+// panic: bbolt panics on a damaged page, and f can read memory beyond the end of a truncated file.
+// Guard passes on other panics, which are bugs of this program.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -31,7 +31,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// ofTheFile reports whether bbolt, or reading mapped memory beyond the end of the file, panicked.
+// ofTheFile reports whether bbolt panicked, or the reading of mapped memory beyond the end of the
+// file.
 func ofTheFile(r any) bool {
 	if _, fault := r.(interface{ Addr() uintptr }); fault {
 		return true
@@ -53,9 +54,9 @@ func ofTheFile(r any) bool {
 }
 
 // check checks a database that was just opened. It first visits all pages and checks their lengths
-// and page numbers. It then calls bbolt's own function Check, which trusts these numbers. If the
-// numbers were damaged, Check could read outside the file in a goroutine and so end the program,
-// loop for ever, or use up all memory.
+// and page numbers, then calls bbolt's own function Check, which trusts these numbers. With damaged
+// numbers, Check could read outside the file in a goroutine and so end the program, loop for ever,
+// or use up all memory.
 //
 // The layout of pages is defined in go.etcd.io/bbolt v1.5.0, in internal/common/page.go, inode.go
 // and bucket.go. Numbers are in the machine's byte order.
@@ -70,7 +71,7 @@ func check(db *bbolt.DB, file io.ReaderAt) error {
 			return err
 		}
 		var err error
-		for problem := range tx.Check() { // the loop reads the channel to the end, so that the goroutine of Check ends
+		for problem := range tx.Check() { // read the channel to the end, so that the goroutine of Check ends
 			if err == nil {
 				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
 			}
@@ -87,11 +88,10 @@ type checker struct {
 }
 
 const (
-	headSize    = 16 // size of a page's header: page number, kind, number of elements, number of overflow pages
+	headSize    = 16 // page number, kind, number of elements, number of overflow pages
 	elementSize = 16
-	// bucketSize is the size in bytes of the header of a bucket. The header begins with the page
-	// number of the bucket's root. If this number is 0, the content of the root page follows the
-	// header directly.
+	// bucketSize is the size of the header of a bucket in bytes. It begins with the page number of
+	// the bucket's root, or 0 if the content of the root page follows directly.
 	bucketSize = 16
 
 	branchPage, leafPage = 1, 2
@@ -102,7 +102,7 @@ func damaged(page uint64, format string, a ...any) error {
 }
 
 // tree checks a page and all pages below it, and marks them as used. If top is true, the page
-// belongs to the top-level tree of the database, which contains only buckets.
+// belongs to the top-level tree, which contains only buckets.
 func (c *checker) tree(page uint64, top bool) error {
 	if page < 2 || page >= uint64(len(c.used)) {
 		return damaged(page, "there is no such page")
@@ -128,7 +128,7 @@ func (c *checker) tree(page uint64, top bool) error {
 	return c.elements(page, b, top)
 }
 
-// elements checks the elements of a page with the content b, and the pages that they point to.
+// elements checks the elements of a page with the content b, and the pages they point to.
 func (c *checker) elements(page uint64, b []byte, top bool) error {
 	kind, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if kind != branchPage && kind != leafPage || headSize+count*elementSize > len(b) || kind == branchPage && count == 0 {
@@ -161,7 +161,7 @@ func (c *checker) elements(page uint64, b []byte, top bool) error {
 	return nil
 }
 
-// bucket checks a bucket on a page. b is the value of the bucket in the database.
+// bucket checks a bucket on a page. b is its value in the database.
 func (c *checker) bucket(page uint64, b []byte) error {
 	if len(b) < bucketSize {
 		return damaged(page, "a bucket in it has %d bytes", len(b))
@@ -175,7 +175,7 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks that each page that no tree uses is free, or lists the free pages.
+// others checks that each page outside the trees is free, or lists the free pages.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {
 		if c.used[id] {

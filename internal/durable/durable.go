@@ -7,10 +7,9 @@
 // could then report that a transaction is done, although a power failure would lose it and damage
 // later transactions that depend on it.
 //
-// For this reason the package writes the same bytes of the file again and syncs them before the
-// contents are used. It does so when the file is opened and after a failed commit.
-//
-// A file is also checked when it is opened, because bbolt does not check sizes and page numbers.
+// So the package writes the same bytes of the file again and syncs them before the contents are
+// used: when the file is opened and after a failed commit. When a file is opened, the package also
+// checks it, because bbolt does not check sizes and page numbers.
 package durable
 
 import (
@@ -43,8 +42,8 @@ type Layer struct {
 	Files Files
 }
 
-// Open opens a database for writing, as [bbolt.Open] does, and checks the database. The caller must
-// call Settle before it uses the contents. If the file is damaged, Open returns [ErrDamaged] and
+// Open opens a database for writing, as [bbolt.Open] does, and checks it. The caller must call
+// Settle before it uses the contents. If the file is damaged, Open returns [ErrDamaged] and
 // releases the lock.
 func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB, error) {
 	with := *bbolt.DefaultOptions
@@ -81,7 +80,7 @@ func damage(err error) error {
 	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
-// closed unlocks and closes a file. It ignores the error if bbolt has already closed the file.
+// closed unlocks and closes a file, which bbolt may have closed already.
 func closed(file *os.File) error {
 	if file == nil {
 		return nil
@@ -93,10 +92,10 @@ func closed(file *os.File) error {
 	return nil
 }
 
-// Settle makes sure that the contents of a database are on the disk. It writes the bytes of the
-// file again and syncs them. It writes the two meta pages last, because they point to all other
-// pages. Meanwhile it holds the write lock. A crash or an error does no damage, because the file
-// already has the same bytes.
+// Settle makes sure that the contents of a database are on the disk: it writes the same bytes of
+// the file again and syncs them. The two meta pages come last, because they point to all others. It
+// holds the write lock meanwhile. A crash or an error does no damage, because the file already has
+// these bytes.
 func (l Layer) Settle(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Files creates, extends, renames and removes files. Programs use [System], and tests use other
-// implementations to inject faults.
+// Files creates, extends, renames and removes files. Programs use [System], and tests inject
+// faults.
 type Files interface {
 	Create(path string) (NewFile, error)
 	// Append opens a file for appending.
@@ -45,9 +45,8 @@ func (System) Rename(from, to string) error { return rename(from, to) }
 // Remove removes a file.
 func (System) Remove(path string) error { return os.Remove(path) }
 
-// SyncDir syncs a directory. It does nothing if [SyncsDirectories] is false, or if this user may
-// not read the directory. In the second case another user created the directory, and its name is
-// already durable.
+// SyncDir syncs a directory, unless [SyncsDirectories] is false or this user may not read it. In
+// the second case another user created it, and its name is already durable.
 func (System) SyncDir(dir string) error {
 	if !SyncsDirectories {
 		return nil
@@ -70,7 +69,7 @@ func (l Layer) files() Files {
 	return System{}
 }
 
-// Finish makes a file durable under another name. It syncs and closes the file, renames it, and
+// Finish makes a file durable under another name: it syncs and closes the file, renames it, and
 // syncs the directory.
 func (l Layer) Finish(f NewFile, from, to string) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {

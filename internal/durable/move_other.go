@@ -7,8 +7,8 @@ import "os"
 // SyncsDirectories reports whether a new file name is durable only after a sync of its directory.
 const SyncsDirectories = true
 
-// Publish gives a complete file the name under which other programs read it. It returns an error if
-// a file with this name exists. The old name may remain.
+// Publish gives a complete file the name under which other programs read it, or fails if a file
+// with this name exists. The old name may remain.
 func Publish(from, to string) error { return os.Link(from, to) } // unlike a rename, a link fails if the file exists
 
 func rename(from, to string) error { return os.Rename(from, to) }

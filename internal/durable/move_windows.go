@@ -7,13 +7,12 @@ import (
 )
 
 // SyncsDirectories reports whether a new file name is durable only after a sync of its directory.
-// Windows cannot sync a directory. Instead, a move returns only after the new name is on the disk.
-// If a file is created and then synced, the sync also writes the name, which is in the journal of
-// NTFS.
+// Windows cannot sync a directory. Instead, a move returns only after the new name is on the disk,
+// and the sync of a created file also writes its name, which is in the journal of NTFS.
 const SyncsDirectories = false
 
-// Publish gives a complete file the name under which other programs read it. It returns an error if
-// a file with this name exists. The old name does not remain. The file must be closed.
+// Publish gives a complete file the name under which other programs read it, or fails if a file
+// with this name exists. The old name does not remain. The file must be closed.
 func Publish(from, to string) error { return move(from, to, windows.MOVEFILE_WRITE_THROUGH) }
 
 func rename(from, to string) error {

@@ -1,5 +1,5 @@
-// Package guard recovers from panics in computations on private records. A panic would end the
-// program, and the parties that wait for an answer would notice. They would then learn something
+// Package guard recovers from panics in computations on private records. The end of the program
+// after a panic would be visible to the parties that wait for an answer, and tell them something
 // about a record at no privacy cost.
 package guard
 
@@ -13,8 +13,8 @@ import (
 // A Panic is the error of a computation that panicked.
 type Panic struct{ calls []uintptr }
 
-// Error lists the functions that were running, with file and line, innermost first. The value of
-// the panic and the arguments are left out, because both may come from a record.
+// Error lists the functions that were running, with file and line, innermost first. It leaves out
+// the value of the panic and the arguments, because both may come from a record.
 func (p *Panic) Error() string {
 	var at []string
 	frames := runtime.CallersFrames(p.calls)
@@ -38,7 +38,7 @@ func Run(f func()) (err error) {
 	defer func() {
 		if recover() != nil {
 			Recovered.Add(1)
-			const depth, callers = 64, 2 // depth is the largest number of functions that are listed, and callers is the number of innermost functions that are left out
+			const depth, callers = 64, 2 // at most depth functions are listed, without the innermost callers
 			calls := make([]uintptr, depth)
 			err = &Panic{calls[:runtime.Callers(callers, calls)]}
 		}
@@ -48,10 +48,10 @@ func Run(f func()) (err error) {
 }
 
 // Batch processes a batch of records so that a record whose computation panics does not affect the
-// others. It calls compute and then use for all records together. If compute panics, Batch calls
-// both functions for each record alone, and leaves out each record for which compute panics again.
-// Such a record contributes nothing, whatever the other records are. compute must not change the
-// sums to which use adds. Batch returns the first error from use.
+// others. It calls compute and then use for all records together. If compute panics, Batch does so
+// for each record alone, and leaves out those for which compute panics again. Such a record
+// contributes nothing, whatever the other records are. compute must not change the sums to which
+// use adds. Batch returns the first error from use.
 func Batch[T any](records []T, compute func([]T), use func([]T) error) error {
 	if Run(func() { compute(records) }) == nil {
 		return use(records)

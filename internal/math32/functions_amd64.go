@@ -10,10 +10,10 @@ func adamAVX2(c *adamStep, w, first, second, gradient *float32, n int)
 
 const softplusConstants = 19
 
-// softplusTable holds constants, each repeated for eight lanes. They are a sign bit, 1/log 2, the
-// smallest exponent, log 2 in two parts, 1, and the coefficients of two series. The first series is
-// eʳ for |r| ≤ ½ log 2 (Moshier, Cephes, expf). The second series is 2·artanh(s) = log(1 + t) with
-// s = t/(2 + t) ≤ 1/3. The first omitted term of the second series is below 1.4e-8 times the sum.
+// softplusTable holds constants, each repeated for eight lanes: a sign bit, 1/log 2, the smallest
+// exponent, log 2 in two parts, 1, and the coefficients of two series. The first is eʳ for |r| ≤ ½
+// log 2 (Moshier, Cephes, expf). The second is 2·artanh(s) = log(1 + t) with s = t/(2 + t) ≤ 1/3;
+// its first omitted term is below 1.4e-8 times the sum.
 var softplusTable = inLanes([softplusConstants]float32{
 	float32(math.Copysign(0, -1)), 1.44269504088896341, -87,
 	0.693359375, -2.12194440e-4, 1,
@@ -28,8 +28,8 @@ func inLanes(constants [softplusConstants]float32) (lanes [softplusConstants][8]
 	return lanes
 }
 
-// softplus computes [Softplus] with vector instructions for the first elements, as many as fill
-// whole registers. It returns their number, which is 0 if the CPU lacks these instructions.
+// softplus computes [Softplus] with vector instructions for as many elements as fill whole
+// registers, and returns their number. It is 0 if the CPU lacks these instructions.
 func softplus(dst, slope, x []float32) int {
 	n := len(x) &^ 7
 	if !hasLanes || n == 0 {

@@ -1,7 +1,7 @@
 package math32
 
-// Panels is a matrix of Rows × Columns numbers. It is stored in panels of TileColumns columns, one
-// panel after the other, and row by row within a panel. Zeros pad the storage to whole tiles.
+// Panels is a matrix of Rows × Columns numbers, stored in panels of TileColumns columns, one panel
+// after the other, and row by row within a panel. Zeros pad it to whole tiles.
 type Panels struct {
 	Rows, Columns int
 	Data          []float32
@@ -21,13 +21,12 @@ func (p Panels) At(row, column int) int {
 }
 
 // termsAtOnce is the number of terms that Multiply adds to every tile of the product before it goes
-// on to the next terms. This many rows of a panel fit into the first-level cache.
+// on to the next ones. This many rows of a panel fit into the first-level cache.
 const termsAtOnce = 400
 
-// Multiply writes x·w to dst. x has the given number of rows, each with terms elements. Rows begin
-// xStride apart in x and dstStride apart in dst. In both slices, padding rows must complete the
-// last tile, because Multiply also reads and writes them. terms may be less than the number of rows
-// of w.
+// Multiply writes x·w to dst. x has the given number of rows, each with terms elements, which may
+// be fewer than the rows of w. Rows begin xStride apart in x and dstStride apart in dst. In both,
+// padding rows must complete the last tile, because Multiply also reads and writes them.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {

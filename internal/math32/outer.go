@@ -4,19 +4,17 @@ import "fmt"
 
 // Outer computes a sum of outer products of two vectors, one product for each record. The gradient
 // of a dense layer is such a sum: inputs of the layer times derivatives of the loss with respect to
-// the layer's outputs. Each record has a position, counted from 0. Several goroutines can put
-// records at different positions concurrently. Afterwards the sum is computed in pieces, by a
-// product of matrices.
+// its outputs. Several goroutines can put records at different positions, from 0, concurrently.
+// Afterwards the sum is computed in pieces, by a product of matrices.
 type Outer struct {
 	Inputs, Outputs int
 	most            int // maximum number of records
-	// a has the inputs in tiles, and b has the outputs in panels. Both have room for the maximum
-	// number of records.
+	// The inputs in tiles (a) and the outputs in panels (b), with room for the maximum number of
+	// records.
 	a, b []float32
 }
 
-// NewOuter returns an empty sum for vectors of the given lengths. most is the maximum number of
-// records.
+// NewOuter returns an empty sum for vectors of the given lengths and at most most records.
 func NewOuter(inputs, outputs, most int) *Outer {
 	return &Outer{
 		Inputs: inputs, Outputs: outputs, most: most,
@@ -25,7 +23,7 @@ func NewOuter(inputs, outputs, most int) *Outer {
 	}
 }
 
-// Put stores the two vectors of a record at position place. It multiplies the outputs by factor.
+// Put stores the two vectors of a record at position place, the outputs times factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
 		panic(fmt.Sprintf("math32: the vectors have %d and %d elements instead of %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
@@ -61,8 +59,8 @@ func (o *Outer) Clear(place int) {
 }
 
 // Sum adds up the outer products at positions 0 to records − 1, and writes the part of the sum for
-// the inputs in the tiles [from, to) to dst. This part consists of panels with TileRows·(to−from)
-// rows of TileColumns numbers, one panel after the other.
+// the inputs in the tiles [from, to) to dst: panels with TileRows·(to−from) rows of TileColumns
+// numbers, one panel after the other.
 func (o *Outer) Sum(dst []float32, from, to, records int) {
 	height := (to - from) * TileRows
 	panels := Tiles(o.Outputs, TileColumns)

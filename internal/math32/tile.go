@@ -2,7 +2,7 @@ package math32
 
 import "math"
 
-// These constants are the size of the tiles in which a product of matrices is computed.
+// The size of the tiles in which a product of matrices is computed.
 const (
 	TileRows    = 6
 	TileColumns = 16
@@ -14,16 +14,16 @@ func Tiles(n, size int) int { return (n + size - 1) / size }
 // Padded returns n rounded up to a multiple of size.
 func Padded(n, size int) int { return Tiles(n, size) * size }
 
-// SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors of norm at most 1. Each
-// element of a vector is a product of two numbers. The terms may be added in any order, with or
-// without fused operations. No product and no sum may underflow.
+// SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors of norm at most 1, whose
+// elements are products of two numbers. The terms may be added in any order, with or without fused
+// operations. No product and no sum may underflow.
 //
-// An element of the sum goes through at most n roundings, each by a factor of 1 ± 2⁻²⁴. This bound
-// also holds if parts of the sum are added separately, as on a graphics card
-// (gpu/cuda/kernel/product.h). A term in a part of k terms is rounded at most k times in that part,
-// and then once for every other part that has a term. There are at most n − k such parts. Adding
-// zero causes no rounding. The error of an element is therefore at most γ·Σ|terms| (Higham,
-// "Accuracy and Stability of Numerical Algorithms", 2002, section 3.1), where
+// An element of the sum goes through at most n roundings, each by a factor of 1 ± 2⁻²⁴. This also
+// holds if parts of the sum are added separately, as on a graphics card
+// (gpu/cuda/kernel/product.h): a term in a part of k terms is rounded at most k times there, and
+// once for every other part that has a term, which are at most n − k. Adding zero causes no
+// rounding. The error of an element is therefore at most γ·Σ|terms| (Higham, "Accuracy and
+// Stability of Numerical Algorithms", 2002, section 3.1), where
 //
 //	γ = n·2⁻²⁴/(1 − n·2⁻²⁴)
 //

@@ -11,7 +11,7 @@ func tileAVX2(dst *float32, stride int, a *float32, row, step int, b *float32, k
 //
 //	Σ_{i<k} a[r·row + i·step]·b[i·TileColumns + j].
 //
-// The element is written to dst[r·stride + j] or, if add is true, added to the number there.
+// It is written to dst[r·stride + j] or, if add is true, added to the number there.
 func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
 	if !hasLanes {
 		tilePlain(dst, stride, a, row, step, b, k, add)
@@ -25,8 +25,8 @@ func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k 
 func transposeAVX2(dst, w *float32)
 
 // transpose copies rows [from, to) of one panel of w to columns of dst with vector instructions, as
-// far as these rows form blocks of eight. It returns the first row that it has not copied. This is
-// from if the CPU lacks the instructions, if from is not a multiple of eight, or if the panel has
+// far as they form blocks of eight, and returns the first row that it has not copied. This is from
+// if the CPU lacks the instructions, if from is not a multiple of eight, or if the panel has
 // padding.
 func transpose(dst, w Panels, panel, from, to int) int {
 	if !hasLanes || from%8 != 0 || (panel+1)*TileColumns > w.Columns {

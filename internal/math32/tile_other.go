@@ -2,7 +2,7 @@
 
 package math32
 
-// hasLanes is always false, because only amd64 has vector code. Tests read this variable.
+// hasLanes is false, because only amd64 has vector code. Tests read it.
 var hasLanes bool
 
 func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {

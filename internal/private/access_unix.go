@@ -30,8 +30,8 @@ func command(path string, info fs.FileInfo) string {
 	return "chmod 600 " + path
 }
 
-// exposedGrant is like Exposed, for a file that another user may have made for this user. Here a
-// group may read the file if root owns it.
+// exposedGrant is like Exposed, for a file that another user may have made for this one. A group
+// may read it if root owns it.
 func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err error) {
 	mode := info.Mode().Perm()
 	s, ok := info.Sys().(*syscall.Stat_t)
@@ -42,6 +42,5 @@ func exposedGrant(path string, info fs.FileInfo) (access, remedy string, err err
 	return describe(info), command(path, info) + ", or chmod 640 if root owns it", nil
 }
 
-// Mkdir makes a directory that only its owner can enter. If the directory exists, it returns an
-// error for which errors.Is(err, fs.ErrExist) is true.
+// Mkdir makes a directory that only its owner can enter. If it exists, the error is fs.ErrExist.
 func Mkdir(dir string) error { return os.Mkdir(dir, dirMode) }

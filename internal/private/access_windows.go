@@ -45,10 +45,9 @@ func user() (string, error) {
 	return u.User.Sid.String(), nil
 }
 
-// Mkdir makes a directory that only this user, the system and the administrators can enter. Files
-// in the directory inherit its access rules. If the directory exists, Mkdir returns an error for
-// which errors.Is(err, fs.ErrExist) is true. Until Mkdir has set the access rules, the directory
-// has the rules of its parent, but it is empty.
+// Mkdir makes a directory that only this user, the system and the administrators can enter, and
+// whose files inherit its access rules. If it exists, the error is fs.ErrExist. Until Mkdir has set
+// the rules, the directory has those of its parent, but it is empty.
 func Mkdir(dir string) error {
 	self, err := user()
 	if err != nil {

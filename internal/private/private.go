@@ -1,5 +1,5 @@
-// Package private reads and writes files that only their owner may read, in directories
-// that only their owner may enter. A write is atomic and survives a power failure.
+// Package private reads and writes files that only their owner may read, in directories that only
+// their owner may enter. A write is atomic and survives a power failure.
 package private
 
 import (
@@ -16,8 +16,7 @@ import (
 const (
 	dirMode = 0o700
 
-	// Unfinished is the pattern for the names of temporary files that an interrupted write leaves
-	// behind.
+	// Unfinished is the pattern of the temporary files that an interrupted write leaves.
 	Unfinished = ".new-*"
 )
 
@@ -38,10 +37,9 @@ var system = disk{
 	open:   os.Open,
 }
 
-// Create writes a new file. If the directory of the file does not exist, Create makes the
-// directory. If the file exists, Create returns an error. Once Create has returned without error,
-// the file survives a power failure. If Create or the power fails, the path never holds only a part
-// of the data.
+// Create writes a new file, and makes its directory if necessary. It fails if the file exists. Once
+// Create has returned without error, the file survives a power failure. The path never holds only a
+// part of the data.
 func Create(path string, data []byte) error {
 	return system.put(path, data, system.link)
 }
@@ -60,8 +58,7 @@ func Exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// Remove removes a file. The file stays removed after a power failure. If the file does not exist,
-// Remove succeeds.
+// Remove removes a file, also beyond a power failure. It succeeds if the file does not exist.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +97,8 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	return d.syncDirectory(dir)
 }
 
-// MakeDirectory makes a directory and its missing parents. Only their owner may enter them. If the
-// directory exists and others may enter it, MakeDirectory returns an error.
+// MakeDirectory makes a directory and its missing parents, which only their owner may enter. It
+// fails if the directory exists and others may enter it.
 func MakeDirectory(dir string) error {
 	if err := system.makeDirectory(dir); err != nil {
 		return err
@@ -135,9 +132,9 @@ func (d disk) syncDirectory(dir string) error {
 	return errors.Join(d.sync(f), f.Close())
 }
 
-// Read returns the content of a file of at most limit bytes. It returns an error unless the file
-// is a regular file that only its owner may read, in a directory that only its owner may enter.
-// The error explains how to correct the mode.
+// Read returns the content of a file of at most limit bytes. The file must be a regular file that
+// only its owner may read, in a directory that only its owner may enter; otherwise the error
+// explains how to correct the mode.
 func Read(path string, limit int) ([]byte, error) { return system.read(path, limit) }
 
 func (d disk) read(path string, limit int) ([]byte, error) {
@@ -176,8 +173,7 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 	return readAll(f, path, limit)
 }
 
-// Names returns the names of the files in a directory, in order. If the directory does not exist,
-// it returns no names.
+// Names returns the names of the files in a directory, in order, or none if it does not exist.
 func Names(dir string) (names []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -189,7 +185,7 @@ func Names(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// readAll returns an error if there are more than limit bytes: the file may have grown since Stat.
+// readAll fails for more than limit bytes: the file may have grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
@@ -201,9 +197,9 @@ func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	return data, nil
 }
 
-// ReadGranted returns the content of a file of at most limit bytes. The file may have been made by
-// somebody else for this user, such as a credential of systemd. The path may lead to a link or a
-// pipe. ReadGranted returns an error if anybody but the owner may read or write the file.
+// ReadGranted returns the content of a file of at most limit bytes that somebody else may have made
+// for this user, such as a credential of systemd. The path may lead to a link or a pipe.
+// ReadGranted fails if anybody but the owner may read or write the file.
 //
 // There is one exception: a group may read a file of root, because systemd and administrators grant
 // files in this way. If a file of mode 0440 has an access control list, the group bits are the mask
@@ -232,7 +228,7 @@ func ReadGranted(path string, limit int) ([]byte, error) {
 }
 
 // CheckFile returns an error unless path is a regular file that only its owner may read. info is
-// the result of [os.Lstat] for the file.
+// the result of [os.Lstat].
 func CheckFile(path string, info fs.FileInfo) error {
 	if err := checkRegular(path, info); err != nil {
 		return err

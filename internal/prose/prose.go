@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Width is the number of characters to which text is wrapped. Lines are shorter only on a narrower
-// terminal.
+// Width is the number of characters to which text is wrapped, except on a narrower terminal.
 const Width = 92
 
 // Wrap breaks text into lines of at most width characters, and ends the last line.
@@ -35,9 +34,8 @@ func Wrap(text string, width int) string {
 // narrowest is the smallest width that Reflow leaves for the text after an indent.
 const narrowest = 20
 
-// Reflow rewraps the paragraphs of a text, which was wrapped to [Width] characters, into lines of
-// at most width characters. Rows of tables, whose columns are separated by several spaces, keep
-// their lines.
+// Reflow rewraps the paragraphs of a text that was wrapped to [Width] characters. Rows of tables,
+// whose columns are separated by several spaces, keep their lines.
 func Reflow(text string, width int) string {
 	var b strings.Builder
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")

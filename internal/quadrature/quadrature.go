@@ -22,10 +22,9 @@ const (
 	quasiRandom = 512
 )
 
-// New returns a rule for vectors of dimension dim. If dim is small, this is a product of
-// Gauss–Hermite rules with n points along each axis, which is exact for polynomials of degree up to
-// 2n − 1 in every coordinate. If a product would have too many points, New returns quasi-random
-// points instead.
+// New returns a rule for vectors of dimension dim: for small dim a product of Gauss–Hermite rules
+// with n points along each axis, which is exact for polynomials of degree up to 2n − 1 in every
+// coordinate, and otherwise quasi-random points.
 func New(dim int) *Rule {
 	n := int(math.Pow(mostNodes, 1/float64(dim)) + 1e-9)
 	if n < 3 {
@@ -44,8 +43,8 @@ const (
 	roughRandom = 32 // points of a quasi-random rule
 )
 
-// Rough returns a rule with few points. For functions that are nearly quadratic within a few
-// standard deviations, it is as accurate as the rule of [New].
+// Rough returns a rule with few points. It is as accurate as the rule of [New] for functions that
+// are nearly quadratic within a few standard deviations.
 func Rough(dim int) *Rule {
 	if dim > 2 {
 		return QuasiRandom(dim, roughRandom)
@@ -53,9 +52,9 @@ func Rough(dim int) *Rule {
 	return Product(dim, roughOfAxis)
 }
 
-// Short returns a rule that has at most a quarter of the points of the rule of [New]. For functions
-// that are smooth over a few standard deviations, it is as accurate as that rule. Short returns nil
-// if dim is above 2, because quasi-random rules of few points are never as accurate.
+// Short returns a rule with at most a quarter of the points of the rule of [New], and as accurate
+// for functions that are smooth over a few standard deviations. It returns nil if dim is above 2,
+// because quasi-random rules of few points are never as accurate.
 func Short(dim int) *Rule {
 	if dim > len(shortOfAxis) {
 		return nil
@@ -63,7 +62,7 @@ func Short(dim int) *Rule {
 	return Product(dim, shortOfAxis[dim-1])
 }
 
-var shortOfAxis = [...]int{8, 6} // numbers of points along each axis of the rules that [Short] returns, by dimension
+var shortOfAxis = [...]int{8, 6} // points along each axis of the rules of [Short], by dimension
 
 // Product returns the product of Gauss–Hermite rules of n points along each of dim axes.
 func Product(dim, n int) *Rule {
@@ -86,10 +85,10 @@ func Product(dim, n int) *Rule {
 
 // QuasiRandom returns a rule of n quasi-random points with equal weights, in pairs z, −z. The
 // points come from a Kronecker sequence (Roberts, "The unreasonable effectiveness of quasirandom
-// sequences", 2018). They are transformed by the normal quantile function, and scaled so that every
+// sequences", 2018), transformed by the normal quantile function, and scaled so that every
 // coordinate has variance one.
 func QuasiRandom(dim, n int) *Rule {
-	// The loop makes root converge to the positive root of x^(dim+1) = x + 1.
+	// root converges to the positive root of x^(dim+1) = x + 1.
 	root := 2.0
 	for range 60 {
 		root = math.Pow(1+root, 1/float64(dim+1))

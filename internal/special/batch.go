@@ -4,13 +4,13 @@ import "math"
 
 // The functions in this file compute many elements without calls or branches, so that the CPU can
 // overlap the computations. Exponentials and probabilities are the same on every machine, bit for
-// bit. The other functions give the same bits on all machines that do not fuse multiplications and
+// bit. The others give the same bits on all machines that do not fuse multiplications and
 // additions.
 
 // ExpAll writes eˣ for every element of x to dst, which may be x. The relative error is below
-// 4e-16. The function uses a table of 64 powers of two between 1 and 2, and a polynomial of degree
-// 5. Elements that overflow or underflow are computed by math.Exp. Conversions to float64 forbid
-// fused operations, so that every machine computes the same bits.
+// 4e-16. It uses a table of 64 powers of two between 1 and 2, and a polynomial of degree 5.
+// Elements that overflow or underflow are computed by math.Exp. Conversions to float64 forbid fused
+// operations, so that every machine computes the same bits.
 func ExpAll(dst, x []float64) {
 	x = x[:len(dst)]
 	// expOneByOne computes the four elements at which expFours stops.
@@ -42,11 +42,9 @@ func expOneByOne(dst, x []float64) {
 }
 
 const (
-	// roundBits rounds numbers: the low bits of x + roundBits are the whole number nearest to x,
-	// for |x| ≤ 2⁵¹.
+	// The low bits of x + roundBits are the whole number nearest to x, for |x| ≤ 2⁵¹.
 	roundBits = 3 << 51
-	// ln2High + ln2Low is (ln 2)/64. The product of ln2High with a whole number of up to 17 bits is
-	// exact.
+	// ln2High + ln2Low is (ln 2)/64. ln2High times a whole number of up to 17 bits is exact.
 	ln2High = 0x1.62e42fefap-7
 	ln2Low  = 0x1.cf79abc9e3b3ap-46
 )
@@ -62,8 +60,8 @@ var exp2Table = func() (t [64]float64) {
 // A centred is a row of logTable or log1pTable: a number c, its reciprocal 1/c and its logarithm.
 type centred struct{ centre, inverse, log float64 }
 
-// logTable contains a row for each c = .75 + j/128 up to 1.75. LogAll uses the rows up to 1.5.
-// log1pTable contains a row for each c = 1 + j/128 up to 2.
+// logTable has a row for each c = .75 + j/128 up to 1.75. LogAll uses those up to 1.5. log1pTable
+// has a row for each c = 1 + j/128 up to 2.
 var logTable, log1pTable = tabulate(.75), tabulate(1)
 
 func tabulate(from float64) (t [256]centred) {
@@ -74,8 +72,8 @@ func tabulate(from float64) (t [256]centred) {
 	return t
 }
 
-// LogAll writes log x for every element of x to dst, which may be x. The relative
-// error is below 4e-16.
+// LogAll writes log x for every element of x to dst, which may be x. The relative error is below
+// 4e-16.
 func LogAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
@@ -95,8 +93,8 @@ func LogAll(dst, x []float64) {
 // threeQuarters is the bit pattern of the number .75.
 const threeQuarters = 0x3fe8 << 48
 
-// Log1pAll writes log(1+x) for every element of x to dst, which may be x. The
-// relative error is below 4e-16.
+// Log1pAll writes log(1+x) for every element of x to dst, which may be x. The relative error is
+// below 4e-16.
 func Log1pAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
@@ -120,7 +118,7 @@ var powersLess1 = func() (t [64]float64) {
 }()
 
 // TanhAll writes tanh x for every element of x to dst, which may be x. The relative error is below
-// 1e-15. With E = e^(2|x|) − 1, which the function computes from powersLess1 without cancellation,
+// 1e-15. With E = e^(2|x|) − 1, computed from powersLess1 without cancellation,
 //
 //	tanh |x| = E/(E + 2)
 func TanhAll(dst, x []float64) {
@@ -139,8 +137,8 @@ func TanhAll(dst, x []float64) {
 	}
 }
 
-// InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x. The results have
-// the same bits as those of SoftplusAll.
+// InvLogitAll writes 1/(1+e⁻ˣ) for every element of x to prob, which may not be x, with the same
+// bits as SoftplusAll.
 func InvLogitAll(prob, x []float64) {
 	prob = prob[:len(x)]
 	for i, u := range x {
@@ -152,15 +150,15 @@ func InvLogitAll(prob, x []float64) {
 	}
 }
 
-// invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|). The code has no branch, because CPUs would often
-// predict a branch wrongly.
+// invLogitOf returns 1/(1+e⁻ˣ), given e = e^(−|x|), without a branch, which CPUs would often
+// predict wrongly.
 func invLogitOf(e, x float64) float64 {
 	negative := uint64(int64(math.Float64bits(x)) >> 63)
 	return math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)
 }
 
-// SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of x. Neither
-// soft nor prob may be x. Relative errors are below 1e-15.
+// SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of x, which may be
+// neither. Relative errors are below 1e-15.
 func SoftplusAll(soft, prob, x []float64) {
 	soft, prob = soft[:len(x)], prob[:len(x)]
 	for i, u := range x {

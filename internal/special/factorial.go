@@ -18,8 +18,8 @@ func LogFactorial(k float64) float64 {
 	return Lgamma(k + 1)
 }
 
-// LogRising returns log Γ(x+k) − log Γ(x), and the derivative of this difference with respect to x,
-// for x > 0 and an integer k ≥ 0. It avoids the cancellation in this difference for large x.
+// LogRising returns log Γ(x+k) − log Γ(x), and its derivative with respect to x, for x > 0 and an
+// integer k ≥ 0, without cancellation for large x.
 func LogRising(x, k float64) (value, slope float64) {
 	switch {
 	case k <= 16:
@@ -39,15 +39,13 @@ func LogRising(x, k float64) (value, slope float64) {
 	case x < 32:
 		return Lgamma(x+k) - Lgamma(x), Digamma(x+k) - Digamma(x)
 	}
-	// The result is the difference of Stirling's series at x+k and at x, with the leading terms
-	// combined.
+	// Take the difference of Stirling's series at x+k and at x, with the leading terms combined.
 	y, r := x+k, math.Log1p(k/x)
 	value = (x-.5)*r + k*math.Log(y) - k + stirling(y) - stirling(x)
 	return value, r + digammaTail(y) - digammaTail(x)
 }
 
-// stirling returns log Γ(x) − (x−½) log x + x − ½ log 2π. The absolute error is at most 1e-17 for x
-// ≥ 32.
+// stirling returns log Γ(x) − (x−½) log x + x − ½ log 2π, to within 1e-17 for x ≥ 32.
 func stirling(x float64) float64 {
 	i := 1 / x
 	s := i * i

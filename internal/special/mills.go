@@ -3,9 +3,9 @@ package special
 import "math"
 
 // NormalRatioAll writes φ(x)/Φ(x) for every element of x to dst, which may not be x. φ and Φ are
-// the density and the distribution function of the standard normal distribution. The relative
-// error is below 1e-15, and below 1e-15·x² for x above 1. The result for an element does not
-// depend on the number of elements.
+// the density and the distribution function of the standard normal distribution. The relative error
+// is below 1e-15, and below 1e-15·x² for x above 1. An element's result does not depend on the
+// number of elements.
 //
 // The result is computed from the Mills ratio M of t = |x|:
 //
@@ -40,7 +40,7 @@ const (
 
 	millsEnd     = 8  // end of the table's range
 	millsPerUnit = 8  // number of table rows for an interval of length 1
-	millsTerms   = 10 // number of terms of a polynomial; the first omitted term is below 4e-16 times the first term
+	millsTerms   = 10 // terms of a polynomial; the first omitted one is below 4e-16 times the first
 )
 
 // nearMills returns the Mills ratio of t in [0, 8).
@@ -55,11 +55,10 @@ func nearMills(t float64) float64 {
 	return low + float64((high+float64((a[8]+float64(a[9]*u))*u4))*u4)
 }
 
-// millsTable holds a Taylor series of the Mills ratio M for each interval of length ⅛, around the
-// midpoint of the interval. Because M′ = tM − 1, all terms of a series follow from its first term,
-// which is M at the midpoint. The first terms are computed one from the other: the one for the
-// largest t by a continued fraction, and each other one from the series of the interval above it.
-// Errors shrink as t decreases.
+// millsTable holds a Taylor series of the Mills ratio M for each interval of length ⅛, around its
+// midpoint. Because M′ = tM − 1, all terms follow from the first, which is M at the midpoint. The
+// one for the largest t is computed by a continued fraction, and each other from the series of the
+// interval above it. Errors shrink as t decreases.
 var millsTable = func() (table [millsEnd * millsPerUnit][millsTerms]float64) {
 	const half, all = .5 / millsPerUnit, 24
 	last := millsEnd - half

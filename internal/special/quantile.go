@@ -6,13 +6,13 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// The functions in this file return quantiles of a distribution. z is a standard normal number, and
-// the probability of the quantile is Φ(z). If z is random, the quantile is a draw from the
-// distribution. The result is NaN if the arguments do not define a distribution.
+// The functions in this file return the quantile of a distribution at the probability Φ(z), where z
+// is a standard normal number. If z is random, the quantile is a draw from the distribution. The
+// result is NaN if the arguments do not define a distribution.
 
-// GammaQuantile returns a quantile of the gamma distribution with the given shape and the rate 1. For
-// a shape above 10⁸ it uses the approximation by Wilson and Hilferty (1931), whose relative error
-// is below 10⁻⁸ there.
+// GammaQuantile returns a quantile of the gamma distribution with the given shape and the rate 1.
+// For a shape above 10⁸ it uses the approximation by Wilson and Hilferty (1931), with a relative
+// error below 10⁻⁸.
 func GammaQuantile(shape, z float64) float64 {
 	const large = 1e8
 	if !(shape > 0) || math.IsInf(shape, 1) || math.IsNaN(z) {
@@ -32,10 +32,10 @@ func GammaQuantile(shape, z float64) float64 {
 	return gammaNewton(shape, x, target, z > 0)
 }
 
-// gammaNewton returns the number whose log probability under the gamma distribution is target. This
-// is the log of the distribution function or, if upper is true, the log of the probability of a
-// larger number. gammaNewton uses Newton's method in log x, beginning with the argument x. The log
-// probability is a concave function of log x, so the method does not oscillate.
+// gammaNewton returns the number whose log probability under the gamma distribution is target: the
+// log of the distribution function or, if upper is true, of the probability of a larger number. It
+// uses Newton's method in log x from the argument x. The log probability is a concave function of
+// log x, so the method does not oscillate.
 func gammaNewton(shape, x, target float64, upper bool) float64 {
 	of, sign := mathext.GammaIncReg, 1.0
 	if upper {
@@ -56,8 +56,7 @@ func gammaNewton(shape, x, target float64, upper bool) float64 {
 	return x
 }
 
-// PoissonQuantile returns a quantile of the Poisson distribution with the given mean. The mean must
-// be below 10⁹.
+// PoissonQuantile returns a quantile of the Poisson distribution with the given mean, below 10⁹.
 func PoissonQuantile(mean, z float64) float64 {
 	const most = 1e9
 	switch {
@@ -71,8 +70,8 @@ func PoissonQuantile(mean, z float64) float64 {
 	})
 }
 
-// BinomialQuantile returns a quantile of the binomial distribution with the given number of trials
-// and probability p. The number of trials must be below 10⁹.
+// BinomialQuantile returns a quantile of the binomial distribution with the given number of trials,
+// below 10⁹, and probability p.
 func BinomialQuantile(trials, p, z float64) float64 {
 	const most = 1e9
 	switch {
@@ -91,9 +90,9 @@ func BinomialQuantile(trials, p, z float64) float64 {
 
 // quantile returns the quantile of a random count at the probability Φ(z): the smallest k from 0 to
 // last for which the count is at most k with probability Φ(z) or more. cdf(k) returns the
-// probability that the count is at most k (below), and the probability that it is larger (above).
-// The search begins at the approximation by Cornish and Fisher (1938), which uses the mean, the
-// standard deviation and the skewness.
+// probabilities that the count is at most k (below) and larger (above). The search begins at the
+// approximation by Cornish and Fisher (1938), from the mean, the standard deviation and the
+// skewness.
 func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, above float64)) float64 {
 	reached := func(k float64) bool {
 		if k >= last {
@@ -110,8 +109,7 @@ func quantile(last, mean, sd, skewness, z float64, cdf func(k float64) (below, a
 	for step := 1.0; !reached(k); step *= 2 {
 		k += step
 	}
-	// k is large enough. The first loop below finds a smaller number that is not large enough, and
-	// the second loop bisects between the two.
+	// k is large enough. The first loop below finds a number that is not, and the second bisects.
 	low := k - 1
 	for step := 1.0; low >= 0 && reached(low); step *= 2 {
 		k, low = low, low-step

@@ -1,5 +1,5 @@
-// Package special provides special functions that package math does not have, or that package
-// math computes with overflow or cancellation.
+// Package special provides special functions that package math lacks, or computes with overflow or
+// cancellation.
 package special
 
 import (
@@ -23,8 +23,8 @@ func InvLogit(x float64) float64 {
 // Phi returns the distribution function of the standard normal distribution.
 func Phi(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
 
-// LogPhi returns log Φ(x) and its derivative φ(x)/Φ(x). Both have full relative accuracy for x
-// down to -1e7.
+// LogPhi returns log Φ(x) and its derivative φ(x)/Φ(x), both with full relative accuracy for x down
+// to -1e7.
 func LogPhi(x float64) (value, slope float64) {
 	if x > -30 {
 		p := Phi(x)
@@ -50,8 +50,8 @@ func mills(t float64) float64 {
 // Digamma returns the derivative of log Γ at x > 0.
 func Digamma(x float64) float64 { return mathext.Digamma(x) }
 
-// Trigamma returns the second derivative of log Γ at x > 0. At 0 it returns +Inf. Below 0, where
-// mathext.Zeta would panic, it returns NaN.
+// Trigamma returns the second derivative of log Γ at x > 0, +Inf at 0, and NaN below 0, where
+// mathext.Zeta would panic.
 func Trigamma(x float64) float64 {
 	switch {
 	case x > 0:

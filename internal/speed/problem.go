@@ -16,8 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The problem is a logistic regression on generated records with Poisson sampling. These constants
-// are its sizes.
+// The problem is a logistic regression on generated records with Poisson sampling, of these sizes.
 const (
 	records = 10_000
 	dim     = 14

@@ -1,4 +1,4 @@
-// Package speed measures the speed of a machine. On the CPU and on every GPU, it times private
+// Package speed measures the speed of a machine: on the CPU and on every GPU, it times private
 // steps of a fixed regression on generated records, and copies of memory.
 package speed
 
@@ -30,18 +30,17 @@ type Processor struct {
 	Copy float64 `json:"copy_bytes_per_second"`
 }
 
-// GPU describes the speed of a GPU. If Failed is not empty, all rates are zero.
+// GPU describes the speed of a GPU. All rates are zero if Failed is not empty.
 type GPU struct {
 	Name string `json:"name"`
-	// Failed is the reason why this program cannot use the GPU; empty if it can.
+	// Failed is the reason why this program cannot use the GPU, if it cannot.
 	Failed string `json:"failed,omitempty"`
-	// Steps is the number of private steps per second for one problem, including the upload of
-	// the records. Many is the total number of private steps per second for many problems at
-	// once.
+	// Steps is the number of private steps per second for one problem, including the upload of the
+	// records, and Many the total number for many problems at once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
-	// Within, To and From are copy speeds in bytes per second. Within is for copies in the GPU's
-	// memory, where each byte counts twice. To and From are for copies to and from the GPU.
+	// Within, To and From are the speeds of copies in the GPU's memory, where each byte counts
+	// twice, to the GPU and from it, in bytes per second.
 	Within float64 `json:"copy_within_bytes_per_second,omitempty"`
 	To     float64 `json:"copy_to_bytes_per_second,omitempty"`
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`
@@ -95,9 +94,7 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// These constants control [Rate]. It first calls work with fewSteps steps. It increases the number
-// of steps until a call takes at least the time fill or has mostSteps steps. It then repeats such
-// calls until there were tries of them, or until they have taken the time enough in total.
+// [Rate] first calls work with fewSteps steps. It increases their number until a call takes at least the time fill or has mostSteps steps. It then repeats such calls up to tries times, or until they have taken the time enough in total.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -106,9 +103,8 @@ const (
 	enough    = 3 * time.Second
 )
 
-// Rate measures how fast work is. It calls work several times, with numbers of steps that it
-// chooses, and returns the number of steps per second of the fastest call, because other programs
-// slowed this call least. It returns an error if work does.
+// Rate calls work several times, with numbers of steps that it chooses, and returns the steps per
+// second of the fastest call, which other programs slowed least. It returns an error if work does.
 func Rate(work func(steps int) error) (best float64, err error) {
 	steps := fewSteps
 	var spent time.Duration

@@ -27,10 +27,9 @@ type csvReader struct {
 	cells  []Cell
 }
 
-// NewCSV returns a reader of a text file in UTF-8. It skips a byte order mark at the beginning. A
-// row is a line of the file, so a field in quotes cannot contain a line break. If format.Header is
-// true, the first line must contain the names of the columns, and NewCSV returns an error if it
-// cannot read them.
+// NewCSV returns a reader of a text file in UTF-8, after a byte order mark, if any. A row is a line
+// of the file, so a field in quotes cannot contain a line break. If format.Header is true, the
+// first line must contain the names of the columns, and NewCSV fails if it cannot read them.
 func NewCSV(r io.Reader, format Format) (Reader, error) {
 	const mark = "\ufeff"
 	b := bufio.NewReader(r)

@@ -7,11 +7,10 @@ import (
 )
 
 // lines reads the lines of a file for encoding/csv, which continues a quoted field on the next
-// line. If a record lacked a closing quote, encoding/csv would join the record with the following
-// records up to the next closing quote, and all of them would be left out. One record would then
-// determine whether other records are read. To prevent this, lines treats each line as a record. It
-// replaces a line that ends within a quoted field by a line that encoding/csv refuses without
-// reading further.
+// line. If a record lacked a closing quote, encoding/csv would join it with the following records
+// up to the next quote, and all of them would be left out. One record would then determine whether
+// others are read. So lines treats each line as a record, and replaces one that ends within a
+// quoted field by one that encoding/csv refuses without reading further.
 //
 // A line that ends within a quoted field has an odd number of quotes: the first quote opens the
 // field, two quotes within the field mean one quote, and encoding/csv refuses a line with a quote
@@ -21,7 +20,7 @@ import (
 // A line that is longer than maxLine is replaced as well, so that no file can fill the memory.
 type lines struct {
 	from   *bufio.Reader
-	broken []byte // line that replaces a line that is too long or has an odd number of quotes
+	broken []byte // replaces a line that is too long or has an odd number of quotes
 
 	line []byte // present line
 	rest []byte // part of line that is not read yet
@@ -32,7 +31,7 @@ type lines struct {
 const maxLine = 16 << 20
 
 func newLines(from *bufio.Reader, separator rune) *lines {
-	broken := "x\"\n" // encoding/csv refuses a quote in a field that does not begin with a quote
+	broken := "x\"\n" // encoding/csv refuses a quote in a field that does not begin with one
 	if separator == 'x' {
 		broken = "y\"\n"
 	}

@@ -5,17 +5,16 @@ import "fmt"
 
 // A Reader reads the rows of a table, one after the other.
 type Reader interface {
-	// Columns returns the names of the columns, in the order of the cells of a row, or nil if the
-	// table does not name its columns.
+	// Columns returns the names of the columns, in the order of the cells of a row, or nil if there
+	// are none.
 	Columns() []string
 
-	// Next returns the cells of the next row, one for each column. The cells are valid until the
-	// next call. After the last row, Next returns io.EOF. If a row cannot be divided into cells,
-	// Next returns a [Malformed]. After such an error, Next can be called again.
+	// Next returns the cells of the next row, one for each column, valid until the next call. After
+	// the last row, it returns io.EOF. If a row cannot be divided into cells, it returns a
+	// [Malformed], and can be called again.
 	Next() ([]Cell, error)
 
-	// Row returns the number of the row that Next returned, counted from 1. In a text file, it is
-	// the number of the line.
+	// Row returns the number of the row that Next returned, from 1. In a text file, it is the line.
 	Row() int
 
 	// Unit returns the name of the unit that Row counts: "line" or "row".
@@ -28,7 +27,7 @@ type Wanted struct {
 	Date bool // whether the values must be dates or text
 }
 
-// A Cell is one value of a table. The kind of the cell determines which field holds the value.
+// A Cell is one value of a table. Its kind determines which field holds the value.
 type Cell struct {
 	Kind   Kind
 	Text   string

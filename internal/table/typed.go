@@ -5,12 +5,11 @@ import (
 	"strconv"
 )
 
-// exact is a bound on the absolute value of whole numbers. A float64 represents every whole number
-// below this bound exactly.
+// A float64 represents every whole number with an absolute value below exact exactly.
 const exact = 1 << 53
 
-// Whole returns a cell for the whole number x. The cell has the kind Number, or the kind Text if
-// |x| is so large that a float64 may not represent x exactly.
+// Whole returns a cell for the whole number x, of the kind Text if a float64 may not represent it
+// exactly.
 func Whole(x int64) Cell {
 	if -exact < x && x < exact {
 		return Cell{Kind: Number, Number: float64(x)}

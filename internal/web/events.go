@@ -8,8 +8,7 @@ import (
 
 const (
 	toNotify = 10 * time.Second // time limit for writing an event; the site disconnects a slower reader
-	// number of successive reads of the state without a change, after which a comment is sent to
-	// keep the stream alive
+	// reads of the state without a change after which a comment keeps the stream alive
 	silence = 15
 )
 
@@ -52,7 +51,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request, browser *session) 
 	}
 }
 
-// notify sends text to a stream. It returns false if the text could not be sent within toNotify.
+// notify sends text to a stream, and returns false if this takes longer than toNotify.
 func notify(w http.ResponseWriter, text string) bool {
 	control := http.NewResponseController(w)
 	if err := control.SetWriteDeadline(time.Now().Add(toNotify)); err != nil {

@@ -20,8 +20,8 @@ const (
 
 // An entry keeps the login link and the sessions of a site.
 type entry struct {
-	// name of the cookie; it contains the port of the site, because browsers send a cookie to all
-	// ports of a host, and two sites on one host must not share a cookie
+	// name of the cookie, with the port of the site: browsers send a cookie to all ports of a host,
+	// and two sites on one host must not share it
 	cookie string
 	secure bool // whether the cookie is sent only over TLS
 
@@ -55,8 +55,8 @@ func (s *Site) errLink(why string) error {
 	return &Error{http.StatusUnauthorized, fmt.Errorf("%s. Open the link in the file %s on the machine where the program runs: it is valid once", why, s.o.LinkFile)}
 }
 
-// askLogin shows a form that signs in. Opening the link does not sign a browser in, because
-// programs that open links in advance, such as mail scanners, would use up the link.
+// askLogin shows a form that signs in. Opening the link does not, because programs that open links
+// in advance, such as mail scanners, would use it up.
 func (s *Site) askLogin(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
 	if !s.validLink(token) {
@@ -89,7 +89,7 @@ func (s *Site) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// begin begins a session and replaces the login link, if token is that of the current link.
+// begin begins a session and replaces the login link, if token is that of the current one.
 func (s *Site) begin(token string) (cookie string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *Site) logout(w http.ResponseWriter, _ *http.Request, browser *session) 
 }
 
 // signedIn returns a handler that calls f only for browsers that are signed in. It refuses a form
-// that lacks the token of the session, because another site may have sent it.
+// without the token of the session, which another site may have sent.
 func (s *Site) signedIn(f func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		browser := s.session(r)
@@ -184,8 +184,8 @@ func (s *Site) trusted(r *http.Request) error {
 	}
 	foreign := &Error{http.StatusForbidden, errors.New("another site has made this request: open the page yourself")}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		// A link on another site may lead to a page of this site. The browser then sends a request
-		// whose mode is navigate. All other requests from other sites are refused.
+		// A link on another site may lead to a page of this site: the mode of the request is then
+		// navigate. Other requests from other sites are refused.
 		if at := r.Header.Get("Sec-Fetch-Site"); (at == "cross-site" || at == "same-site") && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			return foreign
 		}

@@ -1,5 +1,5 @@
-// Package web serves the pages of a daemon to the people who run it. The server renders the pages.
-// They work without scripts and load nothing from other servers. A browser signs in with a link
+// Package web serves the pages of a daemon to the people who run it. The server renders the pages,
+// which work without scripts and load nothing from other servers. A browser signs in with a link
 // that is valid once.
 //
 // A [Site] listens only at an address of this machine. Browsers on other machines reach it through
@@ -33,20 +33,18 @@ const LinkFile = "login.url"
 type Options struct {
 	Address string // host:port of this machine on which to listen
 	// Origin is the origin under which browsers reach the site through a proxy, such as
-	// https://fedpvi.example.org. It is empty if browsers reach the site without a proxy.
+	// https://fedpvi.example.org, or empty without a proxy.
 	Origin string
 	Title  string             // name of the site
 	Links  []Link             // links to the main pages
 	Pages  *template.Template // templates of the pages, which are executed with a [View]
-	Style  string             // style sheet of the pages, in addition to the style sheet of the site
-	// LinkFile is the path of the file to which the next login link is written. Only the owner may
-	// read this file.
+	Style  string             // style sheet in addition to that of the site
+	// LinkFile is the path of the file for the next login link, which only the owner may read.
 	LinkFile string
 	// Announce, unless nil, is called with the first login link.
 	Announce func(link string)
-	// State returns a string that changes whenever the content of a live part changes. A live part
-	// is a part of a page that is updated while the page is open. State is called every second
-	// while a page is open.
+	// State returns a string that changes whenever a live part changes: a part that is updated
+	// while its page is open. State is called every second meanwhile.
 	State func(ctx context.Context) (string, error)
 	Now   func() time.Time // nil for time.Now
 }
@@ -67,8 +65,7 @@ type View struct {
 	Token string // token against forged requests, for the field "token" of each form
 }
 
-// An Error is an error that chooses the HTTP status of its page. All other errors are shown with
-// the status 422.
+// An Error is an error that chooses the HTTP status of its page. Others have the status 422.
 type Error struct {
 	Status int
 	Err    error
@@ -80,8 +77,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Missing returns the error for a page that does not exist.
 func Missing(what string) error { return &Error{http.StatusNotFound, errors.New(what)} }
 
-// A Site serves pages. Its methods may be called concurrently, except Get and Post, which are
-// called before Serve.
+// A Site serves pages. It is safe for concurrent use, except for Get and Post, which are called
+// before Serve.
 type Site struct {
 	o        Options
 	listener net.Listener
@@ -113,8 +110,8 @@ var sources embed.FS
 
 var layout = template.Must(template.ParseFS(sources, "layout.html"))
 
-// Open listens at the address in o, and makes the first login link. It returns an error if other
-// machines can reach the address.
+// Open listens at the address in o, and makes the first login link. It fails if other machines can
+// reach the address.
 func Open(ctx context.Context, o Options) (*Site, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -193,8 +190,7 @@ func (s *Site) name(at *net.TCPAddr) {
 // Address returns the address at which the site listens.
 func (s *Site) Address() string { return s.listener.Addr().String() }
 
-// Get registers a page, which is shown only to signed-in browsers. path may be a pattern of
-// [http.ServeMux].
+// Get registers a page for signed-in browsers. path may be a pattern of [http.ServeMux].
 func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	s.mux.HandleFunc("GET "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		p, err := page(r)
@@ -206,8 +202,8 @@ func (s *Site) Get(path string, page func(r *http.Request) (*Page, error)) {
 	}))
 }
 
-// Post registers the handler for a form that signed-in browsers send to a path. The function order
-// does what the form asks for, and returns the path of the page to show next.
+// Post registers the handler for a form that signed-in browsers send to a path. order does what the
+// form asks for, and returns the path of the next page.
 func (s *Site) Post(path string, order func(r *http.Request) (next string, err error)) {
 	s.mux.HandleFunc("POST "+path, s.signedIn(func(w http.ResponseWriter, r *http.Request, browser *session) {
 		next, err := order(r)
@@ -271,14 +267,14 @@ func (s *Site) routes() {
 	}))
 }
 
-// frame has the values for the layout, which is everything on a page except its own content.
+// frame has the values for the layout: everything on a page except its own content.
 type frame struct {
 	Site, Title string
 	Links       []Link
 	Token       string // empty unless signed in
 	Content     template.HTML
 	Problem     string // error to show instead of a page
-	Login       string // token of a login link; if it is not empty, the page shows the login form
+	Login       string // token of a login link, if the page shows the login form
 }
 
 func (s *Site) write(w http.ResponseWriter, browser *session, p *Page) {
@@ -291,7 +287,7 @@ func (s *Site) write(w http.ResponseWriter, browser *session, p *Page) {
 	s.render(w, http.StatusOK, browser, &frame{Title: p.Title, Content: template.HTML(b.String())})
 }
 
-// fail shows a page with the error. browser is nil if the browser is not signed in.
+// fail shows a page with the error. browser is nil if it is not signed in.
 func (s *Site) fail(w http.ResponseWriter, browser *session, err error) {
 	status := http.StatusUnprocessableEntity
 	var e *Error

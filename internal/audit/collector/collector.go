@@ -21,10 +21,9 @@ import (
 // flush is the time limit for sending the last lines.
 const flush = 5 * time.Second
 
-// Open separates the OpenTelemetry collectors from the other destinations of an audit log. For each
-// destination that is a collector, such as otlp+http://127.0.0.1:4318, it returns a sink. It
-// returns the other destinations unchanged, for [audit.Open]. program is the name of the program in
-// the log. Open returns an error if the address of a collector is invalid.
+// Open returns a sink for each destination of an audit log that is an OpenTelemetry collector, such
+// as otlp+http://127.0.0.1:4318, and the other destinations, for [audit.Open]. program is the name
+// of the program in the log. Open fails if the address of a collector is invalid.
 func Open(ctx context.Context, program string, all []string) (destinations []string, sinks []audit.Sink, err error) {
 	for _, d := range all {
 		collector, ok := strings.CutPrefix(d, "otlp+")
@@ -41,9 +40,9 @@ func Open(ctx context.Context, program string, all []string) (destinations []str
 	return destinations, sinks, nil
 }
 
-// A collector is a sink that sends the audit log to an OpenTelemetry collector, by OTLP over HTTP.
-// It sends a batch every second. If it cannot reach the collector for a minute, the lines of that
-// time are lost.
+// A collector is a sink that sends the audit log to an OpenTelemetry collector, by OTLP over HTTP,
+// in a batch every second. If the collector is unreachable for a minute, the lines of that time are
+// lost.
 type collector struct {
 	provider *sdk.LoggerProvider
 	logger   log.Logger

@@ -1,6 +1,5 @@
-// Package arrowdata reads Arrow files and Arrow streams. The client registers this package with
-// package origin. The simulator does not import it, because the package takes 25 seconds of
-// processor time to compile.
+// Package arrowdata reads Arrow files and Arrow streams. The client registers it with package
+// origin. The simulator does not import it: it takes 25 seconds of processor time to compile.
 package arrowdata
 
 import (
@@ -23,13 +22,13 @@ import (
 	"fedpvi/internal/table"
 )
 
-// maxBatch is the largest accepted size in bytes of a batch of rows, and of one uncompressed column
-// of a batch. There must be a limit, because a damaged file can state any size.
+// maxBatch is the largest accepted size of a batch of rows, and of one uncompressed column of it,
+// in bytes. A damaged file can state any size.
 const maxBatch = 1 << 30
 
-// limit returns the largest accepted size in bytes of a batch or of a column. size is the size of
-// all the data in bytes, or 0 if it is not known. Even for small data the limit is at least 64 MiB,
-// because compression makes a column with few different values much smaller.
+// limit returns the largest accepted size of a batch or of a column. size is that of all the data,
+// or 0 if unknown. Even for small data the limit is at least 64 MiB, because compression makes a
+// column with few different values much smaller.
 func limit(size int64) int64 {
 	const small, compression = 64 << 20, 256
 	if size == 0 || size > maxBatch/compression {
@@ -59,9 +58,9 @@ func (b bounded) checked(size int) int {
 
 var errDamaged = errors.New("these Arrow data end early, are damaged, or have a batch of rows that is larger than 1 GiB, or than 64 MiB and 256 times the file: " + table.Again)
 
-// Read passes a reader of the wanted columns of an Arrow file or an Arrow stream to the function
-// use. size is the size of the data in bytes, or 0 if it is not known. Read returns an error if the
-// data cannot be read, if use returns an error, or if the decoder panics.
+// Read passes a reader of the wanted columns of an Arrow file or stream to use. size is the size of
+// the data in bytes, or 0 if unknown. Read fails if the data cannot be read, if use fails, or if
+// the decoder panics.
 func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) (err error) {
 	fault := guard.Run(func() {
 		var from *ipc.Reader
@@ -80,8 +79,8 @@ func Read(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted
 	return err
 }
 
-// open opens an Arrow file or an Arrow stream. An Arrow file is a stream with a mark before and
-// after it, and an index at its end.
+// open opens an Arrow file or stream. A file is a stream with a mark before and after it, and an
+// index at its end.
 func open(data io.Reader, size int64) (*ipc.Reader, error) {
 	m := &messages{mem: bounded{memory.DefaultAllocator, limit(size)}, most: maxBatch}
 	if size > 0 {

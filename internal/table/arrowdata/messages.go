@@ -10,17 +10,17 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 )
 
-// fileMagic has the first bytes of an Arrow file. The messages of a stream follow them.
+// fileMagic has the first bytes of an Arrow file, before the messages of a stream.
 const fileMagic = "ARROW1\x00\x00"
 
-// messages reads Arrow data message by message, and checks the sizes in each message, which may be
-// damaged. Package ipc can also read messages, but its reader and its decoder trust these sizes.
-// The data are an Arrow stream, or an Arrow file after its first bytes.
+// messages reads an Arrow stream, or an Arrow file after its first bytes, message by message. It
+// checks the sizes in each message, which may be damaged, and which the reader and the decoder of
+// package ipc trust.
 type messages struct {
 	from io.Reader
 	mem  memory.Allocator
-	most int64 // largest size in bytes of the description or of the body of a message
-	file bool  // whether the data are a file, which must have a mark after the last message
+	most int64 // of the description or of the body of a message, in bytes
+	file bool  // a file must have a mark after the last message
 }
 
 var errMessage = errors.New("a message is damaged")
@@ -71,10 +71,10 @@ func (m *messages) size() (int32, error) {
 	return size, nil
 }
 
-// examine checks the description of a message and returns the length of the body of the message. ok
-// is false if the description states more parts than it can contain, because the decoder would
-// allocate memory for all of them. The description is a FlatBuffer with the tables of Message.fbs,
-// a file in Arrow's documentation. examine panics if a part is outside the description.
+// examine checks the description of a message and returns the length of its body. ok is false if
+// the description states more parts than it can contain, for which the decoder would allocate
+// memory. The description is a FlatBuffer with the tables of Message.fbs, a file in Arrow's
+// documentation. examine panics if a part is outside the description.
 func examine(description []byte) (body int64, ok bool) {
 	c := &checker{left: shared * len(description)}
 	message := flatbuffers.Table{Bytes: description, Pos: flatbuffers.GetUOffsetT(description)}
@@ -91,13 +91,13 @@ func examine(description []byte) (body int64, ok bool) {
 }
 
 const (
-	shared   = 4  // a description is refused if its parts together are more than this many times its size
+	shared   = 4  // parts of more than this many times its size make a description invalid
 	maxDepth = 64 // maximum depth of nested tables
 )
 
 // A checker adds up the sizes of the parts of a description.
 type checker struct {
-	left  int // number of bytes that the remaining parts may have; if it is negative, the description is refused
+	left  int // bytes left for the remaining parts; if negative, the description is refused
 	depth int
 }
 
@@ -133,8 +133,8 @@ func (c *checker) keyValue(t flatbuffers.Table) {
 	c.vector(t, 1, 1)
 }
 
-// vector subtracts the size of the vector or string in a field from c.left. The result is the number
-// of elements, or 0 if there is no such field or if the description is refused.
+// vector subtracts the size of the vector or string in a field from c.left, and returns the number
+// of elements, or 0 if there is no such field or the description is refused.
 func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	o := field(t, number)
 	if o == 0 {
@@ -147,7 +147,7 @@ func (c *checker) vector(t flatbuffers.Table, number, size int) int {
 	return n
 }
 
-// tables counts the vector of tables in a field, and calls check for each of the tables.
+// tables counts the vector of tables in a field, and calls check for each of them.
 func (c *checker) tables(t flatbuffers.Table, number int, check func(flatbuffers.Table)) {
 	for i := range c.vector(t, number, 4) {
 		start := t.Vector(field(t, number))

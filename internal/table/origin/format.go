@@ -17,7 +17,7 @@ var (
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 )
 
-// foreign lists the first bytes of the formats that the program cannot read, with name and remedy.
+// foreign lists the first bytes of formats that the program cannot read, with name and remedy.
 var foreign = []struct{ magic, is, do string }{
 	{"PK\x03\x04", "a workbook of Excel or LibreOffice, or another ZIP archive", "save the sheet as CSV, or unpack the archive"},
 	{"\xd0\xcf\x11\xe0", "an old Excel workbook", "save the sheet as CSV"},
@@ -35,7 +35,7 @@ var foreign = []struct{ magic, is, do string }{
 	{"\xfd7zXZ\x00", "a file compressed by xz", "use gzip or zstd, or no compression"},
 }
 
-// known returns an error with a remedy if the first bytes of a file belong to a foreign format.
+// known returns an error with a remedy if a file begins like a foreign format.
 func known(start []byte) error {
 	for _, other := range foreign {
 		if bytes.HasPrefix(start, []byte(other.magic)) {
@@ -45,8 +45,8 @@ func known(start []byte) error {
 	return nil
 }
 
-// text returns a reader of the text of a file, which it decompresses if necessary. start has the
-// first bytes of the file, and r reads the file from its beginning.
+// text returns a reader of the text of a file, decompressed if necessary. start has the first bytes
+// of the file, and r reads it from its beginning.
 func text(start []byte, r io.Reader) (io.Reader, error) {
 	if err := known(start); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func decompress(start []byte, r io.Reader) (io.Reader, error) {
 	return nil, nil
 }
 
-// unpacked reads the text of a compressed file. It explains errors, as told does.
+// unpacked reads the text of a compressed file, and explains errors (see told).
 type unpacked struct {
 	io.Reader
 	by string // name of the program that compressed the file

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// open opens a file of records. If the file is a pipe, open waits until another program opens it
-// for writing. It returns an error if the file cannot be opened, or if ctx is done first.
+// open opens a file of records. For a pipe it waits until another program opens it for writing, or
+// ctx is done.
 func (s Source) open(ctx context.Context) (*os.File, error) {
 	if info, err := os.Stat(s.From); s.Wait != nil && err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		defer s.Wait()()

@@ -18,34 +18,32 @@ import (
 // A Source describes the location and the format of a table of records.
 type Source struct {
 	// From is the path of a file, which may be an SQLite database, or the address of a PostgreSQL
-	// database, such as postgres://reader@localhost/cohort. The address must not contain a password.
-	// The database driver takes the password from PGPASSWORD, PGPASSFILE or ~/.pgpass.
+	// database, such as postgres://reader@localhost/cohort. The address must not contain a
+	// password, which the driver takes from PGPASSWORD, PGPASSFILE or ~/.pgpass.
 	From  string
-	Query string // path of a file with the SQL query; empty unless From is a database
+	Query string // file with the SQL query; empty unless From is a database
 
-	Separator rune // separator of the fields of a text file; 0 means the separator of the format
+	Separator rune // between the fields of a text file; 0 for that of the format
 	Comma     bool // whether numbers in a text file are written with a decimal comma
 
-	// Progress, if set, is called from time to time with the number of units read so far and the
-	// total number, which is 0 if it is not known. A unit is a byte of a text file, or a row of
-	// another source.
+	// Progress, if set, is called from time to time with the number of units read so far and in
+	// all, or 0 if unknown. A unit is a byte of a text file, or a row of another source.
 	Progress func(read, all int64)
 
-	// Wait, if set, is called before a pipe is opened, because opening a pipe blocks until another
-	// program opens it for writing. The function that Wait returns is called when the wait is over.
+	// Wait, if set, is called before a pipe is opened, which blocks until another program opens it
+	// for writing. over is called afterwards.
 	Wait func() (over func())
 }
 
-// Database reports whether the source is a PostgreSQL database. For an SQLite file it returns false.
+// Database reports whether the source is a PostgreSQL database. An SQLite file is not.
 func (s Source) Database() bool {
 	return strings.HasPrefix(s.From, "postgres://") || strings.HasPrefix(s.From, "postgresql://")
 }
 
-// Read opens the table and passes a reader of its rows to the function use. format is the format of
-// text files, and settings of the source override it. In a Parquet file, Read reads only the wanted
-// columns. It writes bytes that identify the table to named: the content of a file, or all values
-// of a query in order. Read returns an error if the table cannot be opened or read, if use returns
-// an error, or if ctx is done.
+// Read opens the table and passes a reader of its rows to use. format is the format of text files,
+// which settings of the source override. Of a Parquet file, only the wanted columns are read. Read
+// writes bytes that identify the table to named: the content of a file, or all values of a query in
+// order. It fails if the table cannot be opened or read, if use fails, or if ctx is done.
 func (s Source) Read(ctx context.Context, format table.Format, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Database() {
 		return queries(ctx, s, wanted, named, use)
@@ -126,7 +124,8 @@ func (s Source) readFile(ctx context.Context, f *os.File, format table.Format, w
 	return err
 }
 
-// readable refuses a directory or a device, but not a pipe, as from a program that decrypts records.
+// readable refuses a directory or a device, but not a pipe, as from a program that decrypts
+// records.
 func readable(mode os.FileMode) error {
 	switch {
 	case mode.IsDir():
@@ -145,7 +144,7 @@ func beginning(r *bufio.Reader) ([]byte, error) {
 	return start, err
 }
 
-// counted counts the bytes that were read. It stops reading when its context is done.
+// counted counts the bytes read, and stops when its context is done.
 type counted struct {
 	ctx       context.Context
 	r         io.Reader

@@ -22,9 +22,9 @@ func isParquet(start []byte) bool { return bytes.HasPrefix(start, []byte("PAR1")
 
 var errParquet = errors.New("this Parquet file ends early, is damaged, or is of a kind that cannot be read: " + table.Again)
 
-// damaged returns the error for a Parquet file that could not be read. It leaves out the error of
-// the Parquet package, which may contain bytes of the file. That error can also be io.EOF, if a
-// column has fewer values than the file states, and the file would then seem to have ended.
+// damaged returns the error for an unreadable Parquet file, without that of the Parquet package,
+// which may contain bytes of the file. That can also be io.EOF, if a column has fewer values than
+// the file states, and the file would then seem to have ended.
 func damaged(err error) error {
 	var reading *os.PathError
 	if errors.As(err, &reading) {
@@ -33,7 +33,7 @@ func damaged(err error) error {
 	return errParquet
 }
 
-// parquet passes a reader of the wanted columns of a Parquet file to the function use.
+// parquet passes a reader of the wanted columns of a Parquet file to use.
 func (s Source) parquet(ctx context.Context, f *os.File, size int64, wanted []table.Wanted, use func(table.Reader) error) error {
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
@@ -135,7 +135,7 @@ type column struct {
 }
 
 // maxTexts is the maximum number of different strings that a column stores. Rows with the same
-// string share one copy of it.
+// string share one copy.
 const maxTexts = 1 << 12
 
 func newColumn(field *parquet.Column, date bool) (*column, error) {
@@ -153,8 +153,8 @@ func newColumn(field *parquet.Column, date bool) (*column, error) {
 	return c, nil
 }
 
-// day returns a function that decodes the values of a column as days or as text, or nil if values
-// of the type t are neither dates, times nor text.
+// day returns a function that decodes the values of a column as days or as text, or nil if the type
+// t is neither dates, times nor text.
 func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	logical := t.LogicalType()
 	if logical == nil {
@@ -182,7 +182,7 @@ func (c *column) day(t parquet.Type) func(parquet.Value) table.Cell {
 	return nil
 }
 
-// decoder returns a function that decodes values of a type, or nil if the type cannot be read.
+// decoder returns a function that decodes values of a type, or nil if it cannot be read.
 func (c *column) decoder(t parquet.Type) func(parquet.Value) table.Cell {
 	if logical := t.LogicalType(); logical != nil {
 		switch of := logical.Value.(type) {
@@ -247,7 +247,7 @@ func (c *column) text(b []byte) string {
 	return s
 }
 
-// next returns the next value of the column. The value is valid until the next call.
+// next returns the next value of the column, valid until the next call.
 func (c *column) next() (parquet.Value, error) {
 	for len(c.values) == 0 {
 		if c.page == nil {

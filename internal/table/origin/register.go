@@ -13,10 +13,10 @@ import (
 // An Arrow function reads Arrow data, as [fedpvi/internal/table/arrowdata.Read] does.
 type Arrow func(ctx context.Context, data io.Reader, size int64, wanted []table.Wanted, use func(table.Reader) error) error
 
-// A Query function runs the SQL query of s and passes a reader of the resulting rows to the
-// function use. If s.Database() is false, the database is the SQLite database in the file s.From. A
-// Query function writes the values of the rows to named, as bytes that identify the table. It
-// returns an error if the query cannot be read, if use returns an error, or if ctx is done.
+// A Query function runs the SQL query of s and passes a reader of the resulting rows to use. If
+// s.Database() is false, the database is the SQLite database in the file s.From. It writes the
+// values of the rows to named, as bytes that identify the table. It fails if the query cannot be
+// read, if use fails, or if ctx is done.
 type Query func(ctx context.Context, s Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error
 
 // These are this program's readers of Arrow data and of databases.
@@ -29,9 +29,8 @@ var (
 	}
 )
 
-// Register sets the readers of Arrow data and of databases. A program that needs them calls
-// Register before it reads any table. This package does not import them, because they take long to
-// compile.
+// Register sets the readers of Arrow data and of databases, before any table is read. This package
+// does not import them, because they take long to compile.
 func Register(a Arrow, q Query) { arrowData, queries = a, q }
 
 // isArrow reports whether a file begins like an Arrow file or an Arrow stream.

@@ -17,9 +17,9 @@ import (
 	"fedpvi/internal/table/origin"
 )
 
-// postgres runs a query on a PostgreSQL database and passes a reader of the resulting rows to the
-// function use. The query runs in one read-only transaction that sees one state of the database. No
-// error contains a value of the database.
+// postgres runs a query on a PostgreSQL database and passes a reader of the resulting rows to use.
+// The query runs in one read-only transaction that sees one state of the database. No error
+// contains a value of the database.
 func postgres(ctx context.Context, s origin.Source, sql string, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) (err error) {
 	config, err := pgx.ParseConfig(s.From)
 	if err != nil {
@@ -92,8 +92,8 @@ var states = map[string]string{
 	"42P01": "a table of the query does not exist: try the query with psql",
 }
 
-// reason returns the ending of an error message: advice, after the code of an error that the
-// database reported. It leaves out the text of the error, which can contain values of the database.
+// reason returns the ending of an error message: the code of the database's error, and advice. The
+// text of the error can contain values of the database.
 func reason(err error) string {
 	var told *pgconn.PgError
 	if errors.As(err, &told) {

@@ -1,6 +1,6 @@
 // Package sqldata reads the rows of queries to PostgreSQL and SQLite databases. The client
-// registers this package with package origin. The simulator does not import it, because its drivers
-// take 50 seconds of processor time to compile.
+// registers it with package origin. The simulator does not import it: its drivers take 50 seconds
+// of processor time to compile.
 package sqldata
 
 import (
@@ -18,8 +18,7 @@ import (
 // progressRows is the number of rows between two progress reports.
 const progressRows = 1024
 
-// Read runs the query of s and passes a reader of the resulting rows to the function use. It
-// implements [origin.Query].
+// Read runs the query of s and passes a reader of the resulting rows to use (see [origin.Query]).
 func Read(ctx context.Context, s origin.Source, wanted []table.Wanted, named io.Writer, use func(table.Reader) error) error {
 	if s.Query == "" {
 		kind := "an SQLite database"
@@ -82,9 +81,9 @@ func (q *queryReader) Next() ([]table.Cell, error) {
 	return q.row, nil
 }
 
-// name adds a cell to the bytes that identify the table. It writes the length of the cell's text
-// and then the text, so that two neighbouring cells cannot be confused with one. A missing value
-// has the length −1 and no text.
+// name adds a cell to the bytes that identify the table: the length of its text, then the text, so
+// that two neighbouring cells cannot be confused with one. A missing value has the length −1 and no
+// text.
 func (q *queryReader) name(cell table.Cell) error {
 	text, length := cell.Text, int64(len(cell.Text))
 	switch cell.Kind {

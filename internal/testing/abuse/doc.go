@@ -15,7 +15,7 @@ type Case struct {
 	Named string // advisories and issues that describe this action for other platforms; may be empty
 }
 
-// A Show is a test that covers a case, with the result of the attack in this test.
+// A Show is a test that covers a case, with the result of the attack in it.
 type Show struct {
 	Case    string
 	File    string // path relative to the root of the repository

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// directive is the beginning of a comment line that names the case that a test covers.
+// directive begins the comment line that names the case of a test.
 const directive = "//abuse:case "
 
 // Scan returns the cases that the tests under root cover, in order of file and position. A
@@ -81,8 +81,8 @@ func saidIn(group *ast.CommentGroup) (all []string) {
 	return all
 }
 
-// Check returns a description of each problem: a directive with an unknown case or without a
-// result, and a case without a test.
+// Check describes each problem: a directive with an unknown case or without a result, and a case
+// without a test.
 func Check(shows []Show) (problems []string) {
 	shown := map[string]int{}
 	for _, s := range shows {
@@ -102,8 +102,8 @@ func Check(shows []Show) (problems []string) {
 	return problems
 }
 
-// List returns a Markdown list of the given cases and the tests that cover them. Links are
-// relative to a page in docs.
+// List returns a Markdown list of the given cases and the tests that cover them, with links for a
+// page in docs.
 func List(cases []Case, shows []Show) string {
 	var b strings.Builder
 	for _, c := range cases {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/internal/audit"
 )
 
-// Lines is a destination of an audit log that keeps the lines in memory.
+// Lines is a destination of an audit log in memory.
 type Lines struct {
 	mu  sync.Mutex
 	all []audit.Line

@@ -38,7 +38,7 @@ type Browser struct {
 	problems []string // errors that the page has reported
 }
 
-// An answer is a message from the browser: either the reply to a command, or an event.
+// An answer is a message from the browser: the reply to a command, or an event.
 type answer struct {
 	ID     int             `json:"id"`
 	Method string          `json:"method"`
@@ -47,8 +47,8 @@ type answer struct {
 	Error  *struct{ Message string }
 }
 
-// Start starts the Chromium that the environment names. Chromium runs until the test ends. If the
-// environment names none, Start skips the test.
+// Start starts the Chromium that the environment names until the test ends, or skips the test if
+// there is none.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	path := os.Getenv(Program)
@@ -140,8 +140,7 @@ func (b *Browser) take(a answer) {
 	}
 }
 
-// do sends a command, and waits for the result of the command. If the command fails, the test
-// fails.
+// do sends a command, waits for its result, and fails the test if the command fails.
 func (b *Browser) do(method string, params map[string]any, result any) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -181,15 +180,15 @@ func (b *Browser) Go(url string) {
 	<-b.loaded
 }
 
-// Click clicks an element that leads to another page, and waits until that page is loaded.
+// Click clicks an element that leads to another page, and waits until that is loaded.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
 	b.Eval(fmt.Sprintf("document.querySelector(%q).click()", selector), nil)
 	<-b.loaded
 }
 
-// Eval evaluates an expression on the page. If the value of the expression is a promise, Eval waits
-// for the promise. The page's content security policy does not apply to the expression.
+// Eval evaluates an expression on the page, and waits if its value is a promise. The page's content
+// security policy does not apply.
 func (b *Browser) Eval(expression string, value any) {
 	b.t.Helper()
 	var r struct {
@@ -207,12 +206,11 @@ func (b *Browser) Eval(expression string, value any) {
 	}
 }
 
-// Look checks that the open page is usable. It shows the page at the widths of a telephone and of a
-// desktop screen, with light and with dark colours. The page must fit into the width of the screen.
-// The browser must have reported no problem, such as a violation of the content security policy. If
-// the environment names the program axe-core, it must have no serious or critical finding. If the
-// environment names a folder, Look writes a picture of each view, and name is the beginning of the
-// file names.
+// Look checks that the open page is usable, at the widths of a telephone and of a desktop screen,
+// with light and with dark colours. The page must fit into the width, and the browser must have
+// reported no problem, such as a violation of the content security policy. If the environment names
+// the program axe-core, it must have no serious or critical finding. If the environment names a
+// folder, Look writes a picture of each view, with name at the beginning of the file names.
 func (b *Browser) Look(name string) {
 	b.t.Helper()
 	for _, width := range []int{390, 1280} {
@@ -237,7 +235,7 @@ func (b *Browser) Look(name string) {
 	b.problems = nil
 }
 
-// examine examines the page with axe-core, if the environment names the file of axe-core.
+// examine examines the page with axe-core, if the environment names its file.
 func (b *Browser) examine(at string) {
 	path := os.Getenv(Axe)
 	if path == "" {

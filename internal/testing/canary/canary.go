@@ -18,8 +18,8 @@ import (
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
 
 // Shown returns all text in which Go could show a value: the output of fmt, encoding/json,
-// encoding/gob and log/slog. Except for encoding/gob, it also returns the output for a pointer, a
-// struct, a slice and a map that contain the value.
+// encoding/gob and log/slog and, except for gob, also for a pointer, a struct, a slice and a map
+// with the value.
 func Shown(value any) string {
 	var all strings.Builder
 	nested := struct {
@@ -61,8 +61,8 @@ func Absent(t testing.TB, text string, secret []byte) {
 	}
 }
 
-// forms returns the encodings of part. The last digits of base encodings are left out, because they
-// depend on the following bytes.
+// forms returns the encodings of part, without the last digits of base encodings, which depend on
+// the following bytes.
 func forms(part []byte) map[string]string {
 	decimal := strings.Trim(fmt.Sprint(part), "[]")
 	return map[string]string{

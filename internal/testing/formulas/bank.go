@@ -426,9 +426,8 @@ var Bank = []Formula{
 	},
 }
 
-// observed draws when observation ends and returns two numbers. If death comes first, they are the
-// time of death and 1. Otherwise the record is censored, and they are the time at which observation
-// ends and 0. This time is uniform between 1 and 10.
+// observed draws the end of observation, uniform between 1 and 10. It returns the time of death and
+// 1 if death comes first, and otherwise the end and 0, for a censored record.
 func (d *drawer) observed(death float64) []float64 {
 	if left := 1 + 9*d.Float64(); death > left {
 		return []float64{left, 0}
@@ -443,7 +442,7 @@ func Sampled() []Formula {
 		columns: join(numeric("time", .001, 10), []formulaColumn{{name: "status", levels: []string{"none", "right", "left", "interval"}}}, numeric("upper", .002, 11)),
 		draw: func(d *drawer) func(covariates) []float64 {
 			a, b, arm := d.normal("Intercept", .7, .4), d.normal("b_x", 0, .3), d.arm(.4)
-			return func(c covariates) []float64 { // times above 8 and below .5 are censored, and half of the other times are known only to lie in an interval of length 1
+			return func(c covariates) []float64 { // times above 8 and below .5 are censored, and half of the others lie in a known interval of length 1
 				death := math.Exp(a + b*c.x + arm[c.arm] + .8*d.NormFloat64())
 				switch visited := d.IntN(2) == 0; {
 				case death > 8:

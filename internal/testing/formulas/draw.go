@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Formula is a regression formula of the bank, with a sampler that draws its true parameters and
-// the outcomes of records. The sampler is written by hand, so it does not share errors with the
-// program into which the formula is translated.
+// A Formula is a regression formula of the bank, with a sampler of its true parameters and the
+// outcomes of records. The sampler is written by hand, so it does not share errors with the program
+// of the formula.
 type Formula struct {
 	Name, Text, Family string
 	columns            []formulaColumn // columns of the outcome; the covariates follow them
@@ -21,8 +21,7 @@ type Formula struct {
 	draw func(d *drawer) func(c covariates) []float64
 }
 
-// A formulaColumn is a column of the study. It is numeric with the bounds low and high, unless it
-// has levels.
+// A formulaColumn is a column of the study, numeric between low and high unless it has levels.
 type formulaColumn struct {
 	name      string
 	low, high float64
@@ -30,8 +29,8 @@ type formulaColumn struct {
 	keys      string // further lines about a numeric column in the study file
 }
 
-// covariates are the values of one record in the columns other than the outcome. They are drawn
-// independently of each other.
+// covariates are the values of one record in the columns other than the outcome, drawn
+// independently.
 type covariates struct {
 	x, z            float64 // normal, clamped to ±3
 	arm, site, ward int     // 3, 10 and 3 levels
@@ -55,7 +54,7 @@ func named(prefix string, n int) (levels []string) {
 }
 
 // A drawer draws the true parameters of a formula and stores them in truth. The argument name of a
-// method is the name that the parameter has in the program of the formula.
+// method is the name of the parameter in the formula's program.
 type drawer struct {
 	*rand.Rand
 	truth map[string]float64 // keyed by the names of the unconstrained coordinates
@@ -68,9 +67,8 @@ func (d *drawer) normal(name string, mean, sd float64) float64 {
 	return x
 }
 
-// positive draws a positive parameter from a lognormal distribution with the given median. sd is
-// the standard deviation of the logarithm. truth gets the logarithm, which is the parameter's
-// unconstrained coordinate.
+// positive draws a positive parameter from a lognormal distribution with the given median and the
+// sd of its logarithm. truth gets the logarithm, the unconstrained coordinate.
 func (d *drawer) positive(name string, median, sd float64) float64 {
 	return math.Exp(d.normal(name, math.Log(median), sd))
 }
@@ -98,8 +96,8 @@ func (d *drawer) effects(name string, n int, spread float64) []float64 {
 	return out
 }
 
-// arm draws the coefficients of the second and third level of the column arm. The first level is
-// the reference, so its coefficient is 0.
+// arm draws the coefficients of the levels of the column arm. The first level is the reference, so
+// its coefficient is 0.
 func (d *drawer) arm(sd float64) []float64 {
 	return []float64{0, d.normal("b_arm_a2", 0, sd), d.normal("b_arm_a3", 0, sd)}
 }
@@ -149,8 +147,7 @@ func above(least float64, y func() float64) float64 {
 	return least + 1 // the mean is so small that no draw exceeded least
 }
 
-// grade returns the level of an ordered outcome: the number of cut points that are below the latent
-// number.
+// grade returns the level of an ordered outcome: the number of cut points below the latent number.
 func grade(latent float64, cuts []float64) (level float64) {
 	for _, c := range cuts {
 		if latent > c {
@@ -160,8 +157,8 @@ func grade(latent float64, cuts []float64) (level float64) {
 	return level
 }
 
-// cuts draws n cut points in increasing order. Their unconstrained coordinates are the first cut
-// point and the logarithms of the distances between neighbouring cut points.
+// cuts draws n cut points in increasing order. Their unconstrained coordinates are the first one
+// and the logarithms of the distances between neighbours.
 func (d *drawer) cuts(first float64, n int) []float64 {
 	out := []float64{d.normal("Intercept[1]", first, 0.3)}
 	for i := 1; i < n; i++ {
@@ -176,8 +173,8 @@ func (d *drawer) logistic() float64 {
 	return math.Log(u / (1 - u))
 }
 
-// Study returns the text of a study file whose model is the formula. head holds the sections of the
-// file other than the columns and the model.
+// Study returns the text of a study file whose model is the formula. head has the sections other
+// than the columns and the model.
 func (f Formula) Study(head string) string {
 	var b strings.Builder
 	b.WriteString(head)
@@ -197,8 +194,8 @@ func (f Formula) all() []formulaColumn {
 	return slices.Concat(f.columns, covariateColumns)
 }
 
-// Drawn draws the true parameters and n records. truth maps the name of each unconstrained
-// coordinate to its true value.
+// Drawn draws the true parameters and n records. truth has the true value of each unconstrained
+// coordinate by name.
 func (f Formula) Drawn(n int, seed uint64) (truth map[string]float64, records [][]float64) {
 	d := &drawer{rand.New(rand.NewPCG(seed, 30)), map[string]float64{}}
 	outcome := f.draw(d)

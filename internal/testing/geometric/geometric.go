@@ -1,6 +1,6 @@
 // Package geometric contains a law of geometric noise, with which tests check that this module
-// works with a [dpmech.Law] that is not Gaussian. No study uses this noise. The package is also an
-// example of how to write a law.
+// works with a [dpmech.Law] that is not Gaussian. No study uses this noise. It is also an example
+// of how to write a law.
 package geometric
 
 import (
@@ -12,14 +12,14 @@ import (
 
 // Family contains the laws with probabilities proportional to exp(−|k|/t), for integers t.
 var Family = dpmech.Family{Name: "geometric", New: func(sd int64, _ float64) (dpmech.Law, error) {
-	// The variance is at least 2t² − 1/6. This is above sd² for the t that is chosen here.
+	// The variance is at least 2t² − 1/6, which is above sd² for this t.
 	return law{int64(math.Ceil(float64(sd)*math.Sqrt2/2 + 0.1))}, nil
 }}
 
 type law struct{ t int64 }
 
-// The largest absolute value of a sample is the constant most times t. Without this limit a sample
-// would be larger with probability e^(−2^20), which is zero as a float64.
+// The largest absolute value of a sample is most times t. Without this limit a sample would be
+// larger with probability e^(−2^20), which is zero as a float64.
 const most = 1 << 20
 
 func (l law) Bound() int64 { return l.t * most }
@@ -35,11 +35,11 @@ func (l law) Fill(dst []int64, src *dpmech.Stream) {
 	}
 }
 
-// Event returns the privacy cost as a pure ε. If one element of a sum changes by s, the logarithm
-// of the probability of every result changes by at most s/t. If a vector is added to the sum, this
-// logarithm therefore changes by at most the vector's L1 norm divided by t. The L1 norm is at most
-// √dim times the L2 norm. The noise shares of other clients do not depend on the data, so they do
-// not increase the cost.
+// Event returns the privacy cost as a pure ε. If one element of a sum changes by s, the log
+// probability of every result changes by at most s/t. If a vector is added to the sum, it therefore
+// changes by at most the vector's L1 norm divided by t. The L1 norm is at most √dim times the L2
+// norm. The noise shares of other clients do not depend on the data, so they do not increase the
+// cost.
 func (l law) Event(sensitivity float64, _, dim int, adjacency accountant.Adjacency) accountant.Event {
 	epsilon := sensitivity * math.Sqrt(float64(dim)) / float64(l.t) * (1 + 0x1p-50)
 	return accountant.Approximate{Epsilon: epsilon, Adjacency: adjacency}

@@ -1,5 +1,5 @@
-// Package linestudy provides a small study whose exact posterior tests can compute. The model of
-// the study is a line y = a + b x, and each record has two numbers, x and y.
+// Package linestudy provides a small study whose exact posterior tests can compute: a line y = a +
+// b x, with records of two numbers, x and y.
 package linestudy
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Parts is text for some sections of the study file, which replaces or extends their default text.
+// Parts is text that replaces or extends some sections of the study file.
 type Parts struct {
 	Version    int    // version of the study language; 0 means 1
 	Privacy    string // lines of [privacy]; if empty, there is no such section

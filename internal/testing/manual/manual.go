@@ -1,5 +1,5 @@
-// Package manual lets tests check the manual pages of the commands. It also lets tests check and
-// update the tables in documentation pages that are made from tests.
+// Package manual lets tests check the manual pages of the commands and the tables that tests write
+// into documentation pages.
 package manual
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Check runs the command with the argument man. It checks that the page names every command, flag
-// and argument in commands, a pointer to the kong struct that the command parses. words holds the
-// field Words of the command's cli.Program. Check also checks that every command has the flag
-// --quiet, with the short form -q, exactly once.
+// Check checks that the manual page of the command names every command, flag and argument in
+// commands, a pointer to the kong struct that the command parses, and that every command has the
+// flag --quiet with its short form exactly once. words holds the field Words of the command's
+// cli.Program.
 func Check(t *testing.T, run func(args []string) int, commands any, words map[string]string) {
 	t.Helper()
 	code, text, _ := Output(t, run, "man")
@@ -73,9 +73,9 @@ func Check(t *testing.T, run func(args []string) int, commands any, words map[st
 	}
 }
 
-// Tables checks that the file at path has the given tables. With update, it writes them to the file
-// instead. Each table stands between two marks, which are comments with its name, the key of tables.
-// The command is the one that updates the file.
+// Tables checks that the file at path has the given tables, or writes them with update. Each table
+// stands between two marks, which are comments with its name, the key of tables. The command is the
+// one that updates the file.
 func Tables(t *testing.T, path string, tables map[string]string, update bool, command string) {
 	t.Helper()
 	written, err := os.ReadFile(path)
@@ -97,8 +97,7 @@ func Tables(t *testing.T, path string, tables map[string]string, update bool, co
 	}
 }
 
-// between replaces the part of the page between the marks with the given name by table, and returns
-// the new page.
+// between replaces the part of the page between the marks with the given name by table.
 func between(page, name, table string) (string, error) {
 	begin, end := "<!-- "+name+": made from the tests -->\n", "<!-- end of "+name+" -->"
 	before, rest, ok := strings.Cut(page, begin)
@@ -109,7 +108,7 @@ func between(page, name, table string) (string, error) {
 	return before + begin + "\n" + table + "\n" + end + after, nil
 }
 
-// Output runs a command with the given arguments. It returns the exit code and the output.
+// Output runs a command with the given arguments, and returns the exit code and the output.
 func Output(t *testing.T, run func(args []string) int, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var files [3]*os.File // standard output, standard error, and standard input, which is empty

@@ -1,6 +1,6 @@
-// Package mistakes tests the messages that the commands print when users make mistakes. It also
-// writes the messages to the page docs/use/mistakes.md. The mistakes are listed in the tests of the
-// commands. To write the page:
+// Package mistakes tests the messages that the commands print when users make mistakes, and writes
+// them to the page docs/use/mistakes.md. The mistakes are listed in the tests of the commands. To
+// write the page:
 //
 //	go test -p 1 ./cmd/... -run TestMistakes -args -update
 package mistakes
@@ -37,18 +37,18 @@ type Program struct {
 	// Message finds the message for people in the output of the command.
 	Message func(stdout, stderr string) string
 	// Hide replaces text that differs between two runs of a test, such as a port. It contains pairs
-	// of strings, as in strings.NewReplacer: the text, and its replacement.
+	// of texts and replacements, as in strings.NewReplacer.
 	Hide []string
 	// Brief leaves commands and exit codes out of the table, for mistakes that have both in common.
-	// The text before the table on the page then names the command and the exit code.
+	// The text before the table then names them.
 	Brief bool
 	// After, if set, is called after each command.
 	After func(t *testing.T, m Mistake)
 }
 
-// Check makes each mistake: it runs the mistake's command, and checks the exit code and the
-// message. It also checks that the table with the given name on the page has these messages. With
-// the flag -update, Check writes the table instead. root is the path of the repository.
+// Check runs the command of each mistake, and checks the exit code and the message, and that the
+// table with the given name on the page has these messages. With the flag -update, Check writes the
+// table instead. root is the path of the repository.
 func (p Program) Check(t *testing.T, root, name string, all []Mistake) {
 	t.Helper()
 	var b strings.Builder
@@ -101,14 +101,13 @@ func (p Program) Code(t *testing.T, args ...string) int {
 	return code
 }
 
-// cell escapes a message so that it can be a cell of a Markdown table.
+// cell escapes a message for a cell of a Markdown table.
 func cell(message string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`, "_", `\_`, "\n", "<br>").Replace(message)
 }
 
-// Stderr returns a function that extracts the message of the named program from the program's
-// standard error. It leaves out the log lines before the message and the line with the exit code
-// after it.
+// Stderr returns a function that extracts the message of the named program from its standard error,
+// without the log lines before it and the exit code after it.
 func Stderr(name string) func(stdout, stderr string) string {
 	return func(_, stderr string) string {
 		at := strings.LastIndex("\n"+stderr, "\n"+name+": ")

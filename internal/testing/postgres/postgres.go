@@ -22,14 +22,14 @@ const Password = "secret"
 // A Server is a running PostgreSQL server with an empty database.
 type Server struct {
 	t      *testing.T
-	folder string // folder with the socket and the data of the server; the server may read files in it
+	folder string // socket and data of the server, which may read files here
 	tools  string // folder with the programs of PostgreSQL
 	port   string
 	as     *syscall.SysProcAttr
 }
 
-// Start starts a PostgreSQL server, which runs until the test ends. If PostgreSQL is not installed
-// in the directory that Debian uses, Start skips the test.
+// Start starts a PostgreSQL server until the test ends. It skips the test if PostgreSQL is not
+// installed where Debian does.
 func Start(t *testing.T) *Server {
 	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
@@ -65,8 +65,8 @@ func Start(t *testing.T) *Server {
 // Address returns the address of the database for the user reader.
 func (s *Server) Address() string { return "postgres://reader@127.0.0.1:" + s.port + "/postgres" }
 
-// Table creates a table with the given columns, such as "age int, site text", from the rows of a CSV
-// file with a header. The user reader may read the table.
+// Table creates a table with the given columns, such as "age int, site text", from the rows of a
+// CSV file with a header. The user reader may read it.
 func (s *Server) Table(name, columns string, csv []byte) {
 	s.t.Helper()
 	path := filepath.Join(s.folder, name+".csv")
@@ -89,7 +89,7 @@ func (s *Server) do(name string, args ...string) {
 	s.t.Helper()
 	c := exec.Command(filepath.Join(s.tools, name), args...)
 	c.SysProcAttr, c.Dir, c.Env = s.as, s.folder, append(os.Environ(), "PGHOST="+s.folder, "PGPORT="+s.port, "PGUSER=postgres", "LC_ALL=C.UTF-8")
-	log, err := os.CreateTemp(s.t.TempDir(), "log") // a file and not a pipe, because the server would keep a pipe open
+	log, err := os.CreateTemp(s.t.TempDir(), "log") // a file and not a pipe, which the server would keep open
 	if err != nil {
 		s.t.Fatal(err)
 	}

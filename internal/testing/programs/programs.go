@@ -20,7 +20,7 @@ const (
 	Probit                         // 0 or 1; the probability of 1 is Φ(η), with the normal distribution function Φ
 	Poisson                        // counts with mean e^η
 	NegativeBinomial               // counts with mean μ = e^η and variance μ + μ²/φ, φ ~ gamma(2, 0.5)
-	Robust                         // outcome with Student-t noise with 4 degrees of freedom; the scale of the noise has a half-Cauchy(Scale) prior
+	Robust                         // Student-t noise with 4 degrees of freedom, whose scale has a half-Cauchy(Scale) prior
 )
 
 // Regression describes a regression of the column y on the features in the column x. The linear
@@ -36,15 +36,15 @@ type Regression struct {
 }
 
 // Groups describes effects that vary between the groups in the column g. For group k, each effect
-// has its own standard normal coordinate z_k, and the effect is τ·z_k, where τ is the sd of the
-// effects. The zero value means that there are no such effects.
+// is τ·z_k, where z_k is a standard normal coordinate of its own and τ is the sd of the effects.
+// The zero value means no such effects.
 type Groups struct {
 	Names  []string
 	Slopes []string // features whose coefficients vary between groups; the intercept always varies
 	Scale  float64  // scale of the half-normal prior of the sd τ of each effect
 
-	// Correlation, if positive, makes the intercept and the single slope of a group correlated.
-	// The prior density of the correlation r is proportional to (1−r²)^(Correlation−1).
+	// Correlation, if positive, makes the intercept and the single slope of a group correlated. The
+	// prior density of the correlation r is proportional to (1−r²)^(Correlation−1).
 	Correlation float64
 }
 
@@ -94,8 +94,7 @@ func (r Regression) Build(f Family) (*model.Model, error) {
 	return r.build(b, f, y, eta)
 }
 
-// varying returns eta plus the effects of the record's group. The effects of one group are
-// independent of each other.
+// varying returns eta plus the independent effects of the record's group.
 func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.Expr {
 	effect := func(name string) model.Expr {
 		tau := b.Scalar("sd_"+name, model.Positive, b.Normal(model.Normal{SD: r.Groups.Scale}))
@@ -129,8 +128,8 @@ func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) mode
 	return b.Add(eta, b.Element(v, 0), b.Mul(b.Element(v, 1), b.Element(x, slices.Index(r.Features, name))))
 }
 
-// build adds the outcome y to the program and returns the model. f is the distribution of y, and
-// eta is its linear predictor.
+// build adds the outcome y, with the distribution f and the linear predictor eta, and returns the
+// model.
 func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*model.Model, error) {
 	sigma := func() model.Expr {
 		scale := r.Scale
@@ -179,8 +178,8 @@ func (r Regression) Softmax(classes []string) (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Categorical, y, eta))
 }
 
-// Characteristics returns a hierarchical logistic regression (section 3.3 of Prediger et al.,
-// d3p, 2022). A record of group g has the log odds x·w_g, with the coefficients
+// Characteristics returns a hierarchical logistic regression (section 3.3 of Prediger et al., d3p,
+// 2022). A record of group g has the log odds x·w_g, with the coefficients
 //
 //	w_g = M c_g + β
 //
@@ -206,8 +205,8 @@ func (r Regression) Characteristics(characteristics [][]float64, mixing model.No
 //
 //	η = v·tanh(Wx + b) + c
 //
-// The prior of a unit's weights has the standard deviation of r.Coefficients divided by the square
-// root of the number of inputs.
+// The prior sd of a unit's weights is that of r.Coefficients divided by the square root of the
+// number of inputs.
 func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
 	b := model.NewBuilder("neural network")
 	y, x := r.columns(b, f)
@@ -255,8 +254,7 @@ func (o Mixture) Build(bound float64) (*model.Model, error) {
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }
 
-// pairs returns the names of the elements of a matrix. Each name consists of the name of the
-// element's row and the name of its column.
+// pairs returns the names of the elements of a matrix: row name, column name.
 func pairs(rows, cols []string) []string {
 	var out []string
 	for _, r := range rows {
