@@ -117,15 +117,14 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving returns the length of step t for precisions times means; share returns the length for
-// precisions. In a diagonal family moving returns at most Rate·StepSize/Overlap, because the step
-// of each coordinate ignores the steps of the others.
+// moving returns the length of step t for precisions times means, at most Rate·StepSize/Overlap in
+// a diagonal family, where each coordinate's step ignores the others.
 //
-// The bound is as follows. Let D be the diagonal of the precision H. Steps of length β along D⁻¹
-// times the gradient converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a
-// sum of positive semidefinite matrices, one for each record. Each of them is at most ω times its
-// own diagonal, where ω is the number of coordinates on which a record depends. Therefore λ ≤ ω. If
-// q's mean glides, the steps become shorter as if ω passes were one pass.
+// Let D be the diagonal of the precision H. Steps of length β along D⁻¹ times the gradient converge
+// if β < 2/λ, where λ is the largest eigenvalue of D^−½ H D^−½. H is a sum of positive semidefinite
+// matrices, one for each record. Each is at most ω times its own diagonal, where ω is the number of
+// coordinates on which a record depends. Therefore λ ≤ ω. If q's mean glides, the steps become
+// shorter as if ω passes were one pass.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -135,8 +134,8 @@ func (o *SEPOptions) moving(t int) float64 {
 }
 
 // momentum returns the factor by which step t multiplies the velocity of step t−1. It rises like
-// t/(t+3) up to 1 − 1/Overlap. With this largest factor, a short step and the velocity that it
-// leaves behind move the mean as far as Overlap short steps, which is one whole step.
+// t/(t+3) up to 1 − 1/Overlap. A short step and the velocity that it leaves then move the mean as
+// far as Overlap short steps, which is one whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0
@@ -144,10 +143,9 @@ func (o *SEPOptions) momentum(t int) float64 {
 	return min(1-1/o.Overlap, float64(t)/float64(t+3))
 }
 
-// settling returns the weight w of the mean after step t in the update of the average of q's means:
-// average ← (1 − w)·average + w·mean. With these weights, the mean after step t has a final weight
-// that is about proportional to t (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth
-// Optimization", 2013, equation 4, with η = 1).
+// settling returns the weight w of the mean after step t in the average: average ← (1 − w)·average
+// + w·mean. The final weight of that mean is about proportional to t (Shamir and Zhang, "Stochastic
+// Gradient Descent for Non-smooth Optimization", 2013, equation 4, with η = 1).
 func (o *SEPOptions) settling(t int) float64 {
 	if !o.glides() {
 		return 1
@@ -155,9 +153,8 @@ func (o *SEPOptions) settling(t int) float64 {
 	return 2 / float64(t+2)
 }
 
-// Reach returns the total length of the given number of steps, momentum included. A step of length
-// 1 moves the mean of a coordinate by its gradient divided by its precision. The means therefore
-// move by about Reach times their gradient divided by their precision.
+// Reach returns the total length of the given number of steps, momentum included. The means move by
+// about Reach times their gradient divided by their precision.
 func (o *SEPOptions) Reach(steps int) (sum float64) {
 	for t := range steps {
 		sum += o.moving(t) / (1 - o.momentum(steps))
@@ -166,11 +163,11 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 }
 
 // MeanNoiseLeft returns the variance of the noise in a proposed precision times mean, around the
-// mean of q, after the given number of steps. The unit of the result is the variance of the noise
-// in one sum divided by Rate. The variance is exact along directions in which q has the precision
-// of the posterior. MeanNoiseLeft runs the recursion of the steps backwards.
+// mean of q, after the given number of steps. The unit is the variance of the noise in one sum
+// divided by Rate. The result is exact along directions in which q has the precision of the
+// posterior.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
-	var mean, velocity float64 // derivatives of the proposal with respect to the mean of q and to the velocity of the mean, after step t
+	var mean, velocity float64 // derivatives of the proposal in the mean of q and its velocity, after step t
 	proposed := 1.0
 	for t := steps - 1; t >= 0; t-- {
 		settling, moving := o.settling(t), o.moving(t)
@@ -185,7 +182,7 @@ func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 }
 
 // NoiseLeft returns the variance of the noise in the average of precisions after the given number
-// of steps. The unit of the result is the variance of the noise in one sum divided by Rate.
+// of steps. The unit is the variance of the noise in one sum divided by Rate.
 func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	rest := 1.0
 	for t := range steps {
@@ -200,9 +197,8 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	return variance / (moved * moved)
 }
 
-// SEP writes the tied factor of all records to dst, after the given number of passes over the
-// records. outer holds the natural parameters of the product of the prior and the other clients'
-// factors. SEP uses all records in each pass and adds no noise, so it is not private. It is the
+// SEP writes the tied factor of all records to dst, after the given number of passes. outer is the
+// prior times the other clients' factors. SEP adds no noise, so it is not private. It is the
 // reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1

@@ -6,22 +6,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. Let
-// n be the field after, the number of clusters that come after this cluster. The clusters before it
-// leave some weight. This cluster takes the share σ(u − log n) of that weight, where σ is the
-// logistic function, and the n clusters after it share the rest.
+// A stick is a normal coordinate u that determines the weight of one cluster by stick breaking. The
+// cluster takes the share σ(u − log n) of the weight that earlier clusters leave, where σ is the
+// logistic function and n is the number of later clusters.
 type stick struct {
 	after int
-	sd    float64 // sd of the normal prior of the coordinate u in q
+	sd    float64 // sd of the normal prior of u in q
 
 	mean, spread float64 // mean and sd of u
 	taken, left  tiltedStick
 	logs         []float64
 }
 
-// A tiltedStick holds moments of u after the density of u is multiplied by the cluster's share of
-// the weight, or by one minus this share. chance is the expectation of the multiplier. first and
-// second are the first two moments of u around the mean that u has before the multiplication.
+// A tiltedStick holds moments of u after its density is multiplied by the cluster's share of the
+// weight, or by one minus it. chance is the expectation of the multiplier. first and second are
+// moments around the earlier mean of u.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {
@@ -54,12 +53,11 @@ func (t *tiltedStick) normalise() {
 	t.second /= t.chance
 }
 
-// prior returns the first two moments of u around mean after the correction for the uniform prior
-// of the weights, to the power share. The correction multiplies the normal density of u by
-// r(u)^share. Here r(u) is the density of u under the uniform prior of the weights, divided by the
-// normal prior density of u. Let n be s.after, and let σ(u − log n) be the share that the cluster
-// takes. Under the uniform prior this share x has density n·(1 − x)^(n−1), so u has density n·x·(1
-// − x)^n.
+// prior returns the first two moments of u around mean after its normal density is multiplied by
+// r(u)^share, which corrects for the uniform prior of the weights. r(u) is the density of u under
+// the uniform prior divided by the normal prior density. Let n be s.after and x = σ(u − log n) the
+// cluster's share. Under the uniform prior x has density n·(1 − x)^(n−1), so u has density n·x·(1 −
+// x)^n.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {

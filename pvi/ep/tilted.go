@@ -5,15 +5,13 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Tilted computes the sites of a client's records. The tilted distribution of a record is the
-// cavity times the record's likelihood. The record's site is the Gaussian factor that approximates
-// this likelihood: the cavity times the site has the same moments as the tilted distribution
+// Tilted computes the sites of a client's records. A record's site is the Gaussian factor for which
+// the cavity times the site has the same moments as the cavity times the record's likelihood
 // (Minka, "A family of algorithms for approximate Bayesian inference", 2001).
 //
-// A site is a vector of Size numbers. First come the precisions times means, one for each
-// coordinate of θ, in coordinates around the cavity's mean. Then come precisions, multiplied by a
-// public weight that balances the two parts when sites are clipped. A site depends only on one
-// record and the cavity.
+// A site has Size numbers: first the precisions times means, around the cavity's mean, and then the
+// precisions, multiplied by a public weight that balances the two parts under the clip. It depends
+// only on one record and the cavity.
 type Tilted interface {
 	// Family returns the Gaussian family of the cavity.
 	Family() gaussian.Family
@@ -24,32 +22,29 @@ type Tilted interface {
 	// Size returns the length of a site.
 	Size() int
 
-	// Set sets the cavity for later calls to Site. The Tilted keeps the pointer.
+	// Set sets the cavity for later calls to Site, and keeps the pointer.
 	Set(cavity *solver.Approximation)
 
-	// Site writes the site of a record to dst. If no Gaussian factor has the required moments,
-	// dst gets elements that are not finite.
+	// Site writes the site of a record to dst. If no Gaussian factor has the moments, some elements
+	// are not finite.
 	Site(dst []float64, record int)
 
-	// Expand converts a sum of sites to natural parameters in coordinates around the cavity's mean.
-	// Compress is the inverse of Expand.
+	// Expand converts a sum of sites to natural parameters around the cavity's mean, and Compress
+	// is its inverse.
 	Expand(dst, sum []float64)
 	Compress(dst, natural []float64)
 }
 
-// A Batcher computes the sites of many records faster than repeated calls to Site, with the same
-// results.
+// A Batcher computes the sites of many records faster than Site, with the same results.
 type Batcher interface {
 	// Sites writes the sites of the records to dst, one after another.
 	Sites(dst []float64, records []uint32)
 }
 
-// A Public is a Tilted with an additional factor that does not depend on records, such as a
-// non-Gaussian part of a prior. The additional factor is public, so its site is not clipped and
-// gets no noise.
+// A Public is a Tilted with an additional public factor, such as a non-Gaussian part of a prior.
+// Its site is not clipped and gets no noise.
 type Public interface {
-	// AddPublic adds the site of the additional factor to natural. Both are in coordinates around
-	// the cavity's mean.
+	// AddPublic adds the site of the public factor to natural, around the cavity's mean.
 	AddPublic(natural []float64)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // AgainstPrior compares the posterior of a coordinate of θ with its prior, and with the posteriors
-// that other priors would have given.
+// under other priors.
 type AgainstPrior struct {
 	Name  string `json:"name"`
 	Log   bool   `json:"log"` // whether the coordinate is the logarithm of the parameter
@@ -18,14 +18,13 @@ type AgainstPrior struct {
 
 	Posterior Moment `json:"posterior"`
 
-	// Narrow and Wide are the posteriors under priors whose sds are half as large and twice as
-	// large. A posterior is nil if the likelihood and such a prior have no proper Gaussian
-	// posterior.
+	// Narrow and Wide are the posteriors under priors with half and twice the sds. They are nil if
+	// not proper.
 	Narrow *Moment `json:"if_priors_half_as_wide,omitempty"`
 	Wide   *Moment `json:"if_priors_twice_as_wide,omitempty"`
 }
 
-// A Moment holds the mean and the sd of one coordinate under a posterior, on the model's scale.
+// A Moment holds the mean and the sd of one coordinate, on the model's scale.
 type Moment struct {
 	Mean float64 `json:"mean"`
 	SD   float64 `json:"sd"`
@@ -36,11 +35,9 @@ func (a *AgainstPrior) Shift(other *Moment) float64 {
 	return (other.Mean - a.Posterior.Mean) / a.Posterior.SD
 }
 
-// AgainstPrior compares the posterior N(mean, cov) of every coordinate with its prior. To compute
-// the posterior under another prior, AgainstPrior keeps the Gaussian likelihood: it subtracts the
-// precision of the prior from the precision of the posterior, and adds the precision of the other
-// prior. It returns nil unless the prior is a product of independent normal distributions, one for
-// each coordinate.
+// AgainstPrior compares the posterior N(mean, cov) of every coordinate with its prior. For other
+// priors it keeps the Gaussian likelihood, whose precision is that of the posterior minus that of
+// the prior. It returns nil unless the priors of the coordinates are normal and independent.
 func (m *Model) AgainstPrior(mean []float64, cov mat.Symmetric) ([]AgainstPrior, error) {
 	if m.General() || m.Centred() {
 		return nil, nil
@@ -87,14 +84,14 @@ func moments(mean []float64, cov mat.Symmetric) []Moment {
 	return out
 }
 
-// Conflict returns a sentence that names the parameters whose posterior mean is farther from the
-// prior mean than is plausible under the prior, or "" if there are none. Prior and posterior are
-// given by their means and covariances on the model's scale.
+// Conflict names the parameters whose posterior mean is farther from the prior mean than is
+// plausible. It returns "" if there are none. The moments of prior and posterior are on the model's
+// scale.
 //
 // If the truth is drawn from the prior, the posterior mean of a parameter varies around the prior
-// mean, and its variance is the prior variance minus the posterior variance. A distance of more
-// than three sds is not plausible. This is the check of Evans and Moshonov ("Checking for
-// prior-data conflict", Bayesian Analysis 1(4), 2006), applied to each posterior mean.
+// mean, with the prior variance minus the posterior variance. More than three sds are not
+// plausible. This is the check of Evans and Moshonov ("Checking for prior-data conflict", Bayesian
+// Analysis 1(4), 2006), applied to each posterior mean.
 func (m *Model) Conflict(priorMean []float64, prior mat.Symmetric, mean []float64, posterior mat.Symmetric) string {
 	const most = 3
 	var names []string

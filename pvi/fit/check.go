@@ -11,17 +11,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Check compares a statistic of the records' outcomes with its posterior predictive distribution:
-// the distribution of the statistic over outcomes that the model draws for the same records (Rubin
-// 1984; Gelman, Meng and Stern 1996). A Check depends on the records, so it must not leave the
-// machine that has them.
+// A Check compares a statistic of the records' outcomes with its distribution over outcomes that
+// the model draws for the same records (Rubin 1984; Gelman, Meng and Stern 1996). It depends on the
+// records, so it must not leave the machine that has them.
 type Check struct {
 	Statistic string  `json:"statistic"`
 	Observed  float64 `json:"observed"`
 	Low       float64 `json:"low"` // the central 95 % of the drawn statistics lie between Low and High
 	High      float64 `json:"high"`
-	// Above is the share of drawn statistics that are larger than the statistic of the records. A
-	// tie counts half.
+	// Above is the share of drawn statistics above the observed one. A tie counts half.
 	Above float64 `json:"above"`
 }
 
@@ -30,11 +28,10 @@ const (
 	mostChecked  = 5000 // largest number of records in a check
 )
 
-// Check compares statistics of the outcomes in s with statistics of outcomes that the model draws
-// for the same records. For each draw it takes θ from the Gaussian posterior with the given natural
-// parameters. If there are more than 5,000 records, Check uses only every second record, or every
-// third, and so on. Outcomes are in the units of their column. Check returns nil if there are no
-// records, or if the model is not a regression (see [Model.General]).
+// Check compares statistics of the outcomes in s with those of outcomes drawn for the same records,
+// with θ from the Gaussian posterior natural. If there are more than 5,000 records, it uses only
+// every second, or third, and so on. Outcomes are in the units of their column. It returns nil if
+// there are no records, or if the model is not a regression (see [Model.General]).
 func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64, r solver.Source) ([]Check, error) {
 	if s.Len() == 0 || m.General() {
 		return nil, nil
@@ -77,8 +74,7 @@ func (m *Model) Check(s *shard.Shard, family gaussian.Family, natural []float64,
 	return out, nil
 }
 
-// place compares the observed statistic c.Observed with the statistics of the drawn outcomes: it
-// sets c.Low, c.High and c.Above. It sorts drawn.
+// place compares c.Observed with the statistics of drawn outcomes, which it sorts.
 func (c *Check) place(drawn []float64) {
 	slices.Sort(drawn)
 	c.Low, c.High = drawn[replications/40], drawn[replications-1-replications/40]
@@ -92,8 +88,7 @@ func (c *Check) place(drawn []float64) {
 	}
 }
 
-// inUnits converts outcomes from the model's scale to the units of their column. It limits measured
-// outcomes and counts to the bounds of the column.
+// inUnits converts outcomes from the model's scale to the units of their column, within its bounds.
 func (m *Model) inUnits(column *study.Column, y []float64) []float64 {
 	out := slices.Clone(y)
 	kind := m.Study.Model.Kind()
@@ -124,9 +119,8 @@ func (m *Model) statistics(s *shard.Shard, records []int, mean []float64) []stat
 		return all
 	}
 	all := []statistic{{"mean", average}}
-	// One statistic is the mean outcome of the third of the records with the lowest predictions,
-	// and another is the mean outcome of the third with the highest. They show whether the effect
-	// of the columns is as strong as in the model.
+	// The means of the thirds of the records with the lowest and the highest predictions show
+	// whether the effect of the columns is as strong as in the model.
 	if n := len(records) / 3; n > 0 {
 		order := m.byPredictor(s, records, mean)
 		of := func(rows []int) func([]float64) float64 {

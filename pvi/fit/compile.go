@@ -20,8 +20,8 @@ func (m *Model) compile() (*model.Model, error) {
 	return compiled.Model, nil
 }
 
-// compiled compiles a program with the data of the study's program. If predict is true, quantities
-// of records are added to a program that generates none (see [program.Data]).
+// compiled compiles a program with the study's data. If predict is true, it adds quantities of
+// records to a program that generates none (see [program.Data]).
 func (m *Model) compiled(tree *syntax.Program, predict bool) (*program.Compiled, error) {
 	p := m.Study.Model.Program
 	data := program.Data{
@@ -56,8 +56,8 @@ func (m *Model) compiled(tree *syntax.Program, predict bool) (*program.Compiled,
 	return compiled, nil
 }
 
-// runs returns an error if the evaluator of record programs cannot run m. The error makes a study
-// with such a program fail when it is read, before any client runs it.
+// runs returns an error if the evaluator of record programs cannot run m. The study is then refused
+// before any client runs it.
 func runs(m *model.Model) error {
 	table, err := m.Load(0, make([][]float64, len(m.Columns())))
 	if err != nil {
@@ -67,8 +67,7 @@ func runs(m *model.Model) error {
 	return err
 }
 
-// numbers returns the number of values that the program of the study reads from each record, or 0
-// if the study has no program.
+// numbers returns the number of values that the study's program reads from each record.
 func (m *Model) numbers() int {
 	n := 0
 	if p := m.Study.Model.Program; p != nil {
@@ -79,9 +78,8 @@ func (m *Model) numbers() int {
 	return n
 }
 
-// Divide distributes the numbers of records among the columns of the program. x holds the records
-// one after another, each with width numbers. The columns have the form that [model.Model.Load]
-// reads.
+// Divide distributes the numbers x of records, with width numbers each, among the columns of the
+// program, for [model.Model.Load].
 func (m *Model) Divide(x []float64, width int) [][]float64 {
 	var columns [][]float64
 	first := 0
@@ -96,8 +94,7 @@ func (m *Model) Divide(x []float64, width int) [][]float64 {
 	return columns
 }
 
-// Notes returns the compiler's notes about the program of the study as text, with the place in the
-// program for each. It returns "" if there are no notes.
+// Notes returns the compiler's notes about the study's program, with their places, or "".
 func (m *Model) Notes() string {
 	if len(m.notes) == 0 {
 		return ""

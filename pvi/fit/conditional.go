@@ -11,21 +11,20 @@ import (
 )
 
 // A Conditional holds the expected outcomes of made-up records that differ in one column at a time.
-// It depends on the records of the study only through the posterior.
+// It depends on records only through the posterior.
 type Conditional struct {
-	Names     []string // names of the expected values: one, or a probability for each class
-	Reference []Held   // values of the columns that are the same in all made-up records
+	Names     []string // one, or a probability for each class
+	Reference []Held   // values shared by all made-up records
 	Rows      []Expected
 }
 
-// A Held names a column and its value in a made-up record of a [Conditional], in words.
+// A Held describes the value of a column in a made-up record.
 type Held struct{ Column, Value, Unit string }
 
-// An Expected is a row of a [Conditional]: a made-up record with the posterior of its expected
-// outcome.
+// An Expected is a made-up record with its expected outcome.
 type Expected struct {
 	Held            // column in which the record differs from the reference
-	Of   []Quantity // posteriors of the expected values, in the order of Names; a posterior without a spread has no finite mean
+	Of   []Quantity // expected values in the order of Names; without a spread if there is no finite mean
 }
 
 const (
@@ -36,16 +35,15 @@ const (
 )
 
 // Conditional returns the expected outcomes of records in which one column varies. A numeric column
-// takes 5 values, and any other column takes each of its levels. Meanwhile all other numeric
-// columns are in the middle of their bounds, and all other columns with levels have their first
-// level. If a standardisation has found narrower bounds, these bounds replace the declared bounds.
+// takes 5 values, and any other column takes each of its levels. The other columns stay in the
+// middle of their bounds, or at their first level. Bounds from a standardisation replace the
+// declared ones.
 //
-// The expected outcomes of a program are the quantities of a record whose names end in _expected.
+// For a program, the expected outcomes are the quantities of a record whose names end in _expected.
 //
-// The result has at most 30 columns, each of at most 20 levels. The result lacks columns on which
-// the expected outcome does not depend. The result is nil in three cases: no column remains, the
-// model has no expected outcome, or the model has more than 1,000 parameters, which take long to
-// draw.
+// There are at most 30 columns, with at most 20 levels each. Columns without an effect on the
+// expected outcome are left out. The result is nil if no column remains, if the model has no
+// expected outcome, or if it has more than 1,000 parameters, which take long to draw.
 func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	st := m.Study
 	if m.Dim() > mostParameters || st.Model.Program == nil && st.Model.Kind() == study.NoOutcome {
@@ -55,7 +53,7 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	columns := slices.DeleteFunc(st.Modelled(), func(i int) bool { return i == outcome || len(st.Columns[i].Levels) > mostLevels })
 	columns = columns[:min(len(columns), mostConditional)]
 	made := &shard.New{Records: new(shard.Records), Absent: make([]bool, len(st.Columns))}
-	if outcome >= 0 { // a formula names no column as its outcome, and its expected outcome does not depend on the outcome
+	if outcome >= 0 { // a formula names no outcome, and its expected outcome does not depend on it
 		made.Absent[outcome] = true
 	}
 	reference := make([]float64, len(st.Columns))
@@ -110,18 +108,17 @@ func (m *Model) Conditional(q Posterior) (*Conditional, error) {
 	return out, nil
 }
 
-// scaled returns a copy of c whose bounds are those of the column's scale. They are narrower than
-// the declared bounds if a standardisation has found narrower ones.
+// scaled returns a copy of c with the bounds of its scale, which a standardisation may have
+// narrowed.
 func scaled(c *study.Column) *study.Column {
 	narrow, b := *c, c.Scale()
 	narrow.Low, narrow.High = b.Low, b.High
 	return &narrow
 }
 
-// expectedOf selects the quantities of a record that are expected values, and returns their names
-// and indices. For a program these are the quantities whose names end in _expected. For a family
-// these are all quantities except the log density and a new outcome: the probabilities of classes,
-// or one expected value.
+// expectedOf returns the names and indices of the quantities of a record that are expected values.
+// In a program their names end in _expected. In a family they are all but the log density and a new
+// outcome.
 func expectedOf(st *study.Study, quantities []string) (names []string, at []int) {
 	for i, name := range quantities {
 		if strings.HasSuffix(name, "_expected") || st.Model.Program == nil && name != logLikelihood && !strings.HasSuffix(name, "_rep") {
@@ -131,9 +128,8 @@ func expectedOf(st *study.Study, quantities []string) (names []string, at []int)
 	return names, at
 }
 
-// middle returns the value of a column in the reference record. For a numeric column this is the
-// middle of the bounds after the column's transform, rounded if the values of the column are
-// counts. For a column with levels it is the first level.
+// middle returns the value of a column in the reference record: the middle of the transformed
+// bounds, rounded for counts, or the first level.
 func middle(st *study.Study, column int) float64 {
 	c := &st.Columns[column]
 	if c.Type != study.Numeric {
@@ -142,8 +138,8 @@ func middle(st *study.Study, column int) float64 {
 	return whole(st, column, scaled(c).Edges(2)[1:2])[0]
 }
 
-// valuesOf returns the values of a column for which expected outcomes are computed: equally spaced
-// values between the bounds of a numeric column, or all levels.
+// valuesOf returns the values of a column for which expected outcomes are computed: equally spaced,
+// or all levels.
 func valuesOf(st *study.Study, column int) []float64 {
 	c := &st.Columns[column]
 	if c.Type == study.Numeric {
@@ -156,8 +152,7 @@ func valuesOf(st *study.Study, column int) []float64 {
 	return levels
 }
 
-// whole rounds values if the values of the column must be whole numbers, and then removes repeated
-// ones. The argument values must be in increasing order.
+// whole rounds increasing values if the column has whole numbers, and removes repetitions.
 func whole(st *study.Study, column int, values []float64) []float64 {
 	if !st.Counts(column) {
 		return values
@@ -168,7 +163,7 @@ func whole(st *study.Study, column int, values []float64) []float64 {
 	return slices.Compact(values)
 }
 
-// held returns the value x of a column in words. A number has four significant digits.
+// held describes the value x of a column. A number has four significant digits.
 func held(c *study.Column, x float64) Held {
 	switch {
 	case c.Type != study.Numeric:

@@ -9,15 +9,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// kernels lists the regression families that can run on a device, with the constant of package cuda
-// for each.
+// kernels lists the regression families that can run on a device.
 var kernels = map[study.Family]cuda.Family{
 	study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
 	study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
 }
 
-// OnDevice returns nil if the kernels of package cuda support the model, and otherwise an
-// error with the reason.
+// OnDevice returns nil if the kernels of package cuda support the model, and otherwise the reason
+// why not.
 func (m *Model) OnDevice() error {
 	f := m.Study.Model.Family
 	if _, ok := kernels[f]; !ok && f != study.Mixture {
@@ -32,8 +31,8 @@ func (m *Model) OnDevice() error {
 	return nil
 }
 
-// OnDeviceRecords returns the records of s in the form that package cuda needs. clients is the
-// number of clients of the study.
+// OnDeviceRecords returns the records of s for package cuda. clients is the number of clients of
+// the study.
 func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, error) {
 	if err := m.OnDevice(); err != nil {
 		return nil, err
@@ -56,9 +55,8 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	}, nil
 }
 
-// onDeviceEffects returns the effects of groups as package cuda needs them: for each effect of each
-// group term, the place of its coordinates in θ, and for each record the index of the group and,
-// for a slope, the value that the effect multiplies.
+// onDeviceEffects describes the effects of groups for package cuda: the place of their coordinates
+// in θ and, for each record, its group and the value that a slope multiplies.
 func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	for _, e := range m.Effects() {
 		effect := cuda.Effect{Spread: e.Spread, First: e.First, Groups: e.Levels}
@@ -74,9 +72,9 @@ func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	return effects
 }
 
-// onDeviceMixture describes the mixture of the study for package cuda: its records, and the place
-// of each mean and log sd in θ. The coordinates of the mixture have the order of [Model.mixture]:
-// the stick-breaking coordinates of the weights, then means and log sds, variable by variable.
+// onDeviceMixture describes the mixture for package cuda: its records, and the place of each mean
+// and log sd in θ, in the order of [Model.mixture]. The stick-breaking coordinates come first, then
+// means and log sds, variable by variable.
 func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
 	model := &m.Study.Model
 	k, known := model.Components, model.ClusterSD > 0

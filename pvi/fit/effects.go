@@ -7,18 +7,16 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// generated describes a list of quantities that are computed from the parameters (see
-// [Model.Quantities]).
+// generated describes quantities that are computed from the parameters (see [Model.Quantities]).
 type generated struct {
-	names, units []string // units is nil if the numbers have no units
-	random       []bool   // whether each number depends on random numbers; nil if no number does
+	names, units []string // units may be nil
+	random       []bool   // whether each number is random; nil if none is
 	at           func(dst, theta []float64, draw int)
 }
 
-// allGenerated returns all quantities of the study that are computed from parameters: the
-// quantities that its program generates, the correlated effects of the groups of its formula, and
-// the effects of groups. The effects of groups are included only if the coordinates of the groups
-// are effects in units of their sd.
+// allGenerated returns all quantities that are computed from parameters: those that the program
+// generates, the correlated effects of a formula's groups, and the effects of groups whose
+// coordinates are in units of their sd.
 func (m *Model) allGenerated() ([]generated, error) {
 	var all []generated
 	add := func(g *model.Generator) {
@@ -40,9 +38,8 @@ func (m *Model) allGenerated() ([]generated, error) {
 	return all, nil
 }
 
-// effectsOfGroups returns the effects of groups in the units of the predictor. θ has a standardised
-// coordinate z for each group, and the log of the sd of the effects. The effect of a group is this
-// sd times z.
+// effectsOfGroups returns the effects of groups in the units of the predictor: the sd of the
+// effects times the standardised coordinate of the group.
 func (m *Model) effectsOfGroups(effects []Effect) generated {
 	units := m.Units()
 	var out generated

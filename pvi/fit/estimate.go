@@ -1,6 +1,6 @@
 package fit
 
-// An Estimate is a point estimate of a parameter, for a study that reports no intervals.
+// An Estimate is a point estimate of a parameter, for studies without intervals.
 type Estimate struct {
 	Name    string  `json:"name"`
 	Value   float64 `json:"estimate"`         // estimate on the model's scale
@@ -9,9 +9,8 @@ type Estimate struct {
 	Ratio   string  `json:"ratio_unit,omitempty"` // see [Row.Ratio]
 }
 
-// Estimates converts θ to point estimates of the parameters. If a coordinate is the logarithm of a
-// parameter, the estimate is the exponential of the coordinate, so it does not depend on the sd of
-// the coordinate.
+// Estimates converts θ to point estimates of the parameters. Logarithms are exponentiated, so
+// estimates do not depend on sds.
 func (m *Model) Estimates(theta []float64) []Estimate {
 	units := m.Units()
 	natural := make([]float64, len(units))

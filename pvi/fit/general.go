@@ -13,13 +13,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// stickSD is the sd of the base of a coordinate whose prior is not normal. The base is the normal
-// distribution that serves as the prior of q.
+// stickSD is the sd of a coordinate in the prior of q if its own prior is not normal.
 const stickSD = 1.5
 
 // takeParameters makes each coordinate of the program a parameter of m, for a model that is not a
-// regression. The base of a coordinate is the normal distribution that serves as the prior of q.
-// The base equals the prior if the prior is normal with constant arguments.
+// regression. In the prior of q a coordinate is normal: as in the program if its prior is normal
+// with constant arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	m.beyond = len(p.Factors) > 0
@@ -42,8 +41,8 @@ func (m *Model) takeParameters() {
 	}
 }
 
-// normalPrior returns the means and sds of a prior that is normal. ok is false if the parameter is
-// constrained, if its prior is not normal, or if the mean or the sd of the prior is not a constant.
+// normalPrior returns the means and sds of a normal prior. ok is false if the parameter is
+// constrained, or if the prior is not normal with a constant mean and sd.
 func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	if prior.Density != ir.Normal || p.Parameters[prior.Parameter].Constraint.Kind != ir.Unconstrained {
 		return nil, nil, false
@@ -53,8 +52,7 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 }
 
 // keptProgram is the largest dimension of θ for which a regression keeps its record program in
-// memory. The program stores a name for every coordinate, and a coordinator never needs the
-// program.
+// memory. The program has a name for every coordinate, and a coordinator does not need it.
 const keptProgram = 1 << 16
 
 // Program returns the model as a record program.
@@ -64,12 +62,12 @@ func (m *Model) Program() *model.Model {
 	}
 	program, err := m.build()
 	if err != nil {
-		panic("fit: " + err.Error()) // unreachable: New built the same program without an error
+		panic("fit: " + err.Error()) // unreachable: New built the same program
 	}
 	return program
 }
 
-// flat returns the regressors of all records, one record after another, and their outcomes.
+// flat returns the regressors and the outcomes of all records, one after another.
 func flat(s *shard.Shard) (x, y []float64) {
 	x, y = make([]float64, 0, s.Len()*s.Dim()), make([]float64, 0, s.Len())
 	for i := range s.Len() {
@@ -79,7 +77,7 @@ func flat(s *shard.Shard) (x, y []float64) {
 	return x, y
 }
 
-// Load converts the records of a shard to the table of columns that the record program reads.
+// Load converts a shard to the columns that the record program reads.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	n := s.Len()
 	var columns [][]float64
@@ -114,10 +112,9 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	return table, nil
 }
 
-// Records returns the likelihood of the records in s, computed by the record program. clients is
-// the number of clients of the study. If the prior is not Gaussian, the likelihood of each client
-// includes an equal share of the log ratio of the prior to the Gaussian distribution that serves as
-// the prior of q.
+// Records returns the likelihood of the records in s from the record program. clients is the number
+// of clients of the study. Each client includes an equal share of the log ratio of the prior to the
+// Gaussian prior of q.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {
@@ -134,8 +131,7 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	return p, err
 }
 
-// draws is the number of quasi-random points of the posterior over which the predictions of a
-// program are averaged.
+// draws is the number of quasi-random points over which predictions of a program are averaged.
 const draws = 256
 
 // predictGeneral averages a program's predictions over quasi-random points of the posterior.
@@ -160,13 +156,13 @@ func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural [
 			program.Predict(means, theta, table)
 		}
 		for i, log := range logs {
-			// This loop computes a log-sum-exp relative to the largest term so far.
+			// a log-sum-exp relative to the largest term so far
 			if log > out[i].LogDensity {
 				totals[i] *= math.Exp(out[i].LogDensity - log)
 				out[i].LogDensity = log
 			}
 			share := 1.0
-			if log != out[i].LogDensity { // the difference of two infinite numbers is not a number
+			if log != out[i].LogDensity { // the difference of two infinities would be NaN
 				share = math.Exp(log - out[i].LogDensity)
 			}
 			totals[i] += share / draws

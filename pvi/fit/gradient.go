@@ -7,17 +7,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// TypicalGradient returns a plausible norm of a record's gradient, or 0 if public numbers do not
-// give one. The norm is the product of two numbers: the norm of the regressors of a record whose
-// values are uniform within their public bounds, and the size of a residual on the scale of the
-// predictor.
+// TypicalGradient returns a plausible norm of a record's gradient, or 0 if public numbers give
+// none. It is the norm of typical regressors ([study.Study.TypicalSquares]) times the size of a
+// residual on the scale of the predictor.
 func (m *Model) TypicalGradient() float64 {
 	if m.General() {
 		return 0
 	}
 	squares := m.Study.TypicalSquares()
 	for _, g := range m.Study.Model.Groups {
-		squares += 2 * float64(len(g.Effects())) // each effect adds two coordinates to the gradient: one for the effect and one for its log sd
+		squares += 2 * float64(len(g.Effects())) // one coordinate for the effect and one for its log sd
 	}
 	if m.layout.scale >= 0 {
 		squares++
@@ -25,7 +24,7 @@ func (m *Model) TypicalGradient() float64 {
 	return m.typical(m.public()).Slope * math.Sqrt(squares)
 }
 
-// Curvature estimates the precision that a record adds to a coefficient whose regressor is 1. It
+// Curvature estimates the precision that a record adds to a coefficient with regressor 1, or
 // returns 0 if public numbers give no estimate.
 func (m *Model) Curvature() float64 {
 	if m.General() {
@@ -39,8 +38,8 @@ func (m *Model) Curvature() float64 {
 	return m.typical(p).Curvature
 }
 
-// RecordBound returns a plausible upper bound on the elements of the natural parameters that one
-// record contributes. The bound determines the range of numbers in messages.
+// RecordBound returns a plausible upper bound on the elements of the natural parameters of one
+// record. It determines the range of numbers in messages.
 func (m *Model) RecordBound() float64 {
 	squares, _ := m.Study.RegressorBounds()
 	for _, g := range m.Study.Model.Groups {
@@ -49,8 +48,7 @@ func (m *Model) RecordBound() float64 {
 	return m.typical(m.public()).Bound * (1 + squares)
 }
 
-// public returns the public numbers from which the typical sizes of a record's derivatives are
-// computed.
+// public returns the public numbers about the outcome.
 func (m *Model) public() solver.Public {
 	prior := m.Study.Prior
 	p := solver.Public{
@@ -64,8 +62,8 @@ func (m *Model) public() solver.Public {
 	return p
 }
 
-// typical returns typical sizes of the derivatives of a record's log likelihood. A model that is
-// not a regression gets the typical sizes of a normal or a binary outcome.
+// typical returns typical sizes of the derivatives of a record's log likelihood. Other models than
+// regressions get those of a normal or a binary outcome.
 func (m *Model) typical(p solver.Public) solver.Typical {
 	o := m.Outcome()
 	if m.General() {

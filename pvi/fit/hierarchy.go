@@ -2,9 +2,9 @@ package fit
 
 import "fedpvi/pvi/hierarchy"
 
-// Hierarchy returns the prior of the coordinates on which records depend, in the order of θ. In a
-// centred model these are all coordinates except the sds of the effects of groups. order lists the
-// indices in θ of these coordinates, followed by the indices of the sds, effect by effect.
+// Hierarchy returns the prior of the coordinates on which records depend, in the order of θ: in a
+// centred model all except the sds of the effects of groups. order lists their indices in θ, and
+// then those of the sds, effect by effect.
 func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	prior = new(hierarchy.Prior)
 	spreads := map[int]bool{}
@@ -21,7 +21,7 @@ func (m *Model) Hierarchy() (prior *hierarchy.Prior, order []int) {
 	for n, e := range effects {
 		order = append(order, e.Spread)
 		prior.Effects = append(prior.Effects, hierarchy.Effect{
-			First:  e.First - n - 1, // the prior omits the sds of effects 0 to n, which precede this effect in θ
+			First:  e.First - n - 1, // without the sds of effects 0 to n, which precede it in θ
 			Levels: e.Levels, Scale: m.Parameters.At(e.Spread).HalfNormal,
 		})
 	}

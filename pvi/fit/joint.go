@@ -15,8 +15,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A roleOf says how a parameter enters the prior when the posterior of a program is computed from
-// scores. The documentation of [hierarchy.Joint] describes the roles.
+// A roleOf says how a parameter enters the prior when the posterior is computed from scores
+// ([hierarchy.Joint]).
 type roleOf int
 
 const (
@@ -30,14 +30,13 @@ type joint struct {
 	program *ir.Program
 	shared  *model.Shared
 	roles   []roleOf // role of each parameter
-	reads   [][]int  // parameters on which the density of each parameter depends
+	reads   [][]int  // parameters on which each density depends
 }
 
 // Joint returns the prior of a model that is given as a program. order lists the indices in θ of
-// the coordinates of the prior: first the coordinates on which records depend, and then all others.
-// observed is the number of coordinates on which records depend. For each of these coordinates,
-// grouped reports whether its prior is normal and depends on other parameters, like the prior of an
-// effect of a group.
+// its coordinates, the observed ones first, on which records depend. grouped reports for each of
+// these whether its prior is normal and depends on other parameters, like that of an effect of a
+// group.
 func (m *Model) Joint() (prior *hierarchy.Joint, order []int, observed int, grouped []bool, err error) {
 	program := m.Program()
 	j := &joint{program: program.Verified().Program(), shared: program.Shared()}
@@ -106,10 +105,9 @@ func (m *Model) checkScoring() error {
 	return err
 }
 
-// Multiplies reports whether the model is a program whose records read a product with a factor that
-// is 0 for all records if a parameter is 0. An example is a spread times standardised effects. If
-// the records have little information about one of the factors, the log likelihood of such a
-// program is far from quadratic.
+// Multiplies reports whether records of a program read a product with a factor that can be 0 for
+// all of them, such as a spread times standardised effects. If the records say little about one of
+// the factors, the log likelihood is far from quadratic.
 func (m *Model) Multiplies() bool {
 	if m.Study.Model.Program == nil {
 		return false
@@ -118,7 +116,7 @@ func (m *Model) Multiplies() bool {
 	p := v.Program()
 	moves := func(node int) bool { return v.Phase(node) == ir.Shared || v.Phase(node) == ir.Record }
 	needed := p.Needed(p.Likelihood)
-	vanishes := make([]bool, len(p.Nodes)) // vanishes[i] is true if the value of node i is 0 for every record when certain parameters are 0
+	vanishes := make([]bool, len(p.Nodes)) // whether a node is 0 for every record when certain parameters are 0
 	for i, n := range p.Nodes {
 		of := func(k int) bool { return vanishes[n.Args[k]] }
 		switch n.Op {
@@ -141,16 +139,15 @@ func (m *Model) Multiplies() bool {
 }
 
 // refused returns an error for a program for which the solver Scoring cannot compute intervals.
-// format and args say which part of the program is the reason.
+// format and args describe the reason.
 func refused(format string, args ...any) error {
 	return fmt.Errorf("solver = %q cannot have honest intervals for this program: it has %s. Write inference.solver = %q, inference.intervals = %q and privacy.clip", study.Scoring, fmt.Sprintf(format, args...), study.DPSVI, study.NoIntervals)
 }
 
-// assign finds the role of each parameter. A parameter has the role normal if its density is normal
-// with a mean that is linear in normal parameters. A parameter has the role single if its density
-// has constant arguments and no other density reads the parameter. All other parameters are
-// hyperparameters. A parameter is also a hyperparameter if one of these depends on it: a factor, an
-// sd, a mean that is not linear, or the density of a hyperparameter.
+// assign finds the role of each parameter. The role is normal if the density is normal with a mean
+// that is linear in normal parameters. It is single if the density has constant arguments and no
+// other density reads the parameter. All others are hyperparameters, as are those on which a
+// factor, an sd, a mean that is not linear, or the density of a hyperparameter depends.
 func (j *joint) assign() {
 	n := len(j.program.Parameters)
 	j.roles, j.reads = make([]roleOf, n), make([][]int, n)
@@ -190,8 +187,7 @@ func (j *joint) assign() {
 			}
 		}
 	}
-	// A hyperparameter's density must depend on hyperparameters only, so the parameters that it
-	// reads become hyperparameters too.
+	// The density of a hyperparameter must depend only on hyperparameters.
 	for changed := true; changed; {
 		changed = false
 		for _, p := range j.program.Priors {
@@ -209,8 +205,8 @@ func (j *joint) assign() {
 
 func elementwise(c ir.ConstraintKind) bool { return c != ir.Simplex && c != ir.Ordered }
 
-// linear reports whether node is a linear function of the coordinates that it reads. The value of
-// node must be the same for all records.
+// linear reports whether node, which must be the same for all records, is a linear function of its
+// coordinates.
 func (j *joint) linear(node int) bool {
 	path := j.shared.Path(node)
 	for _, q := range path.Parameters {
@@ -237,8 +233,8 @@ func (j *joint) linear(node int) bool {
 	return true
 }
 
-// slopes returns the gradient of each element of node with respect to θ, at the point that was last
-// set in j.shared.
+// slopes returns the gradient of each element of node with respect to θ, at the point set in
+// j.shared.
 func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	out := make([][]float64, len(j.shared.Value[node]))
 	for e := range out {
@@ -248,8 +244,8 @@ func (j *joint) slopes(path *model.Path, node int) [][]float64 {
 	return out
 }
 
-// singles returns the prior density of each coordinate of parameter k, for coordinates that can be
-// treated one by one. An element is nil if the density depends on other coordinates or is normal.
+// singles returns the prior density of each coordinate of parameter k. An element is nil if the
+// density depends on other coordinates or is normal.
 func (j *joint) singles(k int) []*hierarchy.Single {
 	out := make([]*hierarchy.Single, j.program.Parameters[k].Free())
 	i := slices.IndexFunc(j.program.Priors, func(p ir.Prior) bool { return p.Parameter == k })
@@ -257,7 +253,7 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	if j.roles[k] == normalRole || len(j.reads[k]) > 0 || !elementwise(j.program.Parameters[k].Constraint.Kind) {
 		return out
 	}
-	same := true // whether the arguments of all elements are the same
+	same := true // whether all elements have the same arguments
 	for _, arg := range p.Args {
 		same = same && len(j.shared.Value[arg]) == 1
 	}
@@ -271,16 +267,16 @@ func (j *joint) singles(k int) []*hierarchy.Single {
 	return out
 }
 
-// given returns a function that computes the distribution of the normal coordinates for given
-// values u of the hyperparameters. place[i] is the index in the prior of coordinate i of θ. hyper
-// lists the indices of the hyperparameters in the prior.
+// given returns a function that computes the distribution of the normal coordinates given the
+// hyperparameters u. place[i] is the index in the prior of coordinate i of θ, and hyper lists the
+// hyperparameters' indices there.
 func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	d := len(place)
 	at := make([]int, d) // coordinate of θ at each index in the prior
 	for i, k := range place {
 		at[k] = i
 	}
-	row := make([]int, d) // for each coordinate of θ, its index among the coordinates that are not hyperparameters; −1 for a hyperparameter
+	row := make([]int, d) // index of each coordinate of θ without hyperparameters, or −1
 	for i := range row {
 		row[i] = place[i]
 		for _, h := range hyper {
@@ -304,7 +300,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 		shared.Set(theta)
 		n := d - len(hyper)
 		out := &hierarchy.Normals{Log: shared.LogPrior(nil), Mean: make([]float64, n), Root: mat.NewDense(max(n, 1), max(n, 1), nil)}
-		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // derivatives of the means with respect to the normal coordinates
+		slope := mat.NewDense(max(n, 1), max(n, 1), nil) // derivatives of the means in the normal coordinates
 		tied := false
 		for _, p := range j.program.Priors {
 			if j.roles[p.Parameter] != normalRole {
@@ -338,7 +334,7 @@ func (j *joint) given(place, hyper []int) func(u []float64) *hierarchy.Normals {
 	}
 }
 
-// untie finds the joint distribution of coordinates whose means depend linearly on each other: it
+// untie finds the joint distribution of coordinates whose means depend linearly on each other. It
 // replaces the mean m and the root S in g. If
 //
 //	θ = Mθ + m + Sz,

@@ -17,16 +17,14 @@ type Model struct {
 
 	layout layout
 	linear *model.Linear
-	// nil if the program would need much memory; the method Program then builds it anew on each
-	// call
+	// nil if it would need much memory; the method Program then builds it on each call
 	program   *model.Model
 	generated *model.Quantities // quantities that the program generates; nil if there are none
 	notes     []syntax.Message
-	beyond    bool // whether some parameter has a prior that is not Gaussian
+	beyond    bool // whether some prior is not Gaussian
 }
 
-// General reports whether the model is not a regression. Computations then use its record program.
-// A study without a model has no regression and no program.
+// General reports whether the model is not a regression.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
 	return f == study.NoModel || f == study.Mixture || f == study.NeuralNetwork || f == study.ByProgram
@@ -38,13 +36,12 @@ func (m *Model) Linear() *model.Linear { return m.linear }
 // Width returns the number of regressors of a record.
 func (m *Model) Width() int { return m.layout.coefficients }
 
-// NoiseSD returns the known standard deviation of the outcome on the model's scale. The result is 0
-// if the noise is learned or the outcome has no noise.
+// NoiseSD returns the known sd of the outcome on the model's scale, or 0.
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
 // Likelihood returns the likelihood of the records in s. clients is the number of clients of the
-// study. If the prior is not Gaussian, the likelihood of each client includes an equal share of the
-// log ratio of the prior to the Gaussian distribution that serves as the prior of q.
+// study. Each client includes an equal share of the log ratio of the prior to the Gaussian prior of
+// q.
 func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
 	if m.General() {
 		return m.Records(s, clients)
@@ -72,10 +69,9 @@ func (m *Model) Outcome() solver.Outcome {
 	return o
 }
 
-// addRecord adds record i of s to b. A record has the following predictors, in this order: one for
-// each class; one for the scale, if the model learns it; and two for each effect of each group
-// term. These two are the log sd and the standardised effect. Centred effects are part of the first
-// predictor.
+// addRecord adds record i of s to b. Its predictors are, in this order: one for each class; one for
+// a learned scale; and two for each effect of groups, the log sd and the standardised effect.
+// Centred effects are part of the first predictor.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
 	for class := range m.layout.classes {
@@ -103,8 +99,7 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 }
 
 // eachEffect calls do once for each effect on record i. spread is the index in θ of the effect's
-// log sd, at is the index in θ of the coordinate of the record's group, and value is the regressor
-// of the effect.
+// log sd, at that of the record's group, and value is the regressor.
 func (m *Model) eachEffect(s *shard.Shard, i int, do func(spread, at int, value float64)) {
 	levels, slopes := s.Groups(i)
 	for g, effects := range m.layout.groups {

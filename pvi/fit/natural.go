@@ -12,14 +12,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Units is the linear map from θ to coordinates in natural units. It has one row for each
-// coordinate. A coefficient in natural units applies to the raw outcome and to a regressor of raw
-// values, after the transforms of the columns. A coordinate that is the logarithm of a parameter
-// remains a logarithm.
+// Units is the linear map from θ to coordinates in natural units, with a row for each. A
+// coefficient in natural units applies to the raw outcome and to raw values, after the transforms
+// of the columns. Logarithms remain logarithms.
 //
-// A predictor computed from raw values with these coefficients equals the model's predictor except
-// in two cases: model.max_norm shortens the record's regressors, or a value is beyond the bounds
-// that a standardisation found.
+// Raw values and these coefficients give the model's predictor, unless model.max_norm shortens the
+// regressors or a value is beyond the bounds from a standardisation.
 type Units []Row
 
 // A Row is one coordinate in natural units: Shift + Σ Weights[k]·θ[From[k]].
@@ -28,11 +26,10 @@ type Row struct {
 	Weights []float64 `json:"weights"`
 	Shift   float64   `json:"shift"`
 	Log     bool      `json:"-"` // whether the coordinate is the logarithm of the parameter
-	Spread  bool      `json:"-"` // whether the parameter is an sd although the coordinate may be negative
+	Spread  bool      `json:"-"` // whether the parameter is an sd, the absolute value of the coordinate
 
-	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "" if the
-	// parameter has no unit. If exp(parameter) is a ratio of odds or of rates, Ratio is the name of
-	// that ratio, and otherwise "".
+	// Unit is the unit of the parameter, such as "pressure [mmHg] per age [years]", or "". Ratio
+	// names the ratio exp(parameter) of odds or rates, or is "".
 	Unit  string `json:"-"`
 	Ratio string `json:"-"`
 }
@@ -51,8 +48,8 @@ type Natural struct {
 // Normal95 is the 97.5 % point of the standard normal distribution.
 const Normal95 = 1.959963984540054
 
-// Units returns the linear map from θ to coordinates in natural units. The weights of a neural
-// network keep the model's scale.
+// Units returns the linear map from θ to natural units. The weights of a neural network keep the
+// model's scale.
 func (m *Model) Units() Units {
 	rows := make(Units, m.Dim())
 	for i, p := range m.Parameters.All() {
@@ -60,7 +57,7 @@ func (m *Model) Units() Units {
 	}
 	switch m.Study.Model.Family {
 	case study.NoModel: // there are no parameters
-	case study.ByProgram: // the author of the program chooses the units of the parameters
+	case study.ByProgram: // its author chooses the units
 	case study.NeuralNetwork:
 		for i := range rows {
 			rows[i].Unit = "model's scale"
@@ -74,8 +71,7 @@ func (m *Model) Units() Units {
 	return rows
 }
 
-// clusterUnits sets the rows for the means and sds of the clusters of a mixture. In θ these
-// coordinates come after the coordinates of the weights.
+// clusterUnits sets the rows for the means and sds of a mixture, which come after the weights in θ.
 func (m *Model) clusterUnits(rows Units) {
 	st := m.Study
 	of := st.Model.Components
@@ -161,9 +157,8 @@ type product struct {
 	factor float64
 }
 
-// expand multiplies out a product of scaled columns. It returns the products of raw columns whose
-// sum is this product. The first of them contains all columns and indicators in parts, and the
-// others contain fewer.
+// expand multiplies out a product of scaled columns. The first product in the sum contains all of
+// parts, the others fewer.
 func (m *Model) expand(parts []study.Part) []product {
 	sum := []product{{factor: 1}}
 	for _, p := range parts {
@@ -186,10 +181,9 @@ func key(parts []study.Part) string {
 	return fmt.Sprint(slices.SortedFunc(slices.Values(parts), func(a, b study.Part) int { return cmp.Compare(a.Column, b.Column) }))
 }
 
-// spreadUnits sets the rows of the learned scale of the outcome, of the log sds between groups, and
-// of the effects of groups. The slope of a group multiplies the distance between the value of a
-// column and the zero of the model's scale. The reported intercepts of groups, and the sd of these
-// intercepts, are therefore for a record whose column has the value zero on the model's scale.
+// spreadUnits sets the rows of the outcome's learned scale, of the log sds between groups, and of
+// the effects of groups. Slopes multiply the distance from the zero of the model's scale, so the
+// intercepts of groups and their sd are for a record with the value zero there.
 func (m *Model) spreadUnits(rows Units) {
 	st := m.Study
 	unit, ratio := m.predictorUnit()
@@ -235,8 +229,8 @@ func (m *Model) spreadUnits(rows Units) {
 	}
 }
 
-// predictorUnit returns the unit of the predictor. If the exponential of a difference between
-// predictors is a ratio, ratio is its name; otherwise ratio is "".
+// predictorUnit returns the unit of the predictor. ratio names the exponential of a difference
+// between predictors, or is "".
 func (m *Model) predictorUnit() (unit, ratio string) {
 	if unit, ratio = m.Study.Model.Family.PredictorUnit(); unit == "" {
 		c, _ := m.Study.Column(m.Study.Model.Outcome)
@@ -245,8 +239,7 @@ func (m *Model) predictorUnit() (unit, ratio string) {
 	return unit, ratio
 }
 
-// per returns the part of a coefficient's unit that comes from column c, such as " per age
-// [years]".
+// per returns the part of a coefficient's unit from column c, such as " per age [years]".
 func per(c *study.Column) string {
 	if c.Dated {
 		return " per year of " + c.Name
@@ -269,8 +262,7 @@ func quantity(c *study.Column) string {
 	return name
 }
 
-// Identity reports whether natural units change nothing, so that every coordinate in natural units
-// equals the coordinate of θ.
+// Identity reports whether natural units change nothing.
 func (u Units) Identity() bool {
 	for i, row := range u {
 		if row.Shift != 0 || len(row.From) != 1 || row.From[0] != i || row.Weights[0] != 1 {
@@ -295,8 +287,7 @@ func (u Units) Map(out, theta []float64) {
 	}
 }
 
-// Covariance returns the covariance of the coordinates in natural units, given the covariance of
-// θ.
+// Covariance returns the covariance in natural units, given that of θ.
 func (u Units) Covariance(cov mat.Symmetric) *mat.SymDense {
 	out := mat.NewSymDense(len(u), nil)
 	for i := range u {
@@ -317,7 +308,7 @@ func (u Units) covariance(i, j int, cov mat.Symmetric) (sum float64) {
 	return sum
 }
 
-// Back returns the parameter's value at the given value of the coordinate in natural units.
+// Back returns the parameter's value at a coordinate in natural units.
 func (r *Row) Back(coordinate float64) float64 {
 	p := Parameter{Log: r.Log}
 	if r.Spread {

@@ -16,25 +16,23 @@ import (
 // RecordDraws is the number of posterior draws over which quantities of records are computed.
 const RecordDraws = 1024
 
-// Predicted has the posterior of quantities of new records. It depends on the records, so it must
-// not leave the machine that has the records.
+// Predicted has the posterior of quantities of new records. It must not leave the machine that has
+// the records.
 type Predicted struct {
 	Quantities []string // names of the quantities
-	LeftOut    []string // names of the quantities that need an absent column
+	LeftOut    []string // names of quantities that need an absent column
 
-	// Each calls visit once for each record, first to last, with the quantities of the record. The
-	// argument density is the log predictive density of the record if log_lik is one of the
-	// quantities, and otherwise NaN. The log predictive density is the log of the posterior mean of
-	// exp(log_lik). The slice is valid until visit returns.
+	// Each calls visit for each record in order, with its quantities. density is the log predictive
+	// density, the log of the posterior mean of exp(log_lik), or NaN without log_lik. The slice is
+	// valid until visit returns.
 	Each func(visit func(record int, quantities []Quantity, density float64) error) error
 }
 
-// logLikelihood is the name of the quantity that is a record's log density. The log predictive
-// density is computed from this quantity.
+// logLikelihood is the name of a record's log density, from which the log predictive density is
+// computed.
 const logLikelihood = "log_lik"
 
-// A Posterior generates draws of θ: it calls visit for each draw, with the number k of the draw.
-// Every time it is used it must generate the same draws.
+// A Posterior calls visit for each draw k of θ. Every use must generate the same draws.
 type Posterior func(visit func(k int, theta []float64)) error
 
 // Draws returns [RecordDraws] draws of a Gaussian with the given natural parameters.
@@ -42,7 +40,7 @@ func (m *Model) Draws(family gaussian.Family, natural []float64) Posterior {
 	return func(visit func(k int, theta []float64)) error { return m.eachDraw(family, natural, RecordDraws, visit) }
 }
 
-// At returns [RecordDraws] draws that all equal θ, for a point estimate.
+// At returns [RecordDraws] draws that all equal θ.
 func At(theta []float64) Posterior {
 	return func(visit func(k int, theta []float64)) error {
 		for k := range RecordDraws {
@@ -52,10 +50,9 @@ func At(theta []float64) Posterior {
 	}
 }
 
-// PredictNew returns the quantities of new records. These are the quantities that the program of
-// the study generates for each record. If the study has no program, or its program generates no
-// such quantity, PredictNew returns the log density of the record, the mean of its outcome and a
-// new outcome. A quantity that the model does not define is left out.
+// PredictNew returns the quantities of new records that the study's program generates. If there are
+// none, it returns the log density of the record, the mean of its outcome and a new outcome, as far
+// as the model defines them.
 func (m *Model) PredictNew(records *shard.New, q Posterior) (*Predicted, error) {
 	g, err := m.newGenerator(records)
 	if err != nil {
@@ -93,20 +90,18 @@ func (m *Model) lacking(records *shard.New) string {
 
 // A generator computes quantities of records.
 type generator interface {
-	// names returns the names of the quantities. absent[i] is true if quantity i needs a column
-	// that the records lack.
+	// names returns the names of the quantities, and marks those that need an absent column.
 	names() (names []string, absent []bool)
-	// load prepares the records with indices in [from, to). The index from is a multiple of
-	// [ir.Block].
+	// load prepares the records in [from, to), where from is a multiple of [ir.Block].
 	load(from, to int) error
-	// compute writes all quantities of the loaded records to dst, record by record, for the draw
-	// theta with number k.
+	// compute writes all quantities of the loaded records to dst, record by record, for draw k,
+	// theta.
 	compute(dst []float64, k int, theta []float64)
 }
 
 // eachRecord computes the quantities of records, several records at a time.
 func eachRecord(g generator, records, size int, at []int, log int, names []string, q Posterior, visit func(int, []Quantity, float64) error) error {
-	const most = 1 << 22 // maximum number of quantities in memory
+	const most = 1 << 22 // largest number of quantities in memory
 	step := max(1, min(64, most/(RecordDraws*size*ir.Block))) * ir.Block
 	for from := 0; from < records; from += step {
 		to := min(from+step, records)
@@ -139,7 +134,7 @@ func eachRecord(g generator, records, size int, at []int, log int, names []strin
 	return nil
 }
 
-// logMean returns the log of the mean of the exponentials of the given numbers.
+// logMean returns the log of the mean of exponentials.
 func logMean(logs []float64) float64 {
 	top, sum := slices.Max(logs), 0.
 	for _, x := range logs {
@@ -148,7 +143,7 @@ func logMean(logs []float64) float64 {
 	return top + math.Log(sum/float64(len(logs)))
 }
 
-// newGenerator returns the generator that computes the study's quantities for each of the records.
+// newGenerator returns the generator of the study's quantities.
 func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	if m.Study.Model.Program == nil {
 		return m.newOutcomes(records)
@@ -168,8 +163,7 @@ func (m *Model) newGenerator(records *shard.New) (generator, error) {
 	return &programGenerator{m: m, g: g, records: records, absent: absent, shared: make([]float64, len(g.Names()))}, nil
 }
 
-// design returns the records with indices in [from, to) as a shard, with their regressors and
-// outcomes on the model's scale.
+// design returns the records in [from, to) as a shard on the model's scale.
 func (m *Model) design(records *shard.New, from, to int) *shard.Shard {
 	rows := make([]int, 0, to-from)
 	for i := from; i < to; i++ {
@@ -183,7 +177,7 @@ type programGenerator struct {
 	m       *Model
 	g       *model.Generator
 	records *shard.New
-	absent  []bool // whether each variable of the program needs a column that the records lack
+	absent  []bool // whether each variable of the program needs an absent column
 	shared  []float64
 	loaded  *model.RecordGenerator
 	from    int

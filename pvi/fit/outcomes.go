@@ -13,15 +13,15 @@ import (
 )
 
 // An outcomeGenerator computes the quantities of records for models without a program: the log
-// density, the mean of the outcome or the probability of each class, and a new outcome. The results
-// are in the units of the outcome's column. Classes are numbered from 1.
+// density, the mean of the outcome or the probability of each class, and a new outcome. They are in
+// the units of the outcome's column. Classes are numbered from 1.
 type outcomeGenerator struct {
 	m       *Model
 	records *shard.New
 	column  *study.Column    // column of the outcome; nil if there is none
-	drawn   solver.Described // likelihood that draws new outcomes; nil if the model draws none
+	drawn   solver.Described // draws new outcomes; may be nil
 	program *model.Model
-	values  int // number of predicted values for each record
+	values  int // predicted values for each record
 
 	from            int
 	loaded          *shard.Shard

@@ -14,9 +14,9 @@ import (
 // A layout tells where the parameters of each kind begin in θ.
 type layout struct {
 	regressors   ir.Names   // names of the regressors, in the order of the terms
-	coefficients int        // number of coefficients of one predictor; the indices of the coefficients begin at 0
-	classes      int        // number of predictors; each has its own coefficients, in consecutive blocks
-	scale        int        // index of the log sd of the noise or of the log dispersion; −1 if there is none
+	coefficients int        // coefficients of one predictor, from index 0 on
+	classes      int        // number of predictors; their coefficients follow one another
+	scale        int        // index of the log sd of the noise or of the log dispersion, or −1
 	groups       [][]Effect // effects of each group term
 }
 
@@ -72,8 +72,7 @@ func New(st *study.Study) (*Model, error) {
 }
 
 // regressors returns the names of the terms' coefficients. It stops after the first name that is
-// too long for a program, because package model returns an error for that name. Millions of names
-// may follow, and they are never built.
+// too long for a program, because millions could follow that are never used.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -104,9 +103,8 @@ func (m *Model) addCoefficients() {
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
 }
 
-// priors returns a function that computes the prior of coefficient k. Coefficients are ordered by
-// class. names holds the names of the coefficients of one class, which are the same for every
-// class.
+// priors returns a function for the prior of coefficient k, counted over all classes. names has the
+// coefficients of one class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -126,7 +124,7 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf joins the two parts in the name of a coefficient of log odds: its class and its term.
+// oddsOf separates class and term in the name of a coefficient of log odds.
 const oddsOf = "|"
 
 func (m *Model) addGroups() {
@@ -165,19 +163,17 @@ func (m *Model) addGroups() {
 	}
 }
 
-// Centred reports whether the coordinates of groups are the effects themselves. If it returns
-// false, the coordinates are the effects in units of the effects' sd. The solver Scoring needs the
-// effects themselves: the likelihood of a record then does not depend on the sd of the effects. The
-// server learns this sd from released sums.
+// Centred reports whether the coordinates of groups are the effects themselves, rather than effects
+// in units of their sd. The solver Scoring needs this: the likelihood of a record then does not
+// depend on the sd, which the server learns from released sums.
 //
-// In a centred model the coordinate of the scale comes after the coordinates of the groups.
+// In a centred model the coordinate of the scale comes after those of the groups.
 func (m *Model) Centred() bool {
 	return m.Study.Inference.Solver == study.Scoring && len(m.Study.Model.Groups) > 0
 }
 
-// effectPrior returns the normal prior of a group's coordinate. A centred effect is normal only if
-// the sd of the effects is given. For it, effectPrior returns the normal distribution with the same
-// mean and variance as the effect's prior.
+// effectPrior returns the normal prior of a group's coordinate. A centred effect is normal only
+// given its sd; the result has the mean and the variance of its prior.
 func (m *Model) effectPrior() study.Normal {
 	if !m.Centred() {
 		return study.Normal{SD: 1}
@@ -185,22 +181,21 @@ func (m *Model) effectPrior() study.Normal {
 	return study.Normal{SD: m.Study.Prior.Spread}
 }
 
-// An Effect is a term of the predictor, such as an intercept or a slope, that varies between the
-// levels of one column.
+// An Effect is an intercept or a slope that varies between the levels of one column.
 type Effect struct {
 	Term   int // index of the group term
-	Spread int // index in θ of the effect's sd between levels, or of the log of this sd
-	First  int // index in θ of the first level's effect; the other levels follow
+	Spread int // index in θ of the effect's sd between levels, or its log
+	First  int // index in θ of the first level's effect; the others follow
 	Levels int // number of levels
-	Slope  int // index of the effect's column in a record's list of slopes; −1 for the intercept
-	Column int // index of the effect's column among the study's columns; −1 for the intercept
+	Slope  int // index among a record's slopes; −1 for the intercept
+	Column int // index among the study's columns; −1 for the intercept
 }
 
 // Effects returns the effects that vary between groups, term by term.
 func (m *Model) Effects() []Effect { return slices.Concat(m.layout.groups...) }
 
-// Spread returns the index in θ of the sd of the centred effect with coordinate i. ok is false if
-// coordinate i is not a centred effect; its prior then does not depend on θ.
+// Spread returns the index in θ of the sd of the centred effect i. ok is false for other
+// coordinates, whose prior does not depend on θ.
 func (m *Model) Spread(i int) (spread int, ok bool) {
 	if !m.Centred() {
 		return 0, false
@@ -232,16 +227,15 @@ func (m *Model) Names() []string {
 	return names
 }
 
-// NaturalPrior returns the natural parameters of the prior of coordinate i. Coordinates are
-// independent.
+// NaturalPrior returns the natural parameters of the prior of coordinate i, which is independent of
+// the others.
 func (m *Model) NaturalPrior(i int) (h, precision float64) {
 	own := m.Parameters.Prior(i)
 	precision = 1 / (own.SD * own.SD)
 	return precision * own.Mean, precision
 }
 
-// CheckPrior returns the error that Prior would return for a diagonal family. It does not build
-// the prior.
+// CheckPrior returns the error of Prior for a diagonal family, without building the prior.
 func (m *Model) CheckPrior() error {
 	for i := range m.Dim() {
 		h, precision := m.NaturalPrior(i)

@@ -15,37 +15,31 @@ type Parameter struct {
 	Name  string
 	Log   bool         // whether the coordinate is the logarithm of the parameter
 	Prior study.Normal // prior of the coordinate
-	About string       // description of the parameter in words; if Beyond is true, description of the parameter's prior
+	About string       // describes the parameter or, if Beyond is true, its prior
 
-	// Beyond is true if the prior is not normal. Prior is then the normal distribution that serves
-	// as the prior of q. Each client multiplies its likelihood by a share of the ratio of the true
-	// prior to this normal distribution.
+	// Beyond is true if the prior is not normal. Prior is then the prior of q, and each client
+	// multiplies its likelihood by a share of the ratio of the two.
 	Beyond bool
 
-	// Spread is the name of the parameter that is the sd of the prior, if the coordinate is the
-	// effect of a group. Otherwise Spread is "". For an effect, Prior is the normal distribution
-	// with the mean and the variance of the effect.
+	// Spread names the parameter that is the sd of the prior of an effect of a group, or is "".
+	// Prior then has the mean and the variance of the effect.
 	Spread string
 
-	// HalfNormal is the scale of the half-normal prior, or 0 if the prior is not half-normal. For a
-	// half-normal prior, Prior is the normal distribution with the same mean and variance.
+	// HalfNormal is the scale of a half-normal prior, or 0. Prior then has its mean and variance.
 	HalfNormal float64
 }
 
-// OwnPrior returns the log-normal prior of a positive parameter whose coordinate is the logarithm
-// of the parameter. The result has no meaning for a parameter whose coordinate is not a logarithm.
+// OwnPrior returns the log-normal prior of a parameter whose coordinate is its logarithm.
 func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters has the coordinates of θ. A model may have a million coordinates, so a Parameter is
-// built only on request.
+// Parameters has the coordinates of θ. There may be a million, so a Parameter is built on request.
 type Parameters struct{ blocks []block }
 
-// A block is a range of consecutive coordinates of θ. One function builds the parameters of all its
-// coordinates on request.
+// A block is a range of consecutive coordinates of θ.
 type block struct {
-	first, behind int                      // the block has the coordinates from first to behind − 1
+	first, behind int                      // coordinates first to behind − 1
 	parameter     func(k int) Parameter    // returns parameter first + k
 	prior         func(k int) study.Normal // returns the prior of parameter first + k
 }
@@ -71,7 +65,7 @@ func (p *Parameters) Prior(i int) study.Normal {
 }
 
 func (p *Parameters) block(i int) *block {
-	if p.blocks[0].behind > i { // most models have one block
+	if p.blocks[0].behind > i { // common case
 		return &p.blocks[0]
 	}
 	return &p.blocks[sort.Search(len(p.blocks), func(b int) bool { return p.blocks[b].behind > i })]
@@ -92,9 +86,8 @@ func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }
 
-// addAll adds n parameters and returns the index of the first. For k from 0 to n−1, parameter(k)
-// returns the k-th of these parameters, and prior(k) returns its prior. Both functions are called
-// only on request.
+// addAll adds n parameters and returns the index of the first. parameter(k) and prior(k) are called
+// on request, for k from 0 to n−1.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {

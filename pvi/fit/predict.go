@@ -9,16 +9,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Prediction is the prediction of one record's outcome, on the scale of the model.
+// A Prediction is the prediction of one record's outcome, on the model's scale.
 type Prediction struct {
 	Outcome    float64   // observed outcome
-	LogDensity float64   // log density of the observed outcome under the posterior predictive distribution
-	Mean       float64   // expected outcome, or probability of 1 for a binary outcome; NaN for classes
-	Classes    []float64 // probability of each class; nil unless the outcome is a class
+	LogDensity float64   // log posterior predictive density of the outcome
+	Mean       float64   // expected outcome; NaN for classes
+	Classes    []float64 // probability of each class, or nil
 }
 
-// Predict returns a prediction for every record of a shard. natural holds the natural parameters of
-// a Gaussian posterior.
+// Predict returns a prediction for every record of a shard under the Gaussian posterior natural.
 func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
 	if m.General() {
 		return m.predictGeneral(s, family, natural)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// Locations returns the number of linear predictors for the location of an outcome: the number
-// of classes minus one, or one if the outcome is not a class.
+// Locations returns the number of predictors of the outcome's location: the number of classes minus
+// one, or one.
 func (m *Model) Locations() int { return m.layout.classes }
 
 // Draw returns a random outcome of record i at θ, on the model's scale.
@@ -53,7 +53,7 @@ func (m *Model) newDrawer(s *shard.Shard, records []int) *drawer {
 	return d
 }
 
-// draw writes to y a random outcome of each record at θ, on the model's scale.
+// draw writes a random outcome of each record at θ to y, on the model's scale.
 func (d *drawer) draw(y, theta []float64, r solver.Source) {
 	n, scale := len(d.records), d.model.scaleAt(theta)
 	for class := range d.one {
@@ -69,8 +69,8 @@ func (d *drawer) draw(y, theta []float64, r solver.Source) {
 	}
 }
 
-// predict writes to eta the predictors of the location of the outcome, for record i at θ. The
-// predictors include the effects of groups.
+// predict writes the predictors of the location for record i at θ to eta, including the effects of
+// groups.
 func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {
@@ -80,8 +80,7 @@ func (m *Model) predict(eta []float64, s *shard.Shard, i int, theta []float64) {
 	m.addEffects(eta, s, i, theta)
 }
 
-// addEffects adds the effects of the groups of record i to its predictors eta, for the parameters
-// θ.
+// addEffects adds the effects of record i's groups to its predictors eta at θ.
 func (m *Model) addEffects(eta []float64, s *shard.Shard, i int, theta []float64) {
 	m.eachEffect(s, i, func(spread, at int, value float64) {
 		effect := theta[at] * value

@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// build builds the record program of the study. The parameters of the program are in the order of
-// m.Parameters.
+// build builds the study's record program, with parameters in the order of m.Parameters.
 func (m *Model) build() (*model.Model, error) {
 	switch m.Study.Model.Family {
 	case study.Mixture:
@@ -26,12 +25,11 @@ func (m *Model) build() (*model.Model, error) {
 
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // bound on the norm of a record, and therefore on each regressor
+	bound := rounded * math.Sqrt(squares) // bound on each regressor
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
-// coefficients returns the prior distribution of the vector of coefficients of one class. It is the
-// same for all classes.
+// coefficients returns the prior of the coefficients of one class.
 func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	mean, sd := make([]float64, m.layout.coefficients), make([]float64, m.layout.coefficients)
 	for i := range mean {
@@ -41,9 +39,8 @@ func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
-// scalar declares coordinate i of θ in the program. It returns the parameter for use in
-// expressions: the coordinate itself, its exponential if the coordinate is the logarithm of the
-// parameter, or its absolute value if the prior is half-normal.
+// scalar declares coordinate i of θ and returns its parameter: the coordinate, its exponential for
+// a logarithm, or its absolute value for a half-normal prior.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	p := m.Parameters.At(i)
 	name := p.Name
@@ -61,8 +58,8 @@ func (m *Model) scalar(b *model.Builder, i int) model.Expr {
 	return e
 }
 
-// leastSpread replaces a smaller sd of the effects of groups in a record program, because a scale
-// must be positive.
+// leastSpread is the least sd of the effects of groups in a record program. A scale must be
+// positive.
 const leastSpread = 1e-100
 
 func (m *Model) regressionProgram() (*model.Model, error) {
@@ -104,13 +101,11 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
 
-// rounded is the factor by which the bounds of a program's columns are widened. Without it, Load
-// would refuse some records with a value on a public bound, because rounding may move the scaled
-// value beyond the scaled bound.
+// rounded widens the bounds of a program's columns, because rounding may move the scaled value of a
+// public bound beyond the scaled bound.
 const rounded = 1 + 1e-9
 
-// varying declares the parameters of a term with groups by a column, and returns the sum of the
-// effects that the term adds to the predictor η.
+// varying declares the parameters of a term with groups, and returns the sum of its effects.
 func (m *Model) varying(b *model.Builder, by string, effects []Effect) model.Expr {
 	c, _ := m.Study.Column(by)
 	index := b.Integer("level of "+by, 0, float64(len(c.Levels)-1))
@@ -139,8 +134,8 @@ func (m *Model) varying(b *model.Builder, by string, effects []Effect) model.Exp
 	return sum
 }
 
-// location declares the coefficients in the program. It returns the linear predictor of the
-// outcome's location. For an outcome with classes it returns the log odds of all classes.
+// location declares the coefficients, and returns the linear predictor of the location or the log
+// odds of all classes.
 func (m *Model) location(b *model.Builder, x model.Expr) model.Expr {
 	if m.Study.Model.Kind() != study.Class {
 		beta := ir.Parameter{Name: "beta", Rows: m.layout.coefficients, Cols: 1, Entries: m.layout.regressors}
@@ -160,12 +155,12 @@ func (m *Model) location(b *model.Builder, x model.Expr) model.Expr {
 }
 
 // mixture builds a Gaussian mixture. The prior means of the components are the points that the
-// study gives, or else points on the diagonal of the box of the public bounds. These points differ
-// from each other, so that the components can be told apart. The log density of record n is
+// study gives, or points on the diagonal of the box of the public bounds, so that the components
+// can be told apart. The log density of record n is
 //
 //	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 //
-// If the study gives one known sd for all components, the weights are equal.
+// If the sd is known, the weights are equal.
 func (m *Model) mixture() (*model.Model, error) {
 	st := m.Study
 	k := st.Model.Components
@@ -215,8 +210,8 @@ func (m *Model) mixture() (*model.Model, error) {
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }
 
-// network builds a Bayesian neural network with one hidden layer of tanh units. Priors of
-// weights are scaled by the square root of the number of inputs of a unit.
+// network builds a Bayesian neural network with one hidden layer of tanh units. Priors of weights
+// are scaled by the square root of a unit's number of inputs.
 func (m *Model) network() (*model.Model, error) {
 	st := m.Study
 	hidden := st.Model.Hidden

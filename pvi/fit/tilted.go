@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Tilted returns an [ep.Tilted] that computes the sites of a shard's records for expectation
-// propagation in the given family. clients is the number of clients of the study.
+// Tilted returns the sites of a shard's records for expectation propagation in the given family.
+// clients is the number of clients of the study.
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
@@ -29,8 +29,7 @@ func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.T
 	}
 }
 
-// SiteSize returns the number of elements in the site of a record in the given family (see
-// [ep.Tilted]).
+// SiteSize returns the number of elements of a record's site (see [ep.Tilted]).
 func (m *Model) SiteSize(family gaussian.Family) int {
 	if m.Study.Model.Family == study.Mixture && m.Study.Inference.Propagation.Sites == study.TiedSites {
 		return m.Dim() + m.Study.Model.Components
@@ -38,8 +37,8 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 	return family.Size()
 }
 
-// Start returns a point θ at which fits can begin. Each parameter in the map has the value given
-// there, and every other parameter has its prior mean.
+// Start returns a point θ at which fits can begin: the values in the map, and prior means
+// elsewhere.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
 	for _, p := range m.Parameters.All() {
@@ -57,10 +56,9 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	return mean, nil
 }
 
-// Touched returns an upper bound on the number of coordinates of θ on which one record depends. The
-// bound is smaller than the dimension of θ if there are categorical columns, because a record has
-// only one level of each column. For a mixture the bound is 1, because each cluster is counted
-// separately.
+// Touched returns an upper bound on the number of coordinates of θ on which one record depends. A
+// record has only one level of each categorical column. For a mixture the bound is 1, because
+// clusters are counted separately.
 func (m *Model) Touched() int {
 	switch m.Study.Model.Family {
 	case study.Mixture:

@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// [Posterior.Check] returns ErrNoPosterior if the study reports only point estimates or has no
+// ErrNoPosterior is returned by [Posterior.Check] if the study reports point estimates or has no
 // model.
 var ErrNoPosterior = errors.New("the study has no posterior, and records are compared with draws from a posterior")
 
 // Check compares the outcomes of records with outcomes drawn from the posterior
-// ([fit.Model.Check]). The random numbers come from src. The result depends on the records, so only
-// the holder of the records may see it.
+// ([fit.Model.Check]), with random numbers from src. Only the holder of the records may see the
+// result.
 func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Check, error) {
 	if p.Estimates != nil || p.model.Study.Model.Absent() {
 		return nil, ErrNoPosterior
@@ -27,11 +27,11 @@ func (p *Posterior) Check(records *shard.Records, src *dpmech.Stream) ([]fit.Che
 	return p.model.Check(shard.Design(p.model.Study, records.Fitting()), family, natural, variates{src})
 }
 
-// variates supplies [fit.Model.Check] with random numbers from a stream.
+// variates takes random numbers for [fit.Model.Check] from a stream.
 type variates struct{ *dpmech.Stream }
 
-// Float64 returns a uniform number between 0 and 1, both excluded.
+// Float64 returns a uniform number in (0, 1).
 func (v variates) Float64() float64 { return (float64(v.Uint64()>>11) + 0.5) / (1 << 53) }
 
-// NormFloat64 returns a standard normal number, by inversion of the distribution function.
+// NormFloat64 returns a standard normal number by inversion.
 func (v variates) NormFloat64() float64 { return math.Sqrt2 * math.Erfinv(2*v.Float64()-1) }

@@ -7,29 +7,28 @@ import (
 	"fedpvi/pvi"
 )
 
-// If anyone may read the releases of a study, each client signs the hash of its release before it
-// encrypts the release for the coordinator. Anyone can then check the releases in an outcome. If
-// the releases are too long for the outcome, anyone can fetch them by these hashes and add them up.
+// If anyone may read releases, each client signs the hash of its release before it encrypts the
+// release for the coordinator. Anyone can then check the releases in an outcome, or fetch them by
+// these hashes and add them up.
 
-// A Counted states which answers an outcome counts: the clients in the order of the roster, and the
-// hashes of their releases if the outcome contains the releases.
+// A Counted lists the clients whose answers an outcome counts, in the order of the roster.
 type Counted struct {
 	Clients []pvi.ClientID
-	// Commitments are the hashes of the clients' releases. They are nil if the outcome has no sum, or
-	// if the releases are not in the outcome.
+	// Commitments are the hashes of the clients' releases, or nil if the outcome does not contain
+	// these.
 	Commitments [][32]byte
 
 	plan  int
-	sum   []int64 // sum of the outcome, if the releases are fetched; otherwise nil
+	sum   []int64 // sum of the outcome if the releases are fetched
 	limit int64   // largest absolute value of an element of a release
 }
 
-// Fetched reports whether the releases are missing from the outcome because they are too long, so
-// that [Counted.AddUp] must fetch them.
+// Fetched reports whether the releases are too long for the outcome and must be fetched by
+// [Counted.AddUp].
 func (c Counted) Fetched() bool { return c.sum != nil }
 
 // AddUp verifies the sum of an outcome without trusting the coordinator. It fetches the releases
-// and checks them against the hashes in signed, as [fedpvi/pvi/phase.AddUp] does.
+// and checks their hashes, as [fedpvi/pvi/phase.AddUp] does.
 func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	hashes := make([]pvi.Digest, len(signed))
 	for m := range signed {
@@ -38,8 +37,7 @@ func (c Counted) AddUp(signed [][32]byte, fetch pvi.Fetch) error {
 	return pvi.AddUp(fmt.Sprintf("plan %d", c.plan), c.Clients, hashes, c.sum, c.limit, fetch)
 }
 
-// Fetched reports whether the releases for a plan are too long to be part of the plan's outcome, so
-// that whoever needs them must fetch them.
+// Fetched reports whether the releases for a plan are too long for its outcome and must be fetched.
 func (s *Server) Fetched(plan int) bool {
 	place, number := s.course.at(plan)
 	return s.course.phases[place].fetched(number)
@@ -50,8 +48,7 @@ func (s *Server) Commitment(plan int, release []byte) ([32]byte, error) {
 	return s.course.commitment(plan, release)
 }
 
-// WriteRelease writes the bytes of a client's release for a plan. The hash of these bytes is the
-// commitment.
+// WriteRelease writes the bytes of a release whose hash is the commitment.
 func (s *Server) WriteRelease(w io.Writer, plan int, release []byte) error {
 	v, err := s.course.vectorOf(plan, release)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Posterior presents the result of a study to a reader: it adds names, intervals and natural
-// units to the numbers of a [Result]. If the study reports only point estimates, a Posterior has
-// Estimates and no Marginals, and its Result has no q.
+// A Posterior adds names, intervals and natural units to a [Result]. If the study reports point
+// estimates, it has Estimates in place of Marginals, and its Result has no q.
 type Posterior struct {
 	Marginals []Marginal     `json:"marginals,omitempty"`
 	Estimates []fit.Estimate `json:"estimates,omitempty"`
@@ -26,11 +25,11 @@ type Posterior struct {
 	// Quantities are computed from the parameters. See [fit.Quantity].
 	Quantities []fit.Quantity `json:"quantities,omitempty"`
 
-	// Prior compares the posterior with the prior. It is nil in studies of version 1, and for
-	// models whose prior is not normal.
+	// Prior compares the posterior with the prior. It is nil in version 1, and if the prior is not
+	// normal.
 	Prior []fit.AgainstPrior `json:"against_prior,omitempty"`
 
-	Units  fit.Units `json:"natural_map"` // linear map from θ to coordinates in natural units
+	Units  fit.Units `json:"natural_map"` // linear map from θ to natural units
 	Result *Result   `json:"result"`
 
 	doubt string // see [study.Study.Doubt]
@@ -40,26 +39,25 @@ type Posterior struct {
 // A Marginal is the posterior of one parameter.
 type Marginal struct {
 	Name string `json:"name"`
-	Log  bool   `json:"log"` // whether the posterior of the parameter's logarithm is normal
+	Log  bool   `json:"log"` // whether the logarithm of the parameter is normal
 
-	// Natural is the marginal in natural units. It includes the privacy noise if the study has a
-	// noise-aware posterior.
+	// Natural is the marginal in natural units, with the privacy noise if there is a noise-aware
+	// posterior.
 	fit.Natural
 
-	// NoiseAware is the interval with the uncertainty from the privacy noise; nil if the study
-	// has no noise-aware posterior.
+	// NoiseAware is the interval with the privacy noise, or nil.
 	NoiseAware *Interval `json:"noise_aware,omitempty"`
 
-	// NoiseSD is the part of the noise-aware sd that is due to the privacy noise. It is nil without
-	// a noise-aware posterior, and if the noise-aware sd is below the sd of q.
+	// NoiseSD is the part of the noise-aware sd due to the privacy noise. It is nil without a
+	// noise-aware posterior, and if the noise-aware sd is below that of q.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 
-	Interval // interval under q, without the privacy noise
+	Interval // under q, without the privacy noise
 }
 
-// An Interval holds the central 95 % and 90 % intervals of a parameter on the model's scale. Mean
-// and SD are the mean and sd of the parameter or, if [Marginal].Log is true, of its logarithm,
-// which is then normal. The quantiles are always those of the parameter itself.
+// An Interval holds central 95 % and 90 % intervals of a parameter on the model's scale. Mean and
+// SD are those of the parameter or, if [Marginal].Log is true, of its logarithm. The quantiles are
+// always those of the parameter.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -69,7 +67,7 @@ type Interval struct {
 	Q95   float64 `json:"q95"`
 }
 
-// normal90 bounds central 90 % intervals of the standard normal distribution.
+// normal90 is the 95 % point of the standard normal distribution.
 const normal90 = 1.6448536269514722
 
 func interval(p fit.Parameter, mean, sd float64) Interval {
@@ -77,8 +75,7 @@ func interval(p fit.Parameter, mean, sd float64) Interval {
 	return Interval{mean, sd, at(-fit.Normal95), at(fit.Normal95), at(-normal90), at(normal90)}
 }
 
-// Describe adds the names, the intervals and the natural units of the parameters to the result
-// of a study.
+// Describe adds names, intervals and natural units to the result of a study.
 func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	if !st.HasScale() {
 		var found []study.Bounds
@@ -138,12 +135,10 @@ func Describe(st *study.Study, r *Result) (*Posterior, error) {
 	return p, err
 }
 
-// Generator returns a generator of the quantities that the program of the study generates, or nil
-// if there are none.
+// Generator returns a generator of the quantities that the study's program generates, or nil.
 func (p *Posterior) Generator() *model.Generator { return p.model.Generator() }
 
-// gaussian returns the posterior of θ that readers should use ([Posterior.Moments]), as a family
-// and natural parameters.
+// gaussian returns the posterior from [Posterior.Moments] as a family and natural parameters.
 func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 	if p.model.Study.Model.Absent() {
 		return nil, nil, errors.New("the study has no model, and so no posterior")
@@ -158,7 +153,7 @@ func (p *Posterior) gaussian() (gaussian.Family, []float64, error) {
 }
 
 // Moments returns the mean and the covariance of θ under the posterior that readers should use: the
-// noise-aware posterior if there is one, and otherwise q.
+// noise-aware one if there is one, and otherwise q.
 func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	r := p.Result
 	mean, sd, rows := r.Mean, r.SD, r.Covariance
@@ -175,12 +170,10 @@ func (p *Posterior) Moments() ([]float64, mat.Symmetric) {
 	return mean, mat.NewDiagDense(len(sd), variances)
 }
 
-// Table writes the posterior in natural units. If ratios is true, it also writes ratios of odds or
-// rates, as [words.Natural] does. Then it writes the posterior on the model's scale, with the sd of
-// q next to the sd that includes the noise. If the study reports only point estimates, one table of
-// estimates takes the place of both. After these come, where the study has them, the generated
-// quantities, the notes of the result, the tables that describe the records, and the scores of
-// held-out records.
+// Table writes the posterior in natural units, with ratios of odds or rates if ratios is true
+// ([words.Natural]), and then on the model's scale. Point estimates have a single table. Generated
+// quantities, notes, the tables that describe the records and the scores of held-out records
+// follow.
 func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	if p.model.Study.Model.Absent() {
 		return p.tables(w)
@@ -208,7 +201,7 @@ func (p *Posterior) Table(w io.Writer, ratios bool) error {
 	return words.Scores(w, p.Result.HeldOut)
 }
 
-// tables writes the notes of the result and the tables that describe the records, if there are any.
+// tables writes the notes and the tables that describe the records.
 func (p *Posterior) tables(w io.Writer) error {
 	for i, note := range p.Notes() {
 		if i > 0 {
@@ -227,7 +220,7 @@ func (p *Posterior) tables(w io.Writer) error {
 	return words.Tables(w, p.Result.Tables)
 }
 
-// Notes returns sentences that must be shown with the posterior.
+// Notes returns sentences to show with the posterior.
 func (p *Posterior) Notes() []string {
 	if p.doubt == "" {
 		return p.Result.Notes

@@ -3,13 +3,11 @@
 //   - the rounds
 //   - the last round, if the study has a one-step posterior
 //
-// The inputs and outputs of the package are bytes. The package does not use a clock, files or the
-// network.
+// Inputs and outputs are bytes. The package does not use a clock, files or the network.
 //
 // A [Server] makes plans, and the [Site] of each client answers them. The server's messages are
-// entries: an [Entry] is a plan or an outcome. Every site receives all entries in their order.
-// Plans are numbered from 1 over all phases. The study's schedule determines how many plans may be
-// open at once.
+// entries, plans and outcomes, which every site receives in order. Plans are numbered from 1 over
+// all phases. The study's schedule determines how many plans may be open at once.
 //
 // Both sides have states that can be saved at any time and restored. A state contains no record. A
 // site's state contains the client's own factor and must not leave the client.

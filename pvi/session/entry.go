@@ -13,8 +13,8 @@ const (
 	OneStepOutcome Kind = "one-step-outcome"
 )
 
-// An Entry is a message of the coordinator to all clients: a plan, or the outcome of a plan. Its
-// body is a message of [fedpvi/pvi/wire]. The bytes of the body must not be changed.
+// An Entry is a message of the coordinator to all clients: a plan or an outcome. Its body is a
+// message of [fedpvi/pvi/wire], whose bytes must not be changed.
 type Entry struct {
 	Kind Kind   `json:"kind"`
 	Plan int    `json:"ask"` // number of the plan over all phases, from 1

@@ -3,10 +3,9 @@ package session
 import "slices"
 
 // Follow processes the next entry of the study. A plan that names this client becomes the pending
-// plan. An outcome is applied, or queued while the client must still answer another plan. Follow
-// returns [pvi.Refused] if the entry contradicts the entries before it. The coordinator has then
-// sent a wrong entry, or state was lost, and the client must stop. Any other error ends the study
-// too.
+// plan. An outcome is applied, or queued while another plan is pending. Follow returns
+// [pvi.Refused] if the entry contradicts earlier ones, and the client must then stop. Any other
+// error ends the study too.
 func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
 		return err
@@ -58,7 +57,7 @@ func (s *Site) followOutcome(e Entry) error {
 		return nil
 	}
 	pending := s.pending
-	s.pending = nil // The plan ended without this client's answer.
+	s.pending = nil // the plan ended without this client's answer
 	err := s.drain()
 	if err == nil {
 		err = s.settle(e)
@@ -71,14 +70,14 @@ func (s *Site) followOutcome(e Entry) error {
 	return nil
 }
 
-// checkQueued refuses an outcome that cannot come next, by checks that need no state after the
-// outcomes in the queue.
+// checkQueued refuses an outcome that cannot come next, as far as this is known before the queue is
+// applied.
 func (s *Site) checkQueued(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
 }
 
-// drain applies the outcomes in the queue unless the client has a plan to answer.
+// drain applies the queued outcomes unless a plan is pending.
 func (s *Site) drain() error {
 	for s.pending == nil && len(s.queue) > 0 {
 		if err := s.settle(s.queue[0]); err != nil {
@@ -89,7 +88,7 @@ func (s *Site) drain() error {
 	return nil
 }
 
-// settle applies an outcome, and begins the next phase after the last outcome of a phase.
+// settle applies an outcome, and begins the next phase if it ends one.
 func (s *Site) settle(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {

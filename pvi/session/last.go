@@ -13,11 +13,10 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// lastPhase is the phase of the last round, whose outcome determines the one-step posterior.
+// lastPhase is the phase of the last round, which determines the one-step posterior.
 type lastPhase struct {
 	*course
-	// last round for the columns' public bounds, from which sizes are taken; the actual last round
-	// may have different noise
+	// last round for the public bounds, for its sizes; the actual one may have other noise
 	sizes *lastround.Round
 }
 
@@ -82,12 +81,11 @@ func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
 
 func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
 
-// An ending is common to servers and sites: the outcome from which the one-step posterior is
-// computed.
+// An ending is the outcome from which servers and sites compute the one-step posterior.
 type ending struct {
 	*lastPhase
-	round   *lastround.Round   // last round on the scale that was found
-	outcome *lastround.Outcome // outcome of the last round; nil before the last round has ended
+	round   *lastround.Round   // last round on the final scale
+	outcome *lastround.Outcome // nil before the last round has ended
 }
 
 func (e *ending) outcomes() int {

@@ -11,9 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The hash of the state from which a plan was made lets an answer state to which posterior it
-// belongs. It is computed from the numbers in the plan, which are the same for all clients.
-// Machines that round differently therefore compute the same hash.
+// An answer contains the hash of the state behind its plan. The hash covers the numbers in the
+// plan, which are the same for all clients, even if their machines round differently.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()

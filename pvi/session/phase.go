@@ -13,21 +13,20 @@ import (
 )
 
 // A phase states the number of its plans and the sizes of its messages, and makes the state
-// machines of server and sites, which derive it from the study and the roster. To add a phase,
-// write its three types and add it to newCourse.
+// machines of server and sites. To add a phase, write its three types and add it to newCourse.
 type phase interface {
 	kinds() (plan, outcome Kind)
 	plans() int   // number of plans in the phase
 	section() int // index of the phase's section in a saved state
 
-	elements() int                       // length of the longest list of numbers in a message of the phase
-	maxRelease(longest pvi.ClientID) int // length of the longest release in bytes
-	maxEntry() int                       // length of the longest body of an entry in bytes
-	numbers(number int) int              // number of elements of a vector for a plan
-	// sumOf returns the sum in the body of an outcome, without padding.
+	elements() int                       // longest list of numbers in a message
+	maxRelease(longest pvi.ClientID) int // bytes of the longest release
+	maxEntry() int                       // bytes of the longest body of an entry
+	numbers(number int) int              // elements of a vector for a plan
+	// sumOf returns the sum in an outcome, without padding.
 	sumOf(body []byte) (Sum, error)
 	vectorOf(release []byte) ([]int64, error) // elements of a release
-	fetched(number int) bool                  // whether the releases for a plan are too long to be part of the plan's outcome
+	fetched(number int) bool                  // whether the releases for a plan are too long for its outcome
 	limit(number int) int64                   // largest absolute value of an element of a release
 
 	newServer(*Server) (serverPhase, error)
@@ -37,48 +36,47 @@ type phase interface {
 // A serverPhase is the coordinator's state machine for a phase. Plans are numbered from 1 within
 // the phase. Bodies are messages of [fedpvi/pvi/wire].
 type serverPhase interface {
-	// next returns the next plan of the phase. It returns false if all plans were issued, or if the
-	// next plan must wait for answers to earlier plans.
+	// next returns the next plan, or false if there is none or it must wait for answers to earlier
+	// plans.
 	next() (number int, body []byte, ok bool)
-	// collect adds a client's release for a plan. If all clients of the plan have now answered, it
-	// returns the outcome, and otherwise nil.
+	// collect adds a client's release for a plan. If it completes the answers, it returns the
+	// outcome, and otherwise nil.
 	collect(client pvi.ClientID, number int, release []byte) (outcome []byte, err error)
-	// collectSum ends a plan of a study with secure aggregation and returns its outcome. sum is the
-	// opened sum of the participants' vectors.
+	// collectSum ends a plan with the opened sum of the participants' vectors (secure aggregation).
 	collectSum(number int, sum Sum) (outcome []byte, err error)
-	// close ends a plan without the missing answers and returns its outcome.
+	// close ends a plan without the missing answers.
 	close(number int) (outcome []byte, err error)
-	// replay applies an outcome from a transcript. It returns the clients whose answers the
-	// outcome counts, and the outcome that the server computes from the same sum.
+	// replay applies an outcome from a transcript. It returns the clients that the outcome counts,
+	// and the outcome that the server computes from the same sum.
 	replay(number int, body []byte) (participants []pvi.ClientID, outcome []byte, err error)
 
-	waiting(number int) []pvi.ClientID // clients that have not answered; nil if the plan is not open
-	fewest() int                       // smallest number of answers for which a plan is not void
-	model() [32]byte                   // hash of the state from which the next plan is made
+	waiting(number int) []pvi.ClientID // nil if the plan is not open
+	fewest() int                       // fewest answers for which a plan is not void
+	model() [32]byte                   // hash of the state behind the next plan
 
 	machine
 }
 
 // A sitePhase is a client's state machine for a phase.
 type sitePhase interface {
-	// foretell computes a plan before the server publishes it, from the outcomes so far. It returns
-	// false if the plan depends on the order of answers.
+	// foretell computes a plan from the outcomes so far. It returns false if the plan depends on
+	// the order of answers.
 	foretell(number int) (body []byte, ok bool)
-	// foretellOutcome computes the outcome that the server will publish for a plan if it accepts
-	// the opened sum.
+	// foretellOutcome computes the outcome of a plan from the opened sum, assuming that the server
+	// accepts it.
 	foretellOutcome(number int, sum Sum) []byte
 	// check checks a plan of the server. It returns [pvi.Refused] if the plan is invalid, and
-	// otherwise whether the plan names the client.
+	// otherwise whether it names the client.
 	check(number int, body []byte) (named bool, err error)
 	// quote returns the largest cost of the answer to the next plan.
 	quote() (Spent, error)
 	// answer answers a plan. It sets a.Model and a.Release or, with secure aggregation, a.Vector.
-	// After an error it sets a.Spent to the cost of the noise that was drawn.
+	// After an error a.Spent is the cost of the noise that was drawn.
 	answer(a *Answer, body []byte, src *dpmech.Stream) error
-	model(body []byte) [32]byte // hash of the state from which a plan was made; zero if the body is invalid
+	model(body []byte) [32]byte // hash of the state behind a plan; zero if the body is invalid
 
-	// checkQueued checks an outcome that cannot be applied yet. It returns [pvi.Refused] if the
-	// outcome cannot come next. waiting is the number of outcomes in the queue before it.
+	// checkQueued returns [pvi.Refused] if an outcome cannot come next. waiting is the number of
+	// outcomes queued before it.
 	checkQueued(number int, body []byte, waiting int) error
 	settle(number int, body []byte) error
 
@@ -87,29 +85,28 @@ type sitePhase interface {
 	machine
 }
 
-// kept holds those fields of the phases that are saved in the server's or site's own section (see
+// kept holds the fields of phases that are saved in the server's or site's own section (see
 // sections).
 type kept struct {
 	Verdicts tally
-	InARow   int    `json:",omitempty"` // number of failed rounds since the last accepted round (see [History])
+	InARow   int    `json:",omitempty"` // failed rounds since the last accepted one (see [History])
 	Ending   []byte `json:",omitempty"` // outcome of the last round
 }
 
-// A course holds the phases of a study in their order, and the protocols on which they are based.
+// A course holds the phases of a study in order, with their protocols.
 type course struct {
 	study  *study.Study // study before the scale phase
 	phases []phase      // all phases of the study, first to last
-	// public is the protocol of the rounds for the columns' public bounds. A scale phase may find
-	// narrower bounds, but costs and sizes do not depend on these, so they can be taken from public
-	// at any time.
+	// public is the protocol of the rounds for the public bounds. A scale phase may find narrower
+	// ones, but costs and sizes do not depend on them.
 	public   *pvi.Protocol
 	protocol *pvi.Protocol // protocol of the rounds; nil until the scale is found
-	digest   [32]byte      // hash that identifies the scale phase until it has ended, and then hash of protocol
+	digest   [32]byte      // identifies the scale phase until it ends, then protocol
 	limits   wire.Limits
 }
 
-// newCourse returns an error for a published method whose privacy claim is wrong (see
-// [pvi.Protocol.Published]), which is only for simulations.
+// newCourse refuses a published method whose privacy claim is wrong (see [pvi.Protocol.Published]).
+// Such methods are only for simulations.
 func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	c := &course{study: st}
 	onPublic := st
@@ -137,14 +134,14 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	return c, nil
 }
 
-// latest refers to the protocol that protocolOf returned last, weakly, so that it can be freed.
+// latest is the protocol that protocolOf returned last, as a weak reference.
 var latest struct {
 	sync.Mutex
 	protocol weak.Pointer[pvi.Protocol]
 }
 
 // protocolOf returns the protocol of a study. In a simulation the server and all sites share one,
-// so that states and queries which its method stores are computed once.
+// so that its method's caches are filled once.
 func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	latest.Lock()
 	p := latest.protocol.Value()
@@ -162,8 +159,8 @@ func protocolOf(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	return p, nil
 }
 
-// present returns the protocol of the rounds or, before the scale is found, that for the columns'
-// public bounds.
+// present returns the protocol of the rounds or, before the scale is found, the one for the public
+// bounds.
 func (c *course) present() *pvi.Protocol {
 	if c.protocol == nil {
 		return c.public
@@ -191,8 +188,8 @@ func (c *course) plans() (n int) {
 	return n
 }
 
-// at converts the number of a plan in the study to the index of its phase, from 0, and its number
-// there, from 1.
+// at converts the number of a plan in the study to the index of its phase and its number there,
+// from 1.
 func (c *course) at(plan int) (place, number int) {
 	end := len(c.phases) - 1
 	for i, p := range c.phases[:end] {
@@ -216,7 +213,7 @@ func refuse(format string, args ...any) error {
 	return &pvi.Refused{Reason: fmt.Sprintf(format, args...)}
 }
 
-// checkSender refuses a release that names another client or plan than the message around it.
+// checkSender refuses a release that names another client or plan than its message.
 func checkSender(client, of pvi.ClientID, number, to int) error {
 	switch {
 	case client != of:

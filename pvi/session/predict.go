@@ -5,9 +5,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Conditional shows how the expected outcome depends on each column: it returns the expected
-// outcomes of made-up records in which one column varies ([fit.Model.Conditional]). It returns nil
-// for a study of version 1, and for a study that reports no intervals.
+// Conditional returns the expected outcomes of made-up records in which one column varies
+// ([fit.Model.Conditional]). It returns nil in version 1, and for a study without intervals.
 func (p *Posterior) Conditional() (*fit.Conditional, error) {
 	if p.Marginals == nil || p.model == nil || p.model.Study.Version == 1 {
 		return nil, nil
@@ -19,9 +18,8 @@ func (p *Posterior) Conditional() (*fit.Conditional, error) {
 	return p.model.Conditional(p.model.Draws(family, natural))
 }
 
-// Predict computes the quantities of the model for new records, such as predicted outcomes. It uses
-// draws from the posterior, or the point estimate if the study reports only that. The result
-// depends on the records, so only the holder of the records may see it.
+// Predict computes the quantities of new records, such as predicted outcomes, from the posterior or
+// the point estimate. Only the holder of the records may see the result.
 func (p *Posterior) Predict(records *shard.New) (*fit.Predicted, error) {
 	if p.Estimates != nil {
 		return p.model.PredictNew(records, fit.At(p.Result.Mean))

@@ -13,7 +13,7 @@ import (
 )
 
 // A Rehearsal simulates a study with made-up records, so that a client can time its own work before
-// it has consented. A rehearsal does not depend on private records.
+// it consents.
 type Rehearsal struct {
 	server *Server
 	sites  []*Site
@@ -21,9 +21,8 @@ type Rehearsal struct {
 	last   Answer // answer that was computed last
 }
 
-// NewRehearsal returns a rehearsal of a study before its first plan. Client m of the roster has
-// records[m] made-up records. The other clients of the roster compute nothing and send copies of
-// these clients' answers. records must not be longer than the roster.
+// NewRehearsal returns a rehearsal before its first plan. Client m of the roster has records[m]
+// made-up records. Further clients send copies of these clients' answers.
 func NewRehearsal(st *study.Study, roster []pvi.ClientID, records ...int) (*Rehearsal, error) {
 	server, err := NewServer(st, roster)
 	if err != nil {
@@ -49,7 +48,7 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 		row := made.Row(i)
 		for j := range row {
 			if c := &st.Columns[j]; c.Low == math.Trunc(c.Low) && c.High >= c.Low+1 {
-				row[j] = math.Trunc(row[j]) // a program may read the column as integers
+				row[j] = math.Trunc(row[j]) // a program may read integers
 			}
 		}
 		if outcome >= 0 && i%2 == 1 {
@@ -65,18 +64,18 @@ func rehearsed(st *study.Study, count int) *shard.Records {
 	return records
 }
 
-// Work is one computation of a client in a rehearsal, which the caller can time: the client follows
-// an entry or answers a plan.
+// Work is a computation of a client that the caller can time: following an entry or answering a
+// plan.
 type Work struct {
 	Client int  // index of the client in the roster
-	Kind   Kind // kind of the entry that the client follows, or of the plan that the client answers
-	Answer bool // whether the client answers a plan; otherwise it follows an entry
+	Kind   Kind // kind of the entry or plan
+	Answer bool // whether the client answers a plan
 	Do     func() error
 }
 
-// Step simulates the next plan, or all plans that are open at the same time, and their outcomes. It
-// calls do for each computation ([Work]) of the clients with records. do must call [Work.Do]. Step
-// returns false if the study is over.
+// Step simulates the next plan, or all that are open at the same time, with their outcomes. do is
+// called for each computation of a client with records, and must call [Work.Do]. Step returns false
+// if the study is over.
 func (r *Rehearsal) Step(do func(Work) error) (bool, error) {
 	var plans []Entry
 	for e, ok := r.server.Next(); ok; e, ok = r.server.Next() {
@@ -107,7 +106,7 @@ func (r *Rehearsal) follow(e Entry, do func(Work) error) error {
 }
 
 // answer completes a plan with answers of the clients with records, and copies of them for the
-// other clients.
+// others.
 func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	own := map[pvi.ClientID]Answer{}
 	for i, s := range r.sites {
@@ -149,7 +148,7 @@ func (r *Rehearsal) answer(plan Entry, do func(Work) error) (*Entry, error) {
 	return r.server.CollectSum(plan.Plan, sum)
 }
 
-// copied returns a copy of a release with another client and the number of the given plan.
+// copied returns a copy of a release for another client and plan.
 func (c *course) copied(release []byte, plan Entry, id pvi.ClientID) ([]byte, error) {
 	_, number := c.at(plan.Plan)
 	switch plan.Kind {

@@ -18,7 +18,7 @@ import (
 )
 
 // A Result holds the numbers that a study has found, and its privacy costs. Server and sites each
-// compute it. If they have computed the same numbers, their JSON has the same bytes.
+// compute it, and equal numbers give the same JSON bytes.
 type Result struct {
 	Version  int            `json:"version"`
 	Study    string         `json:"study"`
@@ -31,19 +31,19 @@ type Result struct {
 
 	Family     string      `json:"family"`               // family of q: "full" or "diagonal"
 	Names      []string    `json:"names"`                // names of the coordinates of θ
-	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q, in the family's layout; absent if [Describe] leaves out q
+	Natural    []float64   `json:"natural,omitempty"`    // natural parameters of q; may be left out by [Describe]
 	Mean       []float64   `json:"mean"`                 // mean of θ, on the model's scale
-	SD         []float64   `json:"sd,omitempty"`         // sds of the coordinates of θ; absent if the result has only point estimates
-	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal, or if there are no sds
+	SD         []float64   `json:"sd,omitempty"`         // sds of θ; absent with point estimates
+	Covariance [][]float64 `json:"covariance,omitempty"` // covariance of θ, by rows; absent if q is diagonal, or with point estimates
 
 	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
-	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns, as found in the scale phase
-	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client; absent without a privacy guarantee
+	Scale      []scale.Column `json:"scale,omitempty"` // scale of the columns from the scale phase
+	Costs      []Cost         `json:"costs,omitempty"` // costs of the whole study for one client
 	Notes      []string       `json:"notes,omitempty"`
-	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method has no such check
+	Arrived    *bool          `json:"arrived,omitempty"` // see [method.Remarks]; nil if the method does not check it
 
-	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records; nil if the study has none
-	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records; nil if the study has none
+	Tables  *describe.Summary `json:"tables,omitempty"`   // tables that describe the records
+	HeldOut *describe.Scored  `json:"held_out,omitempty"` // scores of held-out records
 }
 
 // remark adds the remarks of a method, if there are any.
@@ -61,29 +61,27 @@ type NoiseAware struct {
 	SD         []float64   `json:"sd"`
 	Covariance [][]float64 `json:"covariance"`
 
-	// GradientNoise and CurvatureNoise are sds of the noise of all clients together: GradientNoise
-	// in an element of the sum of gradients, and CurvatureNoise in an element of the sum of
-	// curvatures.
+	// GradientNoise and CurvatureNoise are sds of all clients' noise in an element of the sum of
+	// gradients and of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
 
-// A Cost is the privacy cost of all releases of one client in the study, against one observer and
-// under one adjacency.
+// A Cost is the privacy cost of all releases of one client for one observer and adjacency.
 type Cost struct {
 	View      string               `json:"view"`
 	Who       string               `json:"who"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"` // ε at Delta
 	Delta     float64              `json:"delta"`
-	Mu        float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy; 0 if the releases are not equivalent to a Gaussian release
+	Mu        float64              `json:"mu,omitempty"` // μ of Gaussian differential privacy, or 0 if there is none
 	Method    string               `json:"method"`
 }
 
 // A tally counts the outcomes of the rounds by verdict.
 type tally struct {
 	Accepted int `json:"accepted"` // number of outcomes that moved λ
-	Rejected int `json:"rejected"` // number of outcomes after which λ would not be a proper distribution
+	Rejected int `json:"rejected"` // outcomes after which λ would not be proper
 	Void     int `json:"void"`     // number of outcomes with too few answers
 }
 
@@ -146,9 +144,9 @@ func (run *run[P]) result(natural []float64) (*Result, error) {
 	return r, nil
 }
 
-// settle decides which posterior a result reports. From version 2 on there is one: the noise-aware
-// one if there is one, and otherwise q, without sds and covariances if the study reports point
-// estimates or if its one-step posterior could not be computed.
+// settle decides which posterior a result reports. From version 2 on this is the noise-aware one if
+// there is one, and otherwise q. With point estimates, and if the one-step posterior could not be
+// computed, q has no sds.
 func (r *Result) settle(st *study.Study) {
 	if st.Version == 1 {
 		return
@@ -160,7 +158,7 @@ func (r *Result) settle(st *study.Study) {
 	}
 }
 
-// frame returns a result without the numbers of the posterior and the first note.
+// frame returns a result without posterior and first note.
 func (run *run[P]) frame() (*Result, error) {
 	c := run.course
 	p := c.protocol
@@ -174,7 +172,7 @@ func (run *run[P]) frame() (*Result, error) {
 	}
 	for _, cost := range costs {
 		if cost.View.Name == method.Participant && c.study.Version == 1 {
-			continue // The results of studies of version 1 must keep their bytes.
+			continue // results of version 1 keep their bytes
 		}
 		r.Costs = append(r.Costs, Cost{cost.View.Name, cost.View.Who, cost.Adjacency, cost.Epsilon, cost.Delta, cost.Mu, cost.Method})
 	}
@@ -200,8 +198,8 @@ func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *Noi
 	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-// note puts a note before all others: that nothing was learned if no outcome moved λ, and otherwise
-// whether the sds include the privacy noise or that there are only point estimates.
+// note puts a note before all others: that nothing was learned, that there are only point
+// estimates, or whether the sds include the privacy noise.
 func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:

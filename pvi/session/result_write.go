@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes the bytes that [Result.Bytes] returns. If q is diagonal, θ may have a million
-// coordinates, and WriteResult writes their names and numbers in blocks.
+// WriteResult writes the bytes of [Result.Bytes]. It writes a diagonal q in blocks, because θ may
+// have a million coordinates.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -58,8 +58,8 @@ func (s *Server) WriteResult(w io.Writer) error {
 
 const noLists = `"names":null,"mean":null`
 
-// A take computes what a block of coordinates adds to a list of a result, such as the means. part
-// is the family of the block, and nat holds its natural parameters.
+// A take computes a block's part of a list in a result, such as the means. part is the family of
+// the block, and nat holds its natural parameters.
 type take func(part gaussian.Family, nat []float64) ([]float64, error)
 
 func natural(first bool) take {
@@ -83,7 +83,7 @@ func marginals(sd bool) take {
 
 type lists struct {
 	w    io.Writer
-	some bool // whether an element of the list was already written
+	some bool // whether the list has an element
 	err  error
 }
 
@@ -93,7 +93,7 @@ func (l *lists) raw(text string) {
 	}
 }
 
-// add appends part, which marshals to a JSON list, to the list that is being written.
+// add appends part, which marshals to a JSON list, to the list being written.
 func (l *lists) add(part any) {
 	text, err := json.Marshal(part)
 	if l.err == nil {

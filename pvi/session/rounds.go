@@ -18,8 +18,8 @@ func (p *roundsPhase) section() int                { return roundsSection }
 
 func (p *roundsPhase) elements() int { return max(p.public.Family().Size(), p.public.MessageSize()) }
 
-// perNumber is the number of bytes of a number. An element of λ needs twice as many. The sizes of
-// messages with millions of numbers follow from it without encoding one.
+// perNumber is the number of bytes of a number; an element of λ needs twice as many. It gives the
+// sizes of messages without encoding them.
 const perNumber = 8
 
 func (p *roundsPhase) maxRelease(longest pvi.ClientID) int {
@@ -74,7 +74,7 @@ func (p *roundsPhase) limit(int) int64  { return p.present().Method().Messages()
 
 type roundsServer struct {
 	*roundsPhase
-	server   *Server // the server of the study; the server's field rounds is the state machine of the rounds
+	server   *Server // its field rounds is the state machine of the rounds
 	verdicts history
 }
 
@@ -167,7 +167,7 @@ func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 
 type roundsSite struct {
 	*roundsPhase
-	site     *Site // the client's site; it contains the state machine of the rounds
+	site     *Site // contains the state machine of the rounds
 	verdicts history
 }
 

@@ -1,22 +1,22 @@
 package session
 
-// A run is common to [Server] and [Site]: the course and the state machines of the phases that have
-// begun. P is serverPhase or sitePhase.
+// A run is the part that [Server] and [Site] share: the course and the state machines of the phases
+// that have begun. P is serverPhase or sitePhase.
 type run[P machine] struct {
 	course  *course
 	phases  []P    // phases that have begun, first to last
 	planned int    // number of plans that were published
-	last    *Round // the round that ended last; nil in a site, and before the first round has ended
+	last    *Round // round that ended last; nil in a site
 }
 
-// A machine is the state machine of a phase, for a server or a site.
+// A machine is the state machine of a phase, in a server or a site.
 type machine interface {
 	outcomes() int // number of outcomes of the phase so far
 	report(*Result) error
 	saver
 }
 
-// advance calls begin to begin the next phase, if all plans of the earlier phases have an outcome.
+// advance calls begin to begin the next phase once all plans of the earlier ones have an outcome.
 func (r *run[P]) advance(begin func(phase) (P, error)) error {
 	place, _ := r.course.at(r.outcomes() + 1)
 	if place < len(r.phases) {
@@ -37,14 +37,14 @@ func (r *run[P]) outcomes() (n int) {
 	return n
 }
 
-// Plans returns how many plans have been published, and how many the study has.
+// Plans returns the numbers of plans published and in all.
 func (r *run[P]) Plans() (soFar, all int) { return r.planned, r.course.plans() }
 
-// Digest identifies the present rules: those of the scale phase, and then of the protocol for the
-// scale that was found.
+// Digest identifies the present rules: those of the scale phase, then the protocol for the scale
+// that was found.
 func (r *run[P]) Digest() [32]byte { return r.course.digest }
 
-// MaxRelease returns the number of bytes of the longest release of any phase and client.
+// MaxRelease returns the number of bytes of the longest release.
 func (r *run[P]) MaxRelease() int { return r.course.maxRelease() }
 
 // MaxEntry returns the number of bytes of the longest body of an entry.
@@ -73,11 +73,10 @@ func (r *run[P]) SumOf(e Entry) (Sum, error) {
 // Commits reports whether clients sign the hashes of their releases. See [pvi.Protocol.Commits].
 func (r *run[P]) Commits() bool { return r.course.public.Commits() }
 
-// Fetches reports whether some releases of the study are too long for the outcomes that count them.
+// Fetches reports whether some releases are too long for their outcomes.
 func (r *run[P]) Fetches() bool {
 	for _, p := range r.course.phases {
-		// it is enough to ask for the first and the last plan: only the last pass of the scale
-		// phase has releases of a different size
+		// only the last pass of the scale phase has releases of another size
 		if p.fetched(1) || p.fetched(p.plans()) {
 			return true
 		}
@@ -85,11 +84,11 @@ func (r *run[P]) Fetches() bool {
 	return false
 }
 
-// Counted returns whose answers the outcome e counts, with the hashes of the releases that it
+// Counted returns the clients that the outcome e counts, with the hashes of the releases that it
 // contains.
 func (r *run[P]) Counted(e Entry) (Counted, error) { return r.course.counted(e) }
 
-// verdicts returns the verdicts of the rounds so far. It returns nil before the rounds.
+// verdicts returns the verdicts of the rounds so far, or nil before the rounds.
 func (r *run[P]) verdicts() *history {
 	for _, p := range r.phases {
 		if rounds, ok := any(p).(historian); ok {
@@ -99,7 +98,7 @@ func (r *run[P]) verdicts() *history {
 	return nil
 }
 
-// History returns the numbers of rounds so far, by verdict.
+// History counts the rounds so far by verdict.
 func (r *run[P]) History() History {
 	v := r.verdicts()
 	if v == nil {
@@ -108,8 +107,8 @@ func (r *run[P]) History() History {
 	return History{v.Accepted, v.Rejected, v.Void, v.inARow}
 }
 
-// Stalled returns why the study cannot continue, or "". It cannot if federation.max_rejected rounds
-// in a row have failed ([History]).
+// Stalled explains why the study cannot continue because federation.max_rejected rounds in a row
+// failed ([History]). It returns "" otherwise.
 func (r *run[P]) Stalled() string {
 	most := r.course.study.Federation.MaxRejected
 	if h := r.History(); most > 0 && h.InARow >= most {
@@ -118,7 +117,7 @@ func (r *run[P]) Stalled() string {
 	return ""
 }
 
-// Resume forgets the failed rounds in a row, so that a study that was changed can continue.
+// Resume forgets the failed rounds in a row, so that a changed study can continue.
 func (r *run[P]) Resume() {
 	if v := r.verdicts(); v != nil {
 		v.inARow = 0

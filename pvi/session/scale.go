@@ -27,8 +27,7 @@ func (c *course) addScale(roster []pvi.ClientID) (*study.Study, error) {
 	return c.study.WithScale(c.study.PublicScale())
 }
 
-// found makes the protocol of the rounds for the study with the bounds that the scale phase has
-// found.
+// found makes the protocol of the rounds for the bounds that the scale phase found.
 func (c *course) found(scaled *study.Study, err error) error {
 	if err != nil {
 		return err
@@ -196,7 +195,7 @@ func (s *scaleSite) check(number int, body []byte) (named bool, err error) {
 	return true, s.Check(plan)
 }
 
-// quote returns the cost of the next pass. The first answer of a client is charged for all passes.
+// quote returns the cost of the next pass. A client's first answer is charged for all passes.
 func (s *scaleSite) quote() (Spent, error) {
 	if s.Passes() > 0 {
 		return nil, nil

@@ -13,15 +13,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The saved state of a server or site is one byte for its version, followed by sections. Each
-// section is preceded by its length in four bytes. The first section holds the fields of the server
-// or site itself. Each other section is the state of one phase's state machine, and is empty if the
-// phase has not begun.
+// A saved state is a version byte followed by sections, each preceded by its length in four bytes.
+// The first section holds the fields of the server or site itself, the others the state machine of
+// one phase each. Sections of phases that have not begun are empty.
 
-// stateVersion is the version of the encoding of the states of servers and sites.
+// stateVersion is the version of the encoding.
 const stateVersion = 1
 
-// These are the indices of the sections in a state.
+// Indices of the sections of a state.
 const (
 	ownSection = iota
 	scaleSection
@@ -33,15 +32,14 @@ const (
 type sections [sectionCount][]byte
 
 type saver interface {
-	// save returns the phase's section of the saved state. keep writes to k those fields of the
-	// phase that are saved in the server's or site's own section. restore sets a new state machine
-	// from a section and from the fields in k.
+	// save returns the phase's section. keep writes the fields that are saved in the own section to
+	// k. restore sets a new state machine from both.
 	keep(k *kept)
 	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
 }
 
-// encode returns the saved state. v becomes the own section. It must contain k, which encode fills
+// encode returns the saved state. v becomes the own section and must contain k, which encode fills
 // first.
 func (r *run[P]) encode(k *kept, v any) (e pvi.Encoding, err error) {
 	var parts [sectionCount]pvi.Encoding
@@ -90,8 +88,8 @@ func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
 	return encoded(b), err
 }
 
-// restorePhases restores the phases in order. If every plan of a phase has an outcome, begin starts
-// the next.
+// restorePhases restores the phases in order. begin starts the next one after every plan of a phase
+// has an outcome.
 func (r *run[P]) restorePhases(parts *sections, begin func(phase) (P, error), k *kept) error {
 	done := 0
 	for section := ownSection + 1; section < sectionCount; section++ {
@@ -145,7 +143,7 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// checkBegun returns an error unless exactly the phases that have begun have a section.
+// checkBegun returns an error unless a section exists exactly if its phase has begun.
 func (s *sections) checkBegun(section int, begun bool) error {
 	if (len(s[section]) > 0) == begun {
 		return nil
@@ -157,8 +155,8 @@ func (s *sections) checkBegun(section int, begun bool) error {
 	}[section]
 }
 
-// readOwn decodes the own section. It first refuses one with more elements than the given numbers
-// of plans and clients need, because decoding takes several times as much memory as the JSON.
+// readOwn decodes the own section. It first refuses one with too many elements for the plans and
+// clients, because decoding takes several times as much memory as the JSON.
 func (s *sections) readOwn(into any, plans, clients int) error {
 	const fields, ofEach = 256, 16
 	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(plans+clients) {

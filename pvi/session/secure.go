@@ -7,19 +7,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// In a study with secure aggregation no party can read a single release. A client answers with a
-// vector, and the coordinator gets only the sum of the vectors. The vectors of all phases are
-// padded with zeros to the same length, so that the length does not reveal the phase.
+// With secure aggregation no party can read a single release. A client answers with a vector, and
+// the coordinator gets only the sum. All vectors are padded to the same length, so that it does not
+// reveal the phase.
 
 // A Sum is the sum that an outcome opens.
 type Sum struct {
-	Participants []pvi.ClientID // clients whose vectors are in the sum, in the order of the roster
-	Elements     []int64        // the sum, padded to VectorSize; nil if the outcome is void
-	Releases     []int64        // releases of the participants, one after another; nil if the outcome has no releases
+	Participants []pvi.ClientID // in the order of the roster
+	Elements     []int64        // padded to VectorSize; nil if the outcome is void
+	Releases     []int64        // one after another; may be nil
 }
 
-// Equal reports whether two sums have the same elements and the same participants. It ignores the
-// field Releases.
+// Equal compares elements and participants. It ignores Releases.
 func (s Sum) Equal(o Sum) bool {
 	return slices.Equal(s.Participants, o.Participants) && slices.Equal(s.Elements, o.Elements) && (s.Elements == nil) == (o.Elements == nil)
 }
@@ -28,9 +27,8 @@ func (s Sum) Equal(o Sum) bool {
 func (c *course) secure() bool { return c.study.Federation.Aggregation == study.Secure }
 
 // CollectSum ends a plan of a study with secure aggregation and returns the outcome. sum is the
-// opened sum of the participants' vectors, with VectorSize elements. If the sum cannot come from
-// honest clients, the error is [pvi.Refused], and nothing changes. The caller should then close the
-// plan.
+// opened sum of the vectors, with VectorSize elements. If it cannot come from honest clients, the
+// error is [pvi.Refused], nothing changes, and the caller should close the plan.
 func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -51,7 +49,7 @@ func (s *Server) CollectSum(plan int, sum Sum) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// unpadded returns the sum in the outcome e without the padding to VectorSize.
+// unpadded returns the sum in e without its padding.
 func (c *course) unpadded(e Entry) (Sum, error) {
 	place, number := c.at(e.Plan)
 	p := c.phases[place]

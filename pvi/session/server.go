@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server is the coordinator's state machine for a whole study, over all phases. The caller calls
-// Next until Next returns false, Collect for every release, and Close at a deadline. The caller
-// delivers the entries that these methods return to all sites, in the order of the calls.
+// A Server is the coordinator's state machine for a whole study. The caller calls Next until it
+// returns false, Collect for every release, and Close at a deadline. It delivers the entries that
+// these return to all sites, in order.
 //
 // A Server is not safe for concurrent use.
 type Server struct {
@@ -18,14 +18,13 @@ type Server struct {
 	rounds *pvi.Server // server of the rounds; nil before the rounds
 
 	closed   int              // number of plans with an outcome
-	model    [32]byte         // hash of the present state of the study, from which the next plan is made
+	model    [32]byte         // hash of the present state, behind the next plan
 	watching bool             // whether influences are computed
-	models   map[int][32]byte // hashes of the states of open plans, by plan number
+	models   map[int][32]byte // hashes of the states behind open plans, by plan number
 }
 
-// NewServer returns the server of a study before its first plan. The roster must name each
-// client once, in any order. NewServer returns an error for a study whose published privacy
-// claim does not hold.
+// NewServer returns the server of a study before its first plan. The roster must name each client
+// once, in any order. A study whose published privacy claim does not hold is refused.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	s, err := newServer(st, roster)
 	if err != nil {
@@ -49,7 +48,7 @@ func (s *Server) begin(p phase) (serverPhase, error) { return p.newServer(s) }
 func (s *Server) phase() serverPhase { return s.phases[len(s.phases)-1] }
 
 // Next opens the next plan and returns its entry. It returns false if the study is done, or if the
-// next plan must wait for answers to an open plan.
+// next plan must wait for an outcome.
 func (s *Server) Next() (Entry, bool) {
 	place := len(s.phases) - 1
 	number, body, ok := s.phase().next()
@@ -62,9 +61,9 @@ func (s *Server) Next() (Entry, bool) {
 	return Entry{kind, s.planned, body}, true
 }
 
-// Collect adds a client's release for a plan. If all clients of the plan have now answered, it
-// returns the outcome, and otherwise nil. For an invalid release the error is [pvi.Refused], and
-// nothing changes. Any other error ends the study.
+// Collect adds a client's release for a plan. If it completes the answers, it returns the outcome,
+// and otherwise nil. For an invalid release the error is [pvi.Refused], and nothing changes. Any
+// other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, plan int, release []byte) (*Entry, error) {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -84,11 +83,10 @@ func (s *Server) Close(plan int) (*Entry, error) {
 	return s.outcome(plan, body, err)
 }
 
-// Replay verifies an outcome of a transcript and applies it. It returns the clients whose answers
-// the outcome counts. It returns [pvi.Refused] if the outcome differs from the one that this server
-// computes from the same sum. The server must have issued the same plans. A caller can thus check a
-// transcript without the releases: it compares the transcript's plans with those from Next, and
-// calls Replay for the outcomes.
+// Replay verifies an outcome of a transcript and applies it. It returns the clients that the
+// outcome counts, or [pvi.Refused] if the outcome differs from the one that this server computes
+// from the same sum. To check a transcript without releases, compare its plans with those from
+// Next, and call Replay for its outcomes.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	p, number, err := s.opened(e.Plan)
 	if err != nil {
@@ -117,8 +115,8 @@ func (s *Server) opened(plan int) (serverPhase, int, error) {
 	return s.phases[place], number, nil
 }
 
-// outcome returns the entry with the encoded outcome of a plan, and begins the next phase after the
-// last plan of a phase. It returns nil while the plan is open (body is nil).
+// outcome returns the entry with the outcome of a plan, or nil while the plan is open. It begins
+// the next phase after the last plan of one.
 func (s *Server) outcome(plan int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err
@@ -147,8 +145,8 @@ func (s *Server) Open() []int {
 	return open
 }
 
-// Waiting returns the clients that have not answered an open plan, in the order of the roster. It
-// returns nil if the plan is not open.
+// Waiting returns the clients that have not answered the plan, in the order of the roster, or nil
+// if it is not open.
 func (s *Server) Waiting(plan int) []pvi.ClientID {
 	p, number, err := s.opened(plan)
 	if err != nil {
@@ -163,12 +161,11 @@ func (s *Server) Done() bool { return s.closed == s.course.plans() }
 // Fewest returns the smallest number of answers for which a plan of the present phase is not void.
 func (s *Server) Fewest() int { return s.phase().fewest() }
 
-// Model returns the hash of the present state of the study, which identifies the posterior from
-// which the next plan is made.
+// Model returns the hash of the present state, which identifies the posterior behind the next plan.
 func (s *Server) Model() [32]byte { return s.model }
 
-// ModelOf returns the hash of the state from which an open plan was made. An [Answer] to the plan
-// contains the same hash. ModelOf returns false if the plan is not open.
+// ModelOf returns the hash of the state behind an open plan, which the [Answer] repeats. It returns
+// false if the plan is not open.
 func (s *Server) ModelOf(plan int) ([32]byte, bool) {
 	model, ok := s.models[plan]
 	return model, ok

@@ -25,11 +25,11 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// Encode encodes the server's state for [RestoreServer]. The size of the state grows with the
-// numbers of coefficients and clients, but not with the number of rounds.
+// Encode encodes the server's state for [RestoreServer]. Its size does not grow with the number of
+// rounds.
 //
-// The state need not be saved after every release. To recover the present state, restore the state
-// that was saved after the last entry, and collect the releases since then in any order.
+// The state need not be saved after every release. It can be recovered from the state after the
+// last entry and the releases since then, in any order.
 func (s *Server) Encode() (pvi.Encoding, error) {
 	v := serverState{Study: s.course.study.Digest, Planned: s.planned, Closed: s.closed, Models: map[int][]byte{}}
 	for plan, model := range s.models {

@@ -11,14 +11,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site follows a study for one client and answers the plans that name the client. Follow must be
-// called with every entry, in the order of the transcript.
+// A Site follows a study for one client and answers the plans that name it. Follow must be called
+// with every entry, in order.
 //
-// While a plan is pending, a site queues the outcomes of other plans. The site applies these
-// outcomes after it has answered, or after the plan has ended without the site's answer. A client
-// therefore always computes its answer from the λ in the plan, even if later outcomes have already
-// arrived. A client that was away follows all entries before it checks whether a plan is still
-// pending.
+// While a plan is pending, the outcomes of other plans wait in a queue. So a client always computes
+// its answer from the λ in the plan, even if later outcomes have arrived. A client that was away
+// follows all entries before it checks whether a plan is still pending.
 //
 // A Site is not safe for concurrent use.
 type Site struct {
@@ -27,18 +25,18 @@ type Site struct {
 	records *shard.Records
 
 	rounds *pvi.Site    // site of the rounds; nil before the rounds
-	shard  *shard.Shard // records on the scale that was found; nil before the rounds
+	shard  *shard.Shard // records on the final scale; nil before the rounds
 
 	device *solver.Accelerator // device for gradient steps; nil for the CPU
 
-	open    []int   // increasing numbers of the plans that have no outcome yet
-	pending *Entry  // open plan that the client must still answer; nil if no plan is pending
-	queue   []Entry // outcomes that are applied when no plan is pending
+	open    []int   // plans without an outcome, increasing
+	pending *Entry  // open plan that the client must answer, or nil
+	queue   []Entry // outcomes to apply when no plan is pending
 }
 
 // NewSite returns the site of a client before the first plan. The records must stay the same for
-// the whole study. NewSite returns an error if some phase cannot use them. NewSite returns an error
-// for a study whose published privacy claim is wrong.
+// the whole study, and every phase must be able to use them. A study whose published privacy claim
+// does not hold is refused.
 func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records) (*Site, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -48,22 +46,20 @@ func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *s
 	if err := s.advance(s.begin); err != nil || s.rounds != nil {
 		return s, err
 	}
-	// This call checks the records for the later phases, because an error in a later phase would
-	// come after the client has been charged.
+	// Check the records for the later phases too, before the client is charged.
 	_, err = c.public.NewSite(id, shard.Design(c.public.Study(), records))
 	return s, err
 }
 
 func (s *Site) begin(p phase) (sitePhase, error) { return p.newSite(s) }
 
-// ForDevice returns nil if a device can take the study's private gradient steps, and otherwise
-// an error with the reason.
+// ForDevice returns nil if a device can take the study's private gradient steps, and otherwise the
+// reason why not.
 func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
 
-// Work states how much a device must compute for one answer, so that the client can judge whether
-// to use it. It assumes the study's public number of records and does not depend on private
-// records. It includes the transfer of the records, which the device receives again for each
-// answer.
+// Work estimates the computations of one answer, so that the client can judge whether to use a
+// device. It assumes the public number of records. It includes the transfer of the records, which
+// the device receives for each answer.
 func (s *Site) Work() cuda.Work {
 	p := s.course.public
 	f := &p.Study().Federation
@@ -76,8 +72,8 @@ func (s *Site) Work() cuda.Work {
 	return w
 }
 
-// OnDevice makes the site take its private gradient steps on a device. It can be called before the
-// rounds have begun. It returns an error if a device cannot take the steps of this study.
+// OnDevice makes the site take its private gradient steps on a device, even if the rounds have not
+// begun. It returns an error if a device cannot take them.
 func (s *Site) OnDevice(a solver.Accelerator) error {
 	err := s.course.public.OnDevice()
 	if err == nil && s.rounds != nil {
@@ -103,7 +99,7 @@ func (s *Site) Pending() (plan int, ok bool) {
 // Open reports whether a plan is open, for any client.
 func (s *Site) Open() bool { return len(s.open) > 0 }
 
-// Done reports whether the site has applied the outcomes of all plans of the study.
+// Done reports whether all outcomes of the study were applied.
 func (s *Site) Done() bool {
 	return s.planned == s.course.plans() && len(s.open) == 0 && len(s.queue) == 0
 }
@@ -125,10 +121,9 @@ func (s *Site) Result() (*Result, error) {
 	return s.result(s.rounds.Posterior())
 }
 
-// Beyond returns, for each column, how many of the client's values are outside the bounds that the
-// scale phase found. The model uses the nearest bound in place of such a value. Beyond returns nil
-// before the scale phase has ended, and in studies without a scale phase. The counts must not leave
-// the client.
+// Beyond counts, by column, the client's values outside the bounds from the scale phase, which the
+// model moves to the nearest bound. It returns nil before the scale phase has ended, and without
+// one. The counts must not leave the client.
 func (s *Site) Beyond() map[string]int {
 	if s.course.study.HasScale() || s.rounds == nil {
 		return nil
@@ -147,10 +142,9 @@ func (s *Site) named(err error) error {
 	return fmt.Errorf("client %s: %w", s.id, err)
 }
 
-// Foretell lets a client prepare for the next plan before the coordinator publishes it. It returns
-// the plan's body, computed from the entries so far. It returns nil while a plan is open, after the
-// last plan, and in an asynchronous study. Machines of different kinds may round differently, so
-// the coordinator may publish a slightly different plan.
+// Foretell returns the body of the next plan, computed from the entries so far, so that a client
+// can prepare for it. It returns nil while a plan is open, after the last plan, and in an
+// asynchronous study. Because of rounding, the coordinator may publish a slightly different plan.
 func (s *Site) Foretell() []byte {
 	plan := s.planned + 1
 	if len(s.open) > 0 || len(s.queue) > 0 || plan > s.course.plans() {
@@ -163,9 +157,8 @@ func (s *Site) Foretell() []byte {
 	return nil
 }
 
-// ForetellOutcome predicts the body of the outcome of the open plan from its opened sum. It assumes
-// that the new λ is accepted, as in most cases. If it is rejected, the coordinator publishes a
-// different body. ForetellOutcome returns nil unless exactly one plan is open.
+// ForetellOutcome predicts the body of the outcome of the open plan from its opened sum, assuming
+// that the new λ is accepted. It returns nil unless exactly one plan is open.
 func (s *Site) ForetellOutcome(sum Sum) []byte {
 	if len(s.open) != 1 {
 		return nil
@@ -178,5 +171,5 @@ func (s *Site) ForetellOutcome(sum Sum) []byte {
 	return s.phases[place].foretellOutcome(number, Sum{Participants: sum.Participants, Elements: sum.Elements[:size]})
 }
 
-// Foretells reports whether sites can compute a study's plans from the entries before them.
+// Foretells reports whether sites can compute plans from earlier entries.
 func Foretells(st *study.Study) bool { return st.Inference.Schedule != study.Asynchronous }

@@ -20,8 +20,8 @@ type siteState struct {
 	kept
 }
 
-// MarshalBinary encodes the site's state for [RestoreSite]. The state contains no record, but it
-// contains the client's own factor, so it must not leave the client.
+// MarshalBinary encodes the site's state for [RestoreSite]. It has no record, but it must not leave
+// the client, because it has the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	v := siteState{
 		Study: s.course.study.Digest, Client: s.id,
@@ -34,8 +34,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 	return e.Bytes()
 }
 
-// RestoreSite returns the site of a client with a state that MarshalBinary returned. The records
-// must be the same as before.
+// RestoreSite returns the site of a client with a saved state. The records must be the same.
 func RestoreSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records, state []byte) (*Site, error) {
 	var parts sections
 	if err := parts.unmarshal(state); err != nil {
@@ -106,7 +105,7 @@ func (s *Site) restorePending(e *Entry) error {
 	return nil
 }
 
-// increasing reports whether the numbers in v increase strictly and lie between 1 and most.
+// increasing reports whether v increases strictly from at least 1 to at most most.
 func increasing(v []int, most int) bool {
 	before := 0
 	for _, n := range v {

@@ -16,18 +16,15 @@ type Charge struct {
 	Event     accountant.Event
 }
 
-// Spent is the cost of an answer: a charge for every observer and adjacency for which the study
-// states costs. The charge for the study's own target comes first. Spent is empty if the answer
-// costs nothing, because its release is a function of earlier releases or was charged with them, or
-// because the study has no privacy guarantee. If a client's charges for all of its answers are
-// composed, the cost is at most that of the event from [pvi.Protocol.Event] for the whole study.
+// Spent is the cost of an answer: a charge for every observer and adjacency, the study's own target
+// first. It is empty if the answer costs nothing. All charges of a client together cost at most the
+// event from [pvi.Protocol.Event] for the whole study.
 type Spent []Charge
 
-// Strongest returns the charge that counts towards a data holder's budget under an adjacency. view
-// names the observer against whom the data holder limits its budget. If view is [method.Anyone] or
-// [method.Coordinator], Strongest returns the charge for that observer. Otherwise it considers all
-// observers that the study does not trust, and returns the charge for the one that does not know
-// the fewest noise shares. Strongest returns false if there is no such charge.
+// Strongest returns the charge that counts towards a data holder's budget under an adjacency. If
+// view is [method.Anyone] or [method.Coordinator], it is the charge for that observer. Otherwise it
+// is the charge for the strongest observer that the study does not trust: the one with the fewest
+// noise shares that it cannot subtract.
 func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest Charge, ok bool) {
 	for _, c := range s {
 		match := c.View.Name == view
@@ -41,9 +38,8 @@ func (s Spent) Strongest(view string, adjacency accountant.Adjacency) (strongest
 	return strongest, ok
 }
 
-// Costs returns the cost of the whole study for a client, for every observer and adjacency for
-// which the study states a cost. The cost for the study's own target comes first. The list is empty
-// if the study has no privacy guarantee.
+// Costs returns the cost of the whole study for a client, for every observer and adjacency, the
+// study's own target first. The list is empty without a privacy guarantee.
 func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -52,8 +48,8 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
-// Whole returns the charges for all releases of a client in the study, whose costs [Costs] returns.
-// Unlike costs, charges can be composed with the events of other studies.
+// Whole returns the charges for all releases of a client. Unlike [Costs], charges can be composed
+// with other studies.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -64,9 +60,8 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	})
 }
 
-// Public returns the protocol of the rounds of a study, by which programs describe the study before
-// it begins. If a scale phase must first find the scale of the columns, the protocol uses their
-// public bounds instead.
+// Public returns the protocol that describes the rounds before the study begins. It uses the public
+// bounds if a scale phase must first find the scale.
 func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Trace shows a reader whether the rounds of a finished study converged: it lists the mean of q
-// after each round. It is computed from published messages.
+// A Trace lists the mean of q after each round of a finished study, to show whether the rounds
+// converged. It is computed from published messages.
 type Trace struct {
 	Names  []string      `json:"names"`
-	SDs    string        `json:"distances_in_sds_of"` // the unit of distances: "the posterior", or "the prior" if the study reports point estimates
+	SDs    string        `json:"distances_in_sds_of"` // unit of distances: "the posterior", or "the prior" with point estimates
 	Rounds []TracedRound `json:"rounds"`
 }
 
@@ -18,11 +18,11 @@ type Trace struct {
 type TracedRound struct {
 	Round
 	Mean     []float64 `json:"mean"`                   // mean of q, on the model's scale
-	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus the mean of the result, in sds
+	Distance []float64 `json:"from_the_result_in_sds"` // mean of q minus that of the result, in sds
 }
 
-// Traced returns the round that has just ended, if it is the round of the given plan, with the mean
-// of q after it. [Posterior.Trace] later adds the distances. Traced returns false for other plans.
+// Traced returns the round of the given plan if it has just ended, with the mean of q after it.
+// [Posterior.Trace] adds the distances.
 func (s *Server) Traced(plan int) (TracedRound, bool) {
 	last, ok := s.Last(plan)
 	if !ok {
@@ -34,8 +34,8 @@ func (s *Server) Traced(plan int) (TracedRound, bool) {
 	return t, err == nil
 }
 
-// Trace returns the trace with the given rounds, which come from [Server.Traced]. For each round
-// and coordinate it computes how far the mean of q was from the final posterior's mean, in sds.
+// Trace returns the trace of rounds from [Server.Traced], with the distances between the means of q
+// and of the final posterior, in sds.
 func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	t := &Trace{SDs: "the posterior", Rounds: rounds}
 	mean, sds := p.Result.Mean, make([]float64, len(p.Result.Mean))
@@ -61,18 +61,18 @@ func (p *Posterior) Trace(rounds []TracedRound) *Trace {
 	return t
 }
 
-// An Influential tells how much one client's answers changed the posterior, over all rounds.
+// An Influential tells how much one client's answers changed the posterior over all rounds.
 type Influential struct {
 	Client  pvi.ClientID `json:"client"`
 	Answers int          `json:"answers"`
-	Norm    float64      `json:"norm"`              // largest norm of an answer, divided by the median norm of the other answers
+	Norm    float64      `json:"norm"`              // largest norm of an answer, divided by the median norm of the others
 	Shift   float64      `json:"shift"`             // largest [pvi.Influence.Shift]
-	Plan    int          `json:"plan,omitempty"`    // plan of the largest shift; 0 if no shift was computed
-	Blocked int          `json:"blocked,omitempty"` // number of rejected rounds that would have been accepted without the answer of this client
+	Plan    int          `json:"plan,omitempty"`    // plan of the largest shift, or 0
+	Blocked int          `json:"blocked,omitempty"` // number of rejected rounds that would have been accepted without this client
 }
 
-// Influential returns one element for each client that has answered, in the order of the first
-// answers. It returns an empty list unless the study publishes releases.
+// Influential returns one element for each client that answered, in the order of the first answers.
+// It is empty unless the study publishes releases.
 func (t *Trace) Influential() []Influential {
 	at := map[pvi.ClientID]int{}
 	var all []Influential

@@ -13,14 +13,13 @@ import (
 type Round struct {
 	Plan       int             `json:"plan"` // number of the plan over all phases
 	Verdict    pvi.Verdict     `json:"verdict"`
-	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer; nil if the study does not publish releases
-	SDs        string          `json:"shift_in_sds_of"`      // the unit of shifts: "q", or "the prior" if the study reports point estimates
-	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // in a void round, the clients that did not answer
+	Influences []pvi.Influence `json:"influences,omitempty"` // influence of each answer, if releases are published
+	SDs        string          `json:"shift_in_sds_of"`      // unit of shifts: "q", or "the prior" with point estimates
+	Missing    []pvi.ClientID  `json:"missing,omitempty"`    // clients that did not answer a void round
 }
 
-// Blocking returns the names of the clients that blocked a rejected round. A client blocks a round
-// if the new λ would have been accepted without its answer. If releases are not published, Blocking
-// returns nil.
+// Blocking returns the clients without whose answers a rejected λ would have been accepted. It
+// returns nil if releases are not published.
 func (r *Round) Blocking() []string {
 	var names []string
 	for _, i := range r.Influences {
@@ -36,9 +35,9 @@ type History struct {
 	Accepted int `json:"accepted"`
 	Rejected int `json:"rejected"`
 	Void     int `json:"void"`
-	// InARow is the number of failed rounds since the last accepted round. A round fails if it is
-	// rejected, or if it is void although clients have answered. Each of these rounds was charged
-	// to clients without any effect.
+	// InARow is the number of failed rounds since the last accepted one. A round fails if it is
+	// rejected, or if it is void although clients have answered. Clients were charged for these
+	// rounds.
 	InARow int `json:"rejected_in_a_row"`
 }
 
@@ -64,12 +63,11 @@ func (h *history) take(k *kept) { h.tally, h.inARow = k.Verdicts, k.InARow }
 // A historian is a phase that counts its rounds by verdict.
 type historian interface{ history() *history }
 
-// Watch makes the server compute, from now on, the influence of each answer, which needs time. It
-// has an effect only if the study publishes releases. See [pvi.Server.Watch].
+// Watch makes the server compute the influence of each answer, if the study publishes releases.
+// This takes time. See [pvi.Server.Watch].
 func (s *Server) Watch() { s.watching = true }
 
-// Last returns the verdict and the influences of a plan's round. It returns false unless the round
-// of the plan is the round that ended last.
+// Last returns the verdict and the influences of a plan's round, if it ended last.
 func (s *Server) Last(plan int) (Round, bool) {
 	if s.last == nil || s.last.Plan != plan {
 		return Round{}, false
