@@ -9,21 +9,20 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// additions holds the terms that the left side of a formula adds to the outcome after a bar, such
-// as trials(n) in y | trials(n) ~ x.
+// additions holds the terms after a bar on the left side of a formula, such as trials(n) in y |
+// trials(n) ~ x.
 type additions struct {
-	weight    string // text of the weight, a factor of the record's log density; "" for 1
-	censored  string // text of the censoring code: 1 if the outcome is above a bound, −1 if it is below, 2 if it is between two bounds, and otherwise 0
+	weight    string // text of the record's weight, or ""
+	censored  string // text of the censoring code: 1 if the outcome is above a bound, −1 below, 2 between two bounds, otherwise 0
 	low, high float64
-	upper     string  // text of the upper end of an interval in which the outcome lies
+	upper     string  // text of the upper end of the outcome's interval
 	truncated string  // text of the truncation, such as T[0, ]
 	positive  bool    // whether the outcome is a count that cannot be 0
 	rate      []*node // logarithm of the exposure, which is an offset
 	rateText  string  // text of the record's exposure
 }
 
-// term returns a statement that adds the log density of a record, multiplied by the record's
-// weight. log is the text of this log density.
+// term returns a statement that adds log, the log density of a record, multiplied by its weight.
 func (a *additions) term(log string) string {
 	if a.weight == "" {
 		return "target += " + log + ";"
@@ -31,8 +30,8 @@ func (a *additions) term(log string) string {
 	return "target += " + a.weight + " * (" + log + ");"
 }
 
-// unknownAdditions explains why an addition of brms is not supported, or names a formula to use
-// instead. It is keyed by the name of the addition.
+// unknownAdditions explains by name why an addition of brms is not supported, or names a formula to
+// use instead.
 var unknownAdditions = map[string]string{
 	"mi": refusedTerms["mi"], "thres": "the cut points follow from the levels of the outcome's column.", "cat": "the classes are the levels of the outcome's column.",
 	"dec": "dec() is not supported.", "subset": "leave records out by the column's outside = \"drop\".", "index": "index() is not supported.",
@@ -103,10 +102,9 @@ func (w *writer) numberOf(n *node) expression {
 	return e
 }
 
-// ends estimates the range of an expression. It sets each column of the expression to one of its
-// two bounds, in all combinations, and returns the smallest and the largest value that the
-// expression then has. Columns after the first 8 stay at their lower bounds. For an expression with
-// indicators of levels, ends returns 0 and 1.
+// ends estimates the range of an expression from the bounds of its columns in all combinations.
+// Columns after the first 8 stay at their lower bounds. Expressions with indicators of levels
+// return 0 and 1.
 func (w *writer) ends(e expression) (low, high float64) {
 	if e.levels {
 		return 0, 1
@@ -158,9 +156,8 @@ func (w *writer) addRate(a *additions, n *node) {
 	a.rate = []*node{{kind: isCall, text: "log", args: n.args, at: n.at}}
 }
 
-// censoring lists the levels that a column of censoring codes may have, such as "right". The
-// censoring code of a record is a sum of one term for each level. The term is the text code
-// followed by the indicator of the level.
+// censoring lists the levels that a column of censoring codes may have. The code of a record is a
+// sum of one term for each: the text code followed by the indicator.
 var censoring = []struct {
 	level string
 	code  string
@@ -204,8 +201,8 @@ func (w *writer) isLevels(n *node) bool {
 	return n.kind == isName && len(w.columns[w.column(n)].Levels) > 0
 }
 
-// codes returns an expression for the censoring code of a record: 1, −1, 2 or 0. n is a column with
-// levels such as "right", or an expression for the code.
+// codes returns an expression for the censoring code of a record. n is a column with levels such as
+// "right", or an expression for the code.
 func (w *writer) codes(n *node) expression {
 	if !w.isLevels(n) {
 		return w.expression(n)

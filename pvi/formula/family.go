@@ -22,23 +22,21 @@ const (
 	grades  // levels with an order
 )
 
-// A family is a distribution of the outcome, with its parameters and its links. A link is a
-// function that maps the location of the distribution to the linear predictor mu.
+// A family is a distribution of the outcome, with its parameters and its links, functions that map
+// the location to the linear predictor mu.
 type family struct {
 	name    string
 	links   []string // possible links, the default first
 	outcome outcome
 	further []string // names of the parameters other than mu
-	trials  bool     // whether the outcome is the number of successes in a number of trials
+	trials  bool     // whether the outcome counts successes in a number of trials
 	cens    bool     // whether outcomes may be censored or truncated
-	// density returns the density of the outcome. y is the expression for the outcome in the
-	// program, and link is the name of the link.
+	// density returns the density of the outcome for the link. y is the outcome in the program.
 	density func(w *writer, y, link string) density
 }
 
-// A density tells how a program writes the density of an outcome. If name is not empty, it names a
-// density of the Stan language, and args is the text of its arguments. Otherwise log is an
-// expression for the log density.
+// A density tells how a program writes the density of an outcome: by the name of a density of the
+// Stan language and its arguments or, if name is empty, by an expression for the log density.
 type density struct {
 	name, args string
 	log        string
@@ -56,15 +54,13 @@ func (d density) lpdf(y string) string {
 	return fmt.Sprintf("%s%s(%s | %s)", d.name, suffix, y, d.args)
 }
 
-// fixed returns a value for the field density of a [family] whose density is the same for every
-// outcome and link. The density has the given name and arguments.
+// fixed returns a density function for a [family] with the same density for every outcome and link.
 func fixed(name, args string) func(w *writer, y, link string) density {
 	return func(*writer, string, string) density { return density{name: name, args: args} }
 }
 
-// These are texts of log probabilities for a count. noCount and poissonTail are those of the events
-// that a Poisson count is 0 and not 0. noneOf and negativeTail are the same for a negative binomial
-// count.
+// Texts of log probabilities. noCount and poissonTail are for a Poisson count of 0 and of more,
+// noneOf and negativeTail the same for a negative binomial count.
 const (
 	noCount      = "-exp(mu)"
 	noneOf       = "-shape * log1p_exp(mu - log(shape))"
@@ -73,18 +69,17 @@ const (
 )
 
 // inflated returns a zero-inflated density: the outcome is 0 with probability zi, and otherwise has
-// another density, which may also give 0. log is the text of the other log density, with %s for the
-// outcome. none is the text of the log probability that an outcome with the other density is 0.
+// the log density log, with %s for the outcome. none is the text of the log probability of 0 under
+// log.
 func inflated(none, log string) func(w *writer, y, link string) density {
 	return func(_ *writer, y, _ string) density {
 		return density{log: fmt.Sprintf("%s == 0 ? log_sum_exp(log(zi), log1m(zi) + %s) : log1m(zi) + %s", y, enclosed(none), fmt.Sprintf(log, y))}
 	}
 }
 
-// hurdle returns a density of an outcome that is 0 with probability share, and otherwise has a
-// density of positive numbers. log is the text of the log density of these numbers, with %s for the
-// outcome. If the outcome is 0, this log density is computed but not used. If it cannot be computed
-// at 0, placeholder is the text of a number at which it is computed instead.
+// hurdle returns a density of an outcome that is 0 with probability share, and otherwise positive
+// with the log density log, with %s for the outcome. If log cannot be computed at 0, it is computed
+// at placeholder instead, and not used.
 func hurdle(share, placeholder, log string) func(w *writer, y, link string) density {
 	return func(w *writer, y, _ string) density {
 		above := y
@@ -155,16 +150,15 @@ func Families() []string {
 	return all
 }
 
-// A chosen is a family with its link. For a piecewise exponential family it also has the times at
-// which the hazard may change.
+// A chosen is a family with its link or, if it is piecewise exponential, the times at which the
+// hazard may change.
 type chosen struct {
 	*family
 	link string
 	cuts []float64
 }
 
-// says writes the family as in a study, such as "bernoulli(probit)". For a piecewise exponential
-// family, the brackets contain the times at which the hazard may change.
+// says writes the family as in a study, such as "bernoulli(probit)".
 func (c *chosen) says() string {
 	inside := c.link
 	for k := range c.cuts {
@@ -185,8 +179,8 @@ func refuseFamily(format string, args ...any) {
 	panic(&FamilyError{fmt.Sprintf(format, args...)})
 }
 
-// familyOf reads the text of a family, such as "bernoulli(probit)". It panics with a [*FamilyError]
-// if the text is wrong.
+// familyOf parses a family such as "bernoulli(probit)". It panics with a [*FamilyError] if it is
+// wrong.
 func familyOf(source string) chosen {
 	called, rest, brackets := strings.Cut(strings.TrimSpace(source), "(")
 	called = strings.TrimSpace(called)
@@ -238,8 +232,8 @@ func cutsOf(inside string) []float64 {
 	return cuts
 }
 
-// check refuses column i as the outcome if the family does not allow the values of the column. The
-// error points to n, the node that names the column in the formula.
+// check refuses column i as the outcome if the family does not allow its values. The error points
+// to n, which names the column.
 func (w *writer) check(n *node, i int) {
 	c, f := &w.columns[i], w.family
 	levels := len(c.Levels) > 0
@@ -288,7 +282,7 @@ type scale struct {
 	centre, sd float64 // mean and sd of the prior of the intercept
 	unit       float64 // typical spread of the predictor
 	effect     float64 // prior sd, in units, of the change of the predictor when a covariate changes by its spread
-	middle     string  // source of the prior of the intercept, in words
+	middle     string  // describes the source of the prior of the intercept
 	says       string  // description of unit
 }
 
@@ -326,8 +320,8 @@ func (w *writer) ofMeasured() float64 {
 	return 1
 }
 
-// scale derives public numbers for the default priors of the linear predictor mu (see the type
-// [scale]). c is the column of the outcome.
+// scale derives public numbers for the default priors of the predictor mu. c is the column of the
+// outcome.
 func (w *writer) scale(c *Column) scale {
 	logs := func() (middle, half float64) {
 		low, high := max(c.Low, .5), max(c.High, 1)
@@ -359,16 +353,16 @@ func (w *writer) scale(c *Column) scale {
 	return unitScale(0, w.family.link)
 }
 
-// unitScale returns a [scale] whose unit is 1, for a predictor whose scale does not depend on the
-// outcome's column, such as log odds. centre is the prior mean of the intercept.
+// unitScale returns a [scale] for a predictor that does not depend on the outcome's scale, such as
+// log odds. centre is the prior mean of the intercept.
 func unitScale(centre float64, link string) scale {
 	return scale{centre, 2.5, 1, wideEffect, "2.5 on the " + link + " scale", "1 on the " + link + " scale"}
 }
 
-// A shape has the defaults of a parameter of the family other than mu.
+// A shape has the defaults of a parameter other than mu.
 type shape struct {
 	lower, upper string // bounds of the parameter, as text
-	link         string // link for a formula of the parameter; "" if the parameter cannot have a formula
+	link         string // link for a formula of the parameter, or "" if it cannot have one
 	prior        string
 	centre, sd   float64 // mean and sd of the prior of the intercept in a formula of the parameter
 	effect       float64 // effect of the [scale] of this formula
@@ -384,8 +378,7 @@ func lognormal(median, factor float64, says string) shape {
 	return s
 }
 
-// shapeOf returns the defaults of the family's parameter with the given name, such as sigma. s is
-// the [scale] of the linear predictor mu.
+// shapeOf returns the defaults of the named parameter. s is the [scale] of mu.
 func (w *writer) shapeOf(name string, s scale) shape {
 	switch name {
 	case "nu":

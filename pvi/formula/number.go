@@ -9,20 +9,18 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A Column is a column of the study, as a formula reads it. A value of a column with levels is the
-// number of the level, counted from 1.
+// A Column is a column of the study. A value of a column with levels is the number of the level,
+// from 1.
 type Column struct {
 	Name      string
 	Levels    []string // public levels in the study's order; empty for a numeric column
 	Low, High float64  // public bounds of a numeric column
-	// Centre and Spread are the public guesses of mean and sd in the study. If the study gives
-	// none, Spread is 0.
+	// Centre and Spread are the study's public guesses of mean and sd. Without them Spread is 0.
 	Centre, Spread float64
 	Whole          bool // whether all values are whole numbers
 }
 
-// centre returns a public guess of the mean of a numeric column: Centre if the study gives it, and
-// otherwise the middle of the bounds.
+// centre returns Centre, or the middle of the bounds if the study gives no guess.
 func (c *Column) centre() float64 {
 	if c.Spread > 0 {
 		return c.Centre
@@ -30,8 +28,8 @@ func (c *Column) centre() float64 {
 	return c.Low + (c.High-c.Low)/2
 }
 
-// spread returns a public guess of the sd of a numeric column: Spread if the study gives it, and
-// otherwise the sd of a uniform distribution on the bounds.
+// spread returns Spread, or the sd of a uniform distribution on the bounds if the study gives no
+// guess.
 func (c *Column) spread() float64 {
 	if c.Spread > 0 {
 		return c.Spread
@@ -39,7 +37,7 @@ func (c *Column) spread() float64 {
 	return (c.High - c.Low) / (2 * math.Sqrt(3))
 }
 
-// from describes, in words, how the spread of a column was determined.
+// from describes the source of a column's spread.
 func (c *Column) from() string {
 	if c.Spread > 0 {
 		return "the column's spread"
@@ -57,15 +55,14 @@ type expression struct {
 	text    string // expression in the language of programs, for record n
 	columns []int
 	value   func(row []float64) float64
-	levels  bool // whether the text depends on levels; in that case the field value is not used
-	binds   int  // precedence of the outermost operator of the text
+	levels  bool // whether the text depends on levels; value is then not used
+	binds   int  // precedence of its outermost operator
 }
 
 // atom is the precedence of a text that never needs brackets.
 const atom = 10
 
-// expression translates a node inside I(), or inside the argument of a function such as log, to an
-// arithmetic expression.
+// expression translates a node inside I(), or inside a function such as log.
 func (w *writer) expression(n *node) expression {
 	switch n.kind {
 	case isNumber:
@@ -91,8 +88,8 @@ func (w *writer) expression(n *node) expression {
 	return expression{}
 }
 
-// above returns the text of e for use as an argument of an operator whose precedence is binds. It
-// puts the text in brackets unless the operator in e has a higher precedence.
+// above returns the text of e as an argument of an operator with precedence binds, in brackets if
+// necessary.
 func (e expression) above(binds int) string {
 	if e.binds > binds {
 		return e.text
@@ -100,8 +97,7 @@ func (e expression) above(binds int) string {
 	return "(" + e.text + ")"
 }
 
-// factor returns the text of e as a factor of a product. The text gets brackets if they are
-// necessary.
+// factor returns the text of e as a factor of a product, in brackets if necessary.
 func (e expression) factor() string { return e.above(binding["*"]) }
 
 func (w *writer) columnValue(n *node) expression {
@@ -176,7 +172,7 @@ func (w *writer) arithmetic(n *node) expression {
 		left = a.above(binds)
 	}
 	if n.text == "/" && n.args[1].kind == isNumber {
-		right = real(n.args[1].value) // a real number, because a quotient of whole numbers would drop the remainder
+		right = real(n.args[1].value) // a quotient of whole numbers would drop the remainder
 	}
 	return expression{
 		text: left + " " + n.text + " " + right, binds: binds, columns: slices.Concat(a.columns, b.columns), levels: a.levels || b.levels,
@@ -184,8 +180,7 @@ func (w *writer) arithmetic(n *node) expression {
 	}
 }
 
-// levelIs translates the comparison of a column with one of its levels, such as sex == "f", to an
-// expression that is 1 or 0.
+// levelIs translates a comparison of a column with a level, such as sex == "f", to 1 or 0.
 func (w *writer) levelIs(n *node) expression {
 	column, level := n.args[0], n.args[1]
 	if column.kind == isText {
@@ -212,13 +207,12 @@ func (w *writer) levelIs(n *node) expression {
 
 func zero([]float64) float64 { return 0 }
 
-// points is the number of synthetic records over which the mean and the sd of an expression are
-// computed.
+// points is the number of synthetic records for the mean and the sd of an expression.
 const points = 512
 
-// moments returns the mean and the sd of an expression over synthetic records. In these records
-// each column is independently uniform around its public centre and clamped to its bounds. For an
-// expression that depends on levels, moments returns 0 and 1. It replaces an sd of 0 by 1.
+// moments returns the mean and the sd of an expression over synthetic records, whose columns are
+// independent and uniform around their public centres. For an expression with levels it returns 0
+// and 1. It replaces an sd of 0 by 1.
 func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	if e.levels {
 		return 0, 1
@@ -246,8 +240,8 @@ func (w *writer) moments(e expression, at syntax.Span) (mean, sd float64) {
 	return mean, sd
 }
 
-// madeUp returns the value of the column in synthetic record k. i is the index of the column. It
-// chooses a low-discrepancy sequence, so that the first 20 columns have different sequences.
+// madeUp returns the value of the column with index i in synthetic record k. The first 20 columns
+// have different low-discrepancy sequences.
 func (c *Column) madeUp(k, i int) float64 {
 	_, u := math.Modf(.5 + float64(k)*math.Sqrt(float64(primes[i%len(primes)])))
 	return min(max(c.centre()+c.spread()*math.Sqrt(3)*(2*u-1), c.Low), c.High)
@@ -255,9 +249,8 @@ func (c *Column) madeUp(k, i int) float64 {
 
 var primes = [...]int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71}
 
-// finite refuses an expression, with an error at the place at, if it is not finite at the bounds of
-// its columns. It sets each column in turn to each of its two bounds, while the other columns are
-// at their centres.
+// finite refuses an expression that is not finite at a bound of one of its columns, with the others
+// at their centres. at is the place of the error.
 func (w *writer) finite(e expression, at syntax.Span) {
 	if e.levels {
 		return
@@ -279,8 +272,8 @@ func (w *writer) finite(e expression, at syntax.Span) {
 // short returns a number as text with at most the given number of significant digits.
 func short(x float64, digits int) string { return strconv.FormatFloat(x, 'g', digits, 64) }
 
-// real returns the text of x as a real number in a program, where a number without a point or
-// exponent would be an integer.
+// real writes x as a real number in a program, where it would be an integer without a point or
+// exponent.
 func real(x float64) string {
 	s := short(x, 6)
 	if !strings.ContainsAny(s, ".e") {

@@ -2,8 +2,7 @@ package formula
 
 import "fedpvi/pvi/program/syntax"
 
-// A node is an expression in the syntax tree of a formula. If it is an operator or a function call,
-// its arguments are nodes too.
+// A node is an expression in the syntax tree of a formula.
 type node struct {
 	kind  nodeKind
 	text  string // the name, the quoted text, the operator, or the function's name
@@ -33,8 +32,7 @@ const (
 	powerBinding = 7
 )
 
-// A side is one of the formulas of a model: the formula of the outcome, or a formula of another
-// parameter of the family.
+// A side is the formula of the outcome, or of another parameter of the family.
 type side struct {
 	left, right *node
 }
@@ -85,8 +83,7 @@ func (p *parser) need(text string) syntax.Span {
 	return p.tokens[p.at-1].at
 }
 
-// expr parses an expression. It stops before the first operator whose precedence is at most the
-// argument above.
+// expr parses an expression. It stops before an operator whose precedence is at most above.
 func (p *parser) expr(above int) *node {
 	if p.depth++; p.depth > maxNesting {
 		fail("E606", p.token().at, "the formula is nested more than %d levels deep.", maxNesting)

@@ -9,24 +9,22 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A design is a column of the model matrix, as R calls it. It has one number for each record, which
-// is multiplied by a coefficient.
+// A design is a column of the model matrix: a number for each record, to be multiplied by a
+// coefficient.
 type design struct {
 	name   string
 	text   string
 	binds  int // precedence of the outermost operator of the text
 	centre float64
 	spread float64
-	says   string // source of the spread, in words
+	says   string // describes the source of the spread
 }
 
-// mostCoefficients is the largest number of coefficients of a linear predictor, not counting the
-// effects of groups.
+// mostCoefficients limits the coefficients of a predictor, without effects of groups.
 const mostCoefficients = 250
 
-// designs returns the columns of the model matrix for a term of the sum s, as R does. A factor in
-// the term is coded by contrasts if s also has the term without this factor, and otherwise by an
-// indicator for each level.
+// designs returns the columns of the model matrix for a term of s, as R does. A factor is coded by
+// contrasts if s also has the term without it, and otherwise by an indicator for each level.
 func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	chosen := [][]piece{{}}
 	for k, v := range t {
@@ -56,8 +54,7 @@ func (w *writer) designs(t term, s *sum, at syntax.Span) []design {
 	return all
 }
 
-// product returns the design that is the product of the given pieces, one from each variable of a
-// term.
+// product returns the product of the pieces, one from each variable of a term.
 func (w *writer) product(pieces []piece, at syntax.Span) design {
 	var names, texts, says []string
 	d, numbers := design{spread: 1}, expression{value: func([]float64) float64 { return 1 }}
@@ -107,11 +104,10 @@ func (w *writer) product(pieces []piece, at syntax.Span) design {
 	return d
 }
 
-// predict declares the parameters of a linear predictor and writes the statement that computes it.
-// The argument mu is the name of the predictor. The names of its parameters contain prefix, so that
-// they differ from the names of other predictors' parameters. s is the right side of the formula,
-// and sc is the scale of the predictor. If noIntercept is true, the predictor has no intercept,
-// because the cut points or the baseline hazard of the family contain it.
+// predict declares the parameters of the predictor mu and writes the statement that computes it.
+// The names of its parameters contain prefix. s is the right side of the formula, and sc the scale
+// of the predictor. noIntercept is true if the cut points or the baseline hazard contain the
+// intercept.
 func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) {
 	var lines []string
 	at := syntax.Span{To: len(w.request.Formula)}
@@ -160,8 +156,7 @@ func (w *writer) predict(mu, prefix string, s *sum, sc scale, noIntercept bool) 
 	w.predictors = append(w.predictors, fmt.Sprintf("real %s = %s;", mu, strings.Join(lines, "\n+ ")))
 }
 
-// rounded returns x as text for a program. It leaves out digits that are negligible compared with
-// sd.
+// rounded writes x without digits that are negligible compared with sd.
 func rounded(x, sd float64) string {
 	unit := math.Pow(10, math.Floor(math.Log10(sd))-2)
 	if unit == 0 || math.IsInf(unit, 0) {
@@ -170,9 +165,8 @@ func rounded(x, sd float64) string {
 	return short(math.Round(x/unit)*unit, 6)
 }
 
-// coefficient declares the coefficient of a design in the program. It returns the text of the
-// coefficient times the design. If centred is true, the centre of the design is first subtracted
-// from the design.
+// coefficient declares the coefficient of a design, and returns the text of their product. If
+// centred is true, the centre of the design is subtracted first.
 func (w *writer) coefficient(prefix string, d design, of scale, centred bool) string {
 	name := w.names.unique("b_" + prefix + d.name)
 	w.parameter(Prior{name, fmt.Sprintf("normal(0, %s)", short(of.effect*of.unit/d.spread, 3)), of.ofEffects() + d.says}, "real", "b")
@@ -185,10 +179,9 @@ func (w *writer) coefficient(prefix string, d design, of scale, centred bool) st
 	return name + " * " + text
 }
 
-// curve declares the coefficients of the curve s(x), without the curve's linear part, and returns
-// the text of the curve. The basis functions are cosines on the public bounds, and cosine j is
-// multiplied by 1/j². Therefore the integral of the squared second derivative of the curve is
-// proportional to the sum of squares of the coefficients.
+// curve declares the coefficients of the curve s(x) without its linear part, and returns its text.
+// The basis functions are cosines on the public bounds, and cosine j is multiplied by 1/j². So the
+// integral of the squared second derivative is proportional to the sum of squared coefficients.
 func (w *writer) curve(prefix string, v *variable, of scale) string {
 	c := &w.columns[v.smooth.column]
 	x := w.vector(v.smooth.column) + "[n]"
@@ -206,8 +199,8 @@ func (w *writer) curve(prefix string, v *variable, of scale) string {
 // mostLevelsOfGroups is the largest number of levels that a group may have.
 const mostLevelsOfGroups = 100_000
 
-// effects declares the coefficients that each level of a group has for itself. It returns the terms
-// that these coefficients add to the predictor, as text.
+// effects declares the coefficients that vary between the levels of a group, and returns the terms
+// that they add to the predictor.
 func (w *writer) effects(prefix string, g group, of scale) []string {
 	inner := w.sumOf(g.effects)
 	if len(inner.groups) > 0 || len(inner.offsets) > 0 {
@@ -256,18 +249,16 @@ func (w *writer) effects(prefix string, g group, of scale) []string {
 	return lines
 }
 
-// centred declares a vector of effects in the program. Its elements have normal priors with mean 0,
-// and their sd is the parameter that sd names. The study cannot replace the prior of the vector,
-// because the sd would then have no effect.
+// centred declares a vector of effects with normal priors of mean 0, whose sd is the parameter sd.
+// The study cannot replace this prior, because the sd would then have no effect.
 func (w *writer) centred(name, sd string, length int, from string) {
 	w.parameters = append(w.parameters, fmt.Sprintf("vector[%d] %s;", length, name))
 	w.priors = append(w.priors, Prior{name, "normal(0, " + sd + ")", from})
 }
 
-// correlated declares the effects of a group whose effects are correlated, and returns the names of
-// these effects. Each correlated effect is the sd of the effect times a linear combination of
-// independent standard normal effects, whose weights are a row of the Cholesky factor of the
-// correlations.
+// correlated declares the correlated effects of a group, and returns their names. Each is its sd
+// times a linear combination of independent standard normal effects, with a row of the Cholesky
+// factor of the correlations as weights.
 func (w *writer) correlated(prefix, by string, g group, designs []design, sds []string, levels int) []string {
 	if len(designs) > 20 {
 		fail("E606", g.at, "%d correlated effects: at most 20 are possible. Write (x || site).", len(designs))
@@ -289,9 +280,8 @@ func (w *writer) correlated(prefix, by string, g group, designs []design, sds []
 	return effects
 }
 
-// levelsOfGroup translates the columns of a group. It returns the name of the group, an expression
-// for the number of the level to which a record belongs, and the number of levels. If several
-// columns form the group, its levels are all combinations of the levels of these columns.
+// levelsOfGroup returns the name of a group, an expression for the number of a record's level, and
+// the number of levels. The levels of several columns are combined.
 func (w *writer) levelsOfGroup(g group) (name, index string, levels int) {
 	var names []string
 	for _, n := range g.by {

@@ -11,11 +11,10 @@ import (
 // A term is a product of variables, given by their indices. The empty term is the intercept.
 type term []int
 
-// key returns a text that identifies the term. Terms with the same variables in a different order,
-// such as a:b and b:a, have the same key.
+// key identifies the term. It ignores the order of variables, so a:b and b:a have the same key.
 func (t term) key() string { return fmt.Sprint(slices.Sorted(slices.Values(t))) }
 
-// with multiplies two terms. A variable that both terms have occurs only once in the product.
+// with multiplies two terms. Common variables occur once in the product.
 func (t term) with(u term) term {
 	out := slices.Clone(t)
 	for _, v := range u {
@@ -26,11 +25,11 @@ func (t term) with(u term) term {
 	return out
 }
 
-// A group is a group term such as (1 + x | site). The coefficients before the bar differ between
-// the levels of the columns after the bar.
+// A group is a group term such as (1 + x | site): the coefficients before the bar differ between
+// the levels after it.
 type group struct {
 	effects    *node
-	by         []*node // columns whose combined levels are the levels of the group
+	by         []*node // columns whose combined levels form the groups
 	correlated bool
 	at         syntax.Span
 }
@@ -66,8 +65,8 @@ func (s *sum) remove(t term) {
 	s.terms = slices.DeleteFunc(s.terms, func(u term) bool { return u.key() == t.key() })
 }
 
-// sumOf reads n, the right side of a formula, as a list of terms. It replaces products and powers
-// by the terms that they abbreviate. As in R, terms with fewer variables come first.
+// sumOf reads n, the right side of a formula, as a list of terms. It multiplies out products and
+// powers. As in R, terms with fewer variables come first.
 func (w *writer) sumOf(n *node) *sum {
 	s := &sum{intercept: true}
 	w.collect(s, n)
@@ -101,8 +100,7 @@ func (w *writer) collect(s *sum, n *node) {
 	}
 }
 
-// only returns the only argument of a function call n. It refuses a call with more arguments, with
-// none, or with a named one.
+// only returns the only argument of a function call n.
 func (w *writer) only(n *node) *node {
 	if len(n.args) != 1 || len(n.named) > 0 {
 		fail("E602", n.at, "%s() takes one argument.", n.text)
@@ -110,7 +108,7 @@ func (w *writer) only(n *node) *node {
 	return n.args[0]
 }
 
-// expand multiplies out an expression and returns its terms, such as a, b and a:b for a * b.
+// expand multiplies out an expression, such as a * b into a, b and a:b.
 func (w *writer) expand(n *node) []term {
 	switch {
 	case n.kind == isNumber && n.value == 1:
@@ -190,8 +188,8 @@ func (w *writer) products(at syntax.Span, a, b []term) []term {
 	return w.union(at, all)
 }
 
-// addGroups adds a group term to s. A nested group a/b gives two groups: one for the levels of a,
-// and one for the combinations of levels of a and b.
+// addGroups adds a group term to s. A nested group a/b gives the levels of a, and the combinations
+// of levels of a and b.
 func (w *writer) addGroups(s *sum, n *node) {
 	by := n.args[1]
 	if by.kind == isOperator && (by.text == "|" || by.text == "||") || n.args[0].kind == isOperator && strings.HasPrefix(n.args[0].text, "|") {
@@ -202,9 +200,8 @@ func (w *writer) addGroups(s *sum, n *node) {
 	}
 }
 
-// nested returns the groups that the right side of a group term denotes, such as a and a:b for a/b.
-// Each group is a list of columns. The levels of the group are the combinations of the levels of
-// these columns.
+// nested returns the groups on the right side of a group term, such as a and a:b for a/b. Each is a
+// list of columns whose levels are combined.
 func (w *writer) nested(by *node) [][]*node {
 	switch {
 	case by.kind == isName:

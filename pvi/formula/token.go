@@ -35,8 +35,7 @@ type token struct {
 	at    syntax.Span
 }
 
-// A mistake carries the message about an error in a formula. The translation panics with it, and
-// [Write] recovers it and returns an error.
+// A mistake is the panic value for an error in a formula, from which [Write] recovers.
 type mistake struct{ syntax.Message }
 
 func fail(code string, at syntax.Span, format string, args ...any) {
@@ -82,8 +81,8 @@ func advice(found string) string {
 	return "."
 }
 
-// next returns the first token of source and its length in bytes. The token's kind is 0 if source
-// does not begin with a token.
+// next returns the first token of source and its length in bytes. The token's kind is 0 if there is
+// none.
 func next(source string) (token, int) {
 	first, size := utf8.DecodeRuneInString(source)
 	switch {

@@ -10,30 +10,28 @@ import (
 	"fedpvi/pvi/program/syntax"
 )
 
-// A variable is a part of a formula that is not divided further into terms, such as a column or a
-// function of a column. A term is a product of variables. A variable has one number or several
-// numbers for a record, such as the indicators of levels.
+// A variable is an indivisible factor of a term, such as a column or a function of a column. It has
+// one or more numbers for a record, such as the indicators of levels.
 type variable struct {
 	source string // its text in the formula
 	at     syntax.Span
 	pieces []piece
-	full   []piece // indicators of all levels; nil if the variable has no levels
+	full   []piece // indicators of all levels, or nil
 	smooth *smooth
 }
 
-// A piece is one number of a variable for each record. A variable with levels has one piece for
-// each indicator, and most others have a single piece. A coefficient is multiplied by a product of
-// pieces, one from each variable of a term.
+// A piece is one number of a variable, such as the indicator of a level. A coefficient is
+// multiplied by a product of pieces, one from each variable of a term.
 type piece struct {
 	name string
 	expression
-	is *levelOf // level, if the piece is the indicator of a level; otherwise nil
-	// If spread is not 0, the sd of the piece is spread and its mean is 0. Otherwise the mean and
-	// sd are computed from synthetic records.
+	is *levelOf // nil unless the piece is an indicator
+	// If spread is not 0, the piece has this sd and mean 0. Otherwise they are computed from
+	// synthetic records.
 	spread float64
 }
 
-// A levelOf identifies a level of a column by the index of the column and the index of the level.
+// A levelOf identifies a level by the indices of its column and of the level.
 type levelOf struct{ column, level int }
 
 // A smooth is a curve s(x) of a column, with the given number of basis functions.
@@ -87,8 +85,8 @@ func (w *writer) describe(v *variable, n *node) {
 
 const noSum = " relates records to each other, so that the log density is not a sum over records. If the values belong to one person, make the person the record, and write the model as a program."
 
-// refusedTerms explains why a term of R or brms is not supported, or names a formula to use
-// instead. It is keyed by the name of the function.
+// refusedTerms explains by name why a term of R or brms is not supported, or names a formula to use
+// instead.
 var refusedTerms = map[string]string{
 	"ar": "ar()" + noSum, "ma": "ma()" + noSum, "arma": "arma()" + noSum, "cosy": "cosy()" + noSum, "unstr": "unstr()" + noSum,
 	"sar": "sar()" + noSum, "car": "car()" + noSum, "fcor": "fcor()" + noSum,
@@ -108,8 +106,8 @@ var refusedTerms = map[string]string{
 	"Surv": "write an outcome with censoring as time | cens(censored).",
 }
 
-// factor makes v a variable with levels. v.full gets an indicator for each level, and v.pieces gets
-// the contrasts, which are the indicators of all levels except the first.
+// factor makes v a variable with levels. v.full gets an indicator for each level, and v.pieces the
+// contrasts, all but the first.
 func (w *writer) factor(v *variable, column int, levels []string) {
 	for k, level := range levels {
 		is := expression{value: zero, levels: true, binds: atom}
@@ -118,8 +116,8 @@ func (w *writer) factor(v *variable, column int, levels []string) {
 	v.pieces = v.full[1:]
 }
 
-// mostLevels limits the levels that factor() makes of a numeric column, one for each whole number
-// between the bounds.
+// mostLevels limits the levels that factor() makes of the whole numbers between the bounds of a
+// column.
 const mostLevels = 64
 
 func (w *writer) asFactor(v *variable, n *node) {
@@ -143,12 +141,11 @@ func (w *writer) asFactor(v *variable, n *node) {
 	v.pieces = v.full[1:]
 }
 
-// legendre holds the Legendre polynomials of degree 1 to 5, as text in the variable t. They are
-// orthogonal on (−1, 1).
+// legendre holds the Legendre polynomials of degree 1 to 5 in t, which are orthogonal on (−1, 1).
 var legendre = []string{"t", "(1.5 * t^2 - 0.5)", "(2.5 * t^3 - 1.5 * t)", "(4.375 * t^4 - 3.75 * t^2 + 0.375)", "(7.875 * t^5 - 8.75 * t^3 + 1.875 * t)"}
 
-// polynomial makes v a variable whose pieces are polynomials of a column. They are orthogonal, and
-// each has sd 1, if the column is uniform around its public centre.
+// polynomial gives v polynomials of a column as pieces. They are orthogonal with sd 1 if the column
+// is uniform around its public centre.
 func (w *writer) polynomial(v *variable, n *node) {
 	degree := 1
 	switch {
@@ -219,12 +216,11 @@ func (w *writer) monotonic(v *variable, n *node) {
 	}}
 }
 
-// A namer makes names for variables of a program from the names of columns and levels, and makes
-// sure that no name occurs twice. It maps the used names to true.
+// A namer makes unique names for variables of a program from names of columns and levels.
 type namer map[string]bool
 
-// taken lists the words besides [syntax.Reserved] that cannot name a variable of a formula's
-// program: words of C++, and names that the program already uses.
+// taken lists further words that cannot name a variable, besides [syntax.Reserved]: words of C++,
+// and names that the program already uses.
 var taken = strings.Fields(`auto bool break case catch char class const default delete do double enum explicit extern float friend goto inline
 	long mutable namespace new operator private protected public register short signed sizeof static struct switch template this throw try
 	typedef typename union unsigned using var virtual volatile N n j T`)
@@ -237,8 +233,7 @@ func newNamer() namer {
 	return m
 }
 
-// unique derives a name from the text base that no variable of the program has, and marks the name
-// as used.
+// unique derives an unused name from base, and marks it as used.
 func (m namer) unique(base string) string {
 	var b strings.Builder
 	for _, r := range base {

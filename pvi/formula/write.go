@@ -13,52 +13,48 @@ type Request struct {
 	Version  int // version of the study language, on which default priors depend; 0 is as 2
 	Formula  string
 	Family   string            // such as "poisson" or "bernoulli(probit)"
-	Positive string            // condition under which a binary outcome is 1; if it is empty, the outcome is 1 for the value 1 or the second level
-	Priors   map[string]string // priors that replace defaults, by parameter or class of parameters
+	Positive string            // condition under which a binary outcome is 1; by default the value 1 or the second level
+	Priors   map[string]string // priors that replace defaults, by parameter or class
 	Columns  []Column
 }
 
-// A Written is a formula that was translated to a program, with the variables and the priors of the
-// program.
+// A Written is a formula translated to a program.
 type Written struct {
 	Text      string // program in the Stan language; N is the number of records
 	Variables []Variable
 	Priors    []Prior
 
-	// Varying reports whether the formula has group effects, curves or monotonic effects. If so, some
-	// effects are products of parameters, or have priors that depend on parameters.
+	// Varying reports whether the formula has group effects, curves or monotonic effects. Some
+	// effects are then products of parameters, or have priors that depend on parameters.
 	Varying bool
 
 	// Effects is the program with the correlated effects of groups as generated quantities, in the
-	// units of the predictor. Effects is "" if there are no correlated effects, or if the program
-	// would be too long.
+	// units of the predictor. It is "" if there are none, or if it would be too long.
 	Effects string
 }
 
-// A Variable is data that the program declares: the values of a column, or the indicator of a
-// condition on the column.
+// A Variable is data that the program declares: a column, or the indicator of a condition on it.
 type Variable struct {
 	Name   string
 	Column string
-	Is     string // condition on the column; the variable is 1 if the condition is true, and otherwise 0. If Is is empty, the variable is the value of the column.
-	Whole  bool   // whether the program declares the variable as int
+	Is     string // condition for the indicator, or "" for the values
+	Whole  bool   // whether it is an int
 }
 
 // A Prior is the prior of a parameter of the program.
 type Prior struct {
 	Parameter string
 	Density   string // such as "normal(0, 2.5)"
-	From      string // source of the density, in words
+	From      string // describes the source of the density
 }
 
-// A PriorError is an error in the text of a prior. Key is the key under which the study gives the
-// prior.
+// A PriorError is an error in the prior that the study gives under Key.
 type PriorError struct{ Key, Text string }
 
 func (e *PriorError) Error() string { return "prior." + e.Key + " " + e.Text }
 
-// Write translates a model to a program in the Stan language. An error in the formula has the type
-// [*syntax.Errors]. Other errors have the type [*FamilyError] or [*PriorError]. Write never panics.
+// Write translates a model to a program in the Stan language. Errors have the type
+// [*syntax.Errors], [*FamilyError] or [*PriorError]. Write never panics.
 func Write(r Request) (out *Written, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -109,25 +105,24 @@ type writer struct {
 	parameters  []string // declarations of the parameters
 	priors      []Prior
 	used        map[string]bool // keys of the study's priors that were used
-	known       []string        // names and classes of parameters under which the study can give priors
+	known       []string        // parameters and classes for which the study can give priors
 	varying     bool            // see [Written]
 	transformed []string
-	shown       []string // declarations of the correlated effects of groups as generated quantities
+	shown       []string // declarations of the correlated effects as generated quantities
 
-	averages map[string][2]float64 // means and sds of expressions over synthetic records, keyed by the text of the expression
+	averages map[string][2]float64 // means and sds of expressions over synthetic records, by text
 
-	locals     [][2]string // names and values of local variables that are computed for each record
+	locals     [][2]string // names and values of a record's local variables
 	predictors []string
 	density    []string // statements that add the log density of one record
 
 	functions []string // functions of the program
 
 	trials string // text of the record's number of trials
-	noise  string // text of the sd of the outcome around the location mu
+	noise  string // text of the outcome's sd around mu
 }
 
-// column returns the index of the column that n names. If there is no such column, it refuses the
-// formula with an error at n.
+// column returns the index of the column that n names. If there is none, it refuses the formula.
 func (w *writer) column(n *node) int {
 	i := slices.IndexFunc(w.columns, func(c Column) bool { return c.Name == n.text })
 	switch {
@@ -140,7 +135,7 @@ func (w *writer) column(n *node) int {
 	return 0
 }
 
-// columnNames returns the names of the columns, or of the first 20, separated by commas.
+// columnNames lists the first 20 columns.
 func (w *writer) columnNames() string {
 	var all []string
 	for _, c := range w.columns[:min(len(w.columns), 20)] {
@@ -155,8 +150,7 @@ func (w *writer) declare(i int, is, declaration, name string) string {
 	return name
 }
 
-// vector declares numeric column i as data of the program, unless it was declared before. It
-// returns the name of the variable.
+// vector returns the variable with the values of numeric column i, and declares it if necessary.
 func (w *writer) vector(i int) string {
 	if w.vectors[i] == "" {
 		w.vectors[i] = w.declare(i, "", "vector[N] %s;", w.names.unique(w.columns[i].Name))
@@ -164,8 +158,8 @@ func (w *writer) vector(i int) string {
 	return w.vectors[i]
 }
 
-// level declares the levels of column i, as numbers from 1, as data of the program, unless they
-// were declared before. It returns the name of the variable.
+// level returns the variable with the levels of column i, as numbers from 1, and declares it if
+// necessary.
 func (w *writer) level(i int) string {
 	if w.levels[i] == "" {
 		w.levels[i] = w.declare(i, "", fmt.Sprintf("array[N] int<lower=1, upper=%d> %%s;", len(w.columns[i].Levels)), w.names.unique(w.columns[i].Name))
@@ -173,15 +167,13 @@ func (w *writer) level(i int) string {
 	return w.levels[i]
 }
 
-// count declares column i as data of the program, with integers as values. It returns the name of
-// the variable.
+// count declares column i as integers, and returns the variable.
 func (w *writer) count(i int) string {
 	return w.declare(i, "", fmt.Sprintf("array[N] int<lower=%s> %%s;", short(w.columns[i].Low, 6)), w.names.unique(w.columns[i].Name))
 }
 
-// indicator declares the indicator of a level of column i as data of the program, unless it was
-// declared before. It returns the text of an expression that is 1 for a record with this level, and
-// otherwise 0.
+// indicator returns an expression that is 1 for records with this level of column i, and otherwise
+// 0. It declares the variable if necessary.
 func (w *writer) indicator(i, level int) string {
 	key := [2]int{i, level}
 	if w.indicators[key] == "" {
@@ -191,9 +183,8 @@ func (w *writer) indicator(i, level int) string {
 	return w.indicators[key]
 }
 
-// local declares a local variable with the given value for record n, and returns its name, which is
-// derived from base. The variable is computed before the predictors. If a variable already has the
-// same value, local returns the name of that variable.
+// local returns the name of a local variable with the given value for record n, which is computed
+// before the predictors. It declares one, named after base, unless there is one with this value.
 func (w *writer) local(base, value string) string {
 	if i := slices.IndexFunc(w.locals, func(l [2]string) bool { return l[1] == value }); i >= 0 {
 		return w.locals[i][0]
@@ -203,9 +194,8 @@ func (w *writer) local(base, value string) string {
 	return name
 }
 
-// parameter declares a parameter in the program, with its default prior p. The study can give
-// another prior under the name of the parameter or under its class. If it gives both, the prior
-// under the name is used.
+// parameter declares a parameter with the default prior p. The study can replace the prior by name
+// or by class. The name takes precedence.
 func (w *writer) parameter(p Prior, typ string, class string) {
 	w.parameters = append(w.parameters, typ+" "+p.Parameter+";")
 	for _, key := range []string{p.Parameter, class} {
@@ -222,9 +212,8 @@ func (w *writer) parameter(p Prior, typ string, class string) {
 	w.priors = append(w.priors, p)
 }
 
-// priorText checks the text of a prior that the study gives under key, and returns it as the
-// program needs it. It panics with a [*PriorError] if the text is not a density with numbers as
-// arguments.
+// priorText returns the text of a prior from the study as the program needs it. It panics with a
+// [*PriorError] unless that is a density with numbers as arguments.
 func priorText(key, text string) string {
 	call, err := syntax.ParseCall(text)
 	if err == nil {
@@ -254,8 +243,8 @@ func (w *writer) checkPriors() {
 	}
 }
 
-// model translates the formulas of a model. sides[0] is the formula of the outcome, and the other
-// sides are formulas of further parameters of the family.
+// model translates the formulas of a model. sides[0] is the formula of the outcome, and the others
+// are for further parameters.
 func (w *writer) model(sides []side) {
 	left := sides[0].left
 	outcome, adds := left, []*node(nil)
@@ -277,7 +266,7 @@ func (w *writer) model(sides []side) {
 		w.further(sides, s)
 		w.piecewise(y, right, s, a)
 	default:
-		if w.family.outcome == grades { // the parameters at which the outcome changes from one class to the next
+		if w.family.outcome == grades { // cut points between the classes
 			w.names["Intercept"] = true
 			w.parameter(Prior{"Intercept", "normal(0, 3)", "default of ordered cut points"}, fmt.Sprintf("ordered[%d]", len(c.Levels)-1), "Intercept")
 		}
@@ -313,8 +302,7 @@ func (w *writer) outcomeColumn(n *node) int {
 	return 0
 }
 
-// outcomeVariable declares column i as the outcome of the program. It returns the text of the
-// outcome's value for a record.
+// outcomeVariable declares column i as the outcome, and returns the text of its value for a record.
 func (w *writer) outcomeVariable(i int) string {
 	c := &w.columns[i]
 	switch w.family.outcome {
@@ -332,8 +320,8 @@ func (w *writer) outcomeVariable(i int) string {
 	return w.vector(i) + "[n]"
 }
 
-// categorical writes a linear predictor for each class except the first, whose predictor is 0. It
-// then writes the density of the outcome's class.
+// categorical writes a predictor for each class but the first, whose predictor is 0, and the
+// density of the class.
 func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side) {
 	for _, of := range sides[1:] {
 		fail("E602", of.left.at, "the family categorical has no further parameters.")
@@ -347,9 +335,8 @@ func (w *writer) categorical(y string, i int, right *sum, s scale, sides []side)
 	w.density = []string{fmt.Sprintf("%s ~ categorical_logit([%s]');", y, strings.Join(args, ", "))}
 }
 
-// piecewise writes the density of a survival time. The hazard is constant between the times that
-// the family lists. The density is a function in the program, so that a reader of the program
-// recognises the density.
+// piecewise writes the density of a survival time with a constant hazard between the family's
+// times. It is a function of the program, so that a reader recognises it.
 func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	cuts := w.family.cuts
 	k := len(cuts) + 1
@@ -385,8 +372,8 @@ func (w *writer) piecewise(y string, right *sum, s scale, a additions) {
 	w.likelihood(y, density{name: of, args: fmt.Sprintf("%s + mu, exp(mu) * %s", log, cumulative)}, a)
 }
 
-// further declares the parameters of the family other than mu, such as sigma. If the model has a
-// formula for one of these parameters, further writes a linear predictor for it.
+// further declares the family's parameters other than mu, such as sigma, and a predictor for those
+// with a formula.
 func (w *writer) further(sides []side, s scale) {
 	formulas, has := map[string]side{}, "."
 	if len(w.family.further) > 0 {

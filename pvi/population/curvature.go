@@ -6,9 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// drawCurvature returns n draws of W, the mean curvature of clients, from the posterior of W given
-// the rounds. obs holds the gradients of the rounds, corrected by [rules.effective]. drawCurvature
-// returns false if a matrix that must be positive definite is not.
+// drawCurvature returns n draws of W, the mean curvature of clients, from its posterior given the
+// rounds. obs holds the gradients of the rounds, corrected by [rules.effective]. It returns false
+// if a matrix is not positive definite.
 //
 // The prior of W is aE plus a deviation. The diagonal matrix E is one of r.scales. The factor a is
 // normal with mean typical·W₀ and sd typicalSD times this mean, where W₀ is r.nominal. The elements
@@ -59,10 +59,9 @@ func (r *rules) drawCurvature(rounds []*round, obs []effective, from *source, n 
 	return all, true
 }
 
-// givenScale returns the posterior of vec W, the vector of the elements of the mean curvature W,
-// for one scale s and one relative sd of the deviation (see [rules.drawCurvature]). The results are
-// the mean, the Cholesky root of the precision, and the log evidence up to a constant. precision
-// and linear are the results of curvatureLikelihood.
+// givenScale returns the posterior of vec W for one scale s and one relative sd of the deviation
+// (see [rules.drawCurvature]): its mean, the Cholesky root of its precision, and the log evidence
+// up to a constant. precision and linear come from curvatureLikelihood.
 func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, linear *mat.VecDense) (*mat.VecDense, *mat.TriDense, float64, bool) {
 	size, mean := packedSize(r.dim), typical*r.nominal
 	// The prior covariance of vec W is D + along·vvᵀ. Here v is vec of the scale, and the diagonal
@@ -89,7 +88,7 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	for k, x := range inverse {
 		p.SetSym(k, k, p.At(k, k)+x)
 	}
-	// The prior mean of vec W is mean·v. The prior precision times this vector is pull·D⁻¹v.
+	// The prior mean of vec W is mean·v. The prior precision times it is pull·D⁻¹v.
 	pull := mean * (1 - cut*square)
 	right, centre := mat.NewVecDense(size, nil), mat.NewVecDense(size, nil)
 	right.AddScaledVec(linear, pull, weighted)
@@ -103,8 +102,8 @@ func (r *rules) givenScale(s scale, relative float64, precision *mat.SymDense, l
 	return centre, root, (prior - c.LogDet() + mat.Dot(right, centre)) / 2, true
 }
 
-// curvatureLikelihood returns the Gaussian likelihood of all rounds as a function of vec W: its
-// precision, and the precision times its mean.
+// curvatureLikelihood returns the Gaussian likelihood of vec W from all rounds, as precision and
+// precision times mean.
 func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymDense, *mat.VecDense) {
 	d, size := r.dim, packedSize(r.dim)
 	precision, linear := mat.NewSymDense(size, nil), mat.NewVecDense(size, nil)
@@ -117,7 +116,7 @@ func (r *rules) curvatureLikelihood(rounds []*round, obs []effective) (*mat.SymD
 		total += weight
 	}
 	// The gradients depend on W through g_t − ḡ = X_t vec W + noise, where X_t maps vec W to −W(θ_t
-	// − θ̄). The bars denote means over rounds, weighted by the precision of the gradients.
+	// − θ̄). Bars denote means over rounds, weighted by the precision of the gradients.
 	g, point, _ := average(obs)
 	rows := mat.NewDense(size, d*len(obs), nil)
 	contrasts := mat.NewVecDense(d*len(obs), nil)

@@ -1,13 +1,13 @@
 // Package population computes a posterior of θ from noisy sums over clients, in a study whose
-// privacy unit is the client. It reads no records: a [Query] and a [State] are functions of the
-// study and of opened sums. The server and every client therefore compute the same posterior.
+// privacy unit is the client. A [Query] and a [State] depend only on the study and opened sums, so
+// the server and every client compute the same posterior.
 //
 // Public units ([Units]) are coordinates in which a synthetic record has information I. Real
-// records may have much less information than synthetic ones, especially if the study's bounds are
-// wide. The first round corrects the units: clients vote for the information that they have about
-// each coordinate. From then on a coordinate is multiplied by the square root of the information
-// per record that the votes show. In these units a client of n records has an information of about
-// nI. All vectors and matrices below are in these units.
+// records may have much less, especially if the study's bounds are wide. So in the first round
+// clients vote for the information that they have about each coordinate. From then on a coordinate
+// is multiplied by the square root of the information per record that the votes show. In these
+// units a client of n records has an information of about nI. All vectors and matrices below are in
+// these units.
 //
 // # The votes
 //
@@ -27,13 +27,12 @@
 //
 // The model of a [Setting] with an [Area] is far from quadratic, and its prior may be so wide that
 // the rounds would end before they have found the mode. Each client then also votes for the place
-// of the mode of its own records, in units of the prior sd. The first round costs .16 of the
-// budget instead of .08, and each of its two kinds of votes has half of this share. The votes for
-// the scale then state the information at the client's own mode, which may be larger than the
-// information of synthetic records. The posterior distribution of each coordinate's place is
-// computed from the votes for modes. Its mean is the point of the second round, and its sd
-// determines the clip. Later points are near this mean. The posterior q does not contain these
-// votes.
+// of the mode of its own records, in units of the prior sd. The first round costs .16 of the budget
+// instead of .08, and each of its two kinds of votes has half of this share. The votes for the
+// scale then state the information at the client's own mode, which may be larger than that of
+// synthetic records. The votes for modes give a posterior distribution of each coordinate's place.
+// Its mean is the point of the second round, and its sd determines the clip. Later points are near
+// this mean. The posterior q does not contain these votes.
 //
 // # The releases of a later round
 //

@@ -10,42 +10,41 @@ import (
 )
 
 const (
-	// In a study with an [Area], a client votes for the place of the mode of its own records. For
-	// each coordinate there are modePlaces evenly spaced places, from modeReach prior sds below the
-	// prior mean to modeReach prior sds above it.
+	// In a study with an [Area], a client votes for the place of the mode of its own records. Each
+	// coordinate has modePlaces evenly spaced places, up to modeReach prior sds on each side of the
+	// prior mean.
 	modePlaces = 24
 	modeReach  = 3.
 
 	// modesVoting replaces the constant voting in a study with an [Area].
 	modesVoting = .16
 
-	// A client's information in a study with an [Area] is computed at the client's own mode. It may
-	// therefore be up to base^richest times the information of a client with synthetic records.
+	// richest limits the information at a client's own mode (see [Area]) to base^richest times that
+	// of synthetic records.
 	richest = 3
 
-	// nearest limits the point θ_t of a later round: no element is further from the mean of the
-	// [beginning] than nearest times the sd of the beginning.
+	// nearest limits the distance of θ_t from the mean of the [beginning], in sds of the beginning,
+	// for each coordinate.
 	nearest = 3.
 
-	// modesUnlike is the sd of the error in the votes, averaged over clients, that is not due to
-	// noise.
+	// modesUnlike is the sd of the error in the mean votes that is not noise.
 	modesUnlike = .05
 )
 
-// modeSpreads are the possible sds of the modes of clients, in places.
+// modeSpreads are the possible sds of clients' modes, in places.
 var modeSpreads = []float64{.2, .5, 1, 2, 4, 8}
 
-// An Area is the region in which the posterior may lie. It is described by the prior mean and the
-// prior sd of each coordinate, in public units.
+// An Area is the region in which the posterior may lie, given by prior means and sds in public
+// units.
 type Area struct{ Mean, SD []float64 }
 
-// SizeWithModes does the same as [Size] for a study with an [Area].
+// SizeWithModes is [Size] for a study with an [Area].
 func SizeWithModes(d int) int { return max(Size(d), (places+modePlaces)*d) }
 
-// WeightsWithModes does the same as [Weights] for a study with an [Area].
+// WeightsWithModes is [Weights] for a study with an [Area].
 func WeightsWithModes(rounds int) []float64 { return weights(rounds, modesVoting) }
 
-// first returns the place that stands for the information of a client with synthetic records.
+// first returns the place of the information of synthetic records.
 func (a *Area) first() float64 {
 	if a == nil {
 		return 0
@@ -53,14 +52,14 @@ func (a *Area) first() float64 {
 	return richest
 }
 
-// at returns the position of x, the value of coordinate i, among the places. The first place is 0.
+// at returns the position of the value x of coordinate i among the places, from 0.
 func (a *Area) at(i int, x float64) float64 {
 	return within((x-a.Mean[i])/a.SD[i]/modeReach+1, 0, 2) * (modePlaces - 1) / 2
 }
 
-// VoteWithMode writes a client's votes to dst: votes for the scale of its information (see
-// [Query.vote]), and then votes for the place of its mode. Both parts have norm at most 1/√2, so
-// that the norm of all votes is at most 1. The arguments are in public units.
+// VoteWithMode writes a client's votes to dst: for the scale of its information ([Query.vote]), and
+// for the place of its mode. Both parts have norm at most 1/√2, so all votes have norm at most 1.
+// The arguments are in public units.
 func (q *Query) VoteWithMode(dst, mode []float64, information *mat.SymDense) {
 	clear(dst)
 	d := len(mode)
@@ -74,8 +73,8 @@ func (q *Query) VoteWithMode(dst, mode []float64, information *mat.SymDense) {
 	}
 }
 
-// A beginning holds the posterior means and sds of the mode of a typical client's records, in the
-// units of the state. The point and the clip of the second round follow from it.
+// A beginning holds the posterior means and sds of the mode of a typical client, in the units of
+// the state. They determine the point and the clip of the second round.
 type beginning struct{ mean, sd []float64 }
 
 // begin returns the beginning given the opened sum of votes.
@@ -84,7 +83,7 @@ func (r *rules) begin(answers int, sum []float64) *beginning {
 	size := math.Sqrt(2*float64(r.dim)) / clients
 	sd := math.Hypot(size*r.Noise*math.Sqrt(float64(answers)), modesUnlike)
 	b := &beginning{make([]float64, r.dim), make([]float64, r.dim)}
-	place := 2 * modeReach / (modePlaces - 1) // distance of two places in prior sds
+	place := 2 * modeReach / (modePlaces - 1) // distance between places in prior sds
 	for i := range r.dim {
 		votes := sum[places*r.dim+i*modePlaces:][:modePlaces]
 		mean, variance := posteriorPlace(votes, size, sd)
@@ -94,11 +93,10 @@ func (r *rules) begin(answers int, sum []float64) *beginning {
 	return b
 }
 
-// posteriorPlace returns the posterior mean and variance of the place of a typical client in one
-// coordinate. votes holds the opened sum of the votes for this coordinate, and size times an
-// element of votes is a mean vote with noise of the given sd. In the model, the modes of clients
-// are normal around this place, with one of the sds in modeSpreads. The place has the same prior as
-// the coordinate.
+// posteriorPlace returns the posterior mean and variance of a typical client's place in one
+// coordinate. votes holds the opened sum of its votes, and size times an element is a mean vote
+// with noise of the given sd. The modes of clients are normal around this place, with one of
+// modeSpreads as sd. The prior of the place is that of the coordinate.
 func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) {
 	const finer = 4
 	var at, logs []float64
@@ -125,8 +123,8 @@ func posteriorPlace(votes []float64, size, sd float64) (mean, variance float64) 
 	return mean, variance
 }
 
-// expectedVotes writes to dst the average votes for one coordinate if modes are normal with the
-// given mean and sd, in units of the distance between places.
+// expectedVotes writes the average votes for one coordinate to dst, if modes are normal with the
+// given mean and sd in places.
 func expectedVotes(dst []float64, mean, sd float64) {
 	clear(dst)
 	const n = 16

@@ -9,37 +9,34 @@ import (
 	"fedpvi/internal/special"
 )
 
-// shares has a₁ to a₅, the shares of the blocks in the squared norm of a client's vector.
+// shares has a₁ to a₅, the blocks' shares of the squared norm of a client's vector.
 var shares = struct{ gradient, curvature, outer, size, slope float64 }{.70, .15, .08, .03, .04}
 
-// Size returns the length of a client's vector for d coordinates. The length is the same in all
-// rounds. A vector ends with zeros in a round that needs fewer numbers.
+// Size returns the length of a client's vector for d coordinates. It is the same in all rounds, and
+// vectors end with zeros where a round needs fewer numbers.
 func Size(d int) int { return max(d+2*packedSize(d)+2, places*d) }
 
-// A Query holds the public numbers from which a client computes its vector in a round.
+// A Query holds the public numbers of a round from which a client computes its vector.
 type Query struct {
 	Point         []float64     // point θ_t, in public units
 	Clip          float64       // clip C, the largest norm of a gradient
 	Curvature     *mat.SymDense // curvature Ā of a typical client
-	CurvatureClip float64       // clip K, the largest norm of a client's curvature W minus Ā
-	Kappa         float64       // constant κ of the package documentation; infinite if q is to approximate the posterior of all records in one place
+	CurvatureClip float64       // clip K of W − Ā, where W is the client's curvature
+	Kappa         float64       // constant κ of the package documentation; infinite if q is for all records in one place
 
-	// Factors converts public units to the units of Clip, Curvature and CurvatureClip. In the units
-	// of Clip, coordinate i of a point is Factors[i] times coordinate i of the point in public
-	// units. Factors is nil if all factors are 1.
+	// Factors converts points from public units to the units of Clip, Curvature and CurvatureClip,
+	// coordinate by coordinate. It is nil if all factors are 1.
 	Factors []float64
 
-	// Votes is the nominal number n of records of a client in the first round, in which the
-	// client's vector has votes. In later rounds Votes is 0, and the vector has the blocks of the
-	// package documentation.
+	// Votes is the nominal number n of records of a client in the first round, whose vector has
+	// votes. In later rounds it is 0.
 	Votes float64
 
-	// Area is the region in which the client votes for the place of its mode in the first round. It
-	// is nil if clients do not vote for places.
+	// Area is the region for votes on modes in the first round, or nil.
 	Area *Area
 }
 
-// blocks has the five blocks of a client's vector, which are parts of one slice.
+// blocks has the five blocks of a client's vector, parts of one slice.
 type blocks struct{ gradient, curvature, outer, size, slope []float64 }
 
 func split(v []float64, d int) blocks {
@@ -48,8 +45,8 @@ func split(v []float64, d int) blocks {
 }
 
 // Vector writes the vector of a client to dst, given the gradient and information of its records at
-// q.Point, in public units. The norm of the vector is at most 1, up to rounding. If a number of the
-// gradient, the information or the vector is not finite, the vector is zero.
+// q.Point, in public units. Its norm is at most 1, up to rounding. It is zero if a number is not
+// finite.
 func (q *Query) Vector(dst, gradient []float64, information *mat.SymDense) {
 	clear(dst)
 	if q.Votes > 0 {
@@ -100,8 +97,7 @@ func (q *Query) shrink(gradient []float64, information *mat.SymDense) ([]float64
 	if math.IsInf(q.Kappa, 1) {
 		return g.RawVector().Data, information
 	}
-	// As in the package documentation, F = κ(κI + Λ)⁻¹, which equals (I + Λ/κ)⁻¹. Λ is the
-	// information.
+	// F = κ(κI + Λ)⁻¹ equals (I + Λ/κ)⁻¹, where Λ is the information.
 	var root mat.Cholesky
 	f := mat.NewSymDense(d, nil)
 	if !special.Finite(information.RawSymmetric().Data) || !root.Factorize(plus(scaledUnit(d, 1), 1/q.Kappa, information)) ||

@@ -21,32 +21,32 @@ type Setting struct {
 	Weights   []float64     // weight of each round, as [Weights] returns it
 	Noise     float64       // sd of the noise that one client adds to each element of a sum
 
-	// Pooled makes q approximate the posterior of all clients' records in one place. The model then
-	// assumes that θ is the same for all clients.
+	// Pooled makes q approximate the posterior of all clients' records in one place, with the same
+	// θ for all clients.
 	Pooled bool
 
 	// Skewed is true if the distribution of records' gradients may be skewed. A low clip then moves
-	// the mode, so the late clip is usually at least twice the root mean square norm of the
-	// gradients (see [rules.chooseClips]).
+	// the mode, so the late clip is usually at least twice the root mean square norm (see
+	// [rules.chooseClips]).
 	Skewed bool
 
-	// Area is the region in which clients vote for the places of their modes. It is nil if the
-	// rounds begin at the prior mean.
+	// Area is the region in which clients vote for the places of their modes. It is nil without
+	// such votes.
 	Area *Area
 
-	Digest [32]byte // digest of the protocol, from which random numbers are computed
+	Digest [32]byte // seed of random numbers
 }
 
 const (
-	growth = 1.3 // factor by which the squared weight of a round grows from one round to the next, from round 3 on
-	voting = .08 // squared weight of the round of votes, as a share of the sum of the squared weights of all rounds
+	growth = 1.3 // growth of a round's squared weight from the one before, from round 3 on
+	voting = .08 // share of the round of votes in the sum of squared weights
 )
 
-// Weights returns the weight w_t of each round. In round t a client multiplies its vector, whose
-// norm is at most 1, by w_t. The largest weight is 1. rounds must be at least 2.
+// Weights returns the weight w_t of each round, by which a client multiplies its vector of norm at
+// most 1. The largest is 1. rounds must be at least 2.
 func Weights(rounds int) []float64 { return weights(rounds, voting) }
 
-// weights returns the weights of the rounds, given the share of the first round.
+// weights returns the weights, given the share of the first round.
 func weights(rounds int, voting float64) []float64 {
 	weights := make([]float64, rounds)
 	for t := 1; t < rounds; t++ {
@@ -56,54 +56,53 @@ func weights(rounds int, voting float64) []float64 {
 	return weights
 }
 
-// These constants were chosen in simulations of linear, logistic and Poisson models with other
-// seeds than those of the tests.
+// These constants were chosen in simulations of linear, logistic and Poisson models, with other
+// seeds than the tests use.
 const (
-	draws     = 100 // number of draws of curvature, spread and slope in a round that is not the last
-	lastDraws = 250 // number of draws in the last round, whose q is reported
+	draws     = 100 // draws of curvature, spread and slope before the last round
+	lastDraws = 250 // draws in the last round, whose q is reported
 
-	typical    = .7    // prior mean of clients' mean curvature, in units of the nominal curvature W₀
-	typicalSD  = .7    // prior sd of clients' mean curvature, in units of the prior mean of this curvature
-	leastShare = .0003 // smallest eigenvalue of a mean curvature, in units of the prior mean of the curvature
+	typical    = .7    // prior mean of clients' mean curvature, in units of W₀
+	typicalSD  = .7    // prior sd of this curvature, in units of its prior mean
+	leastShare = .0003 // smallest eigenvalue of a mean curvature, in the same units
 
-	leastSlopeSD = .15 // smallest prior sd of the slope of the clip (see [slopeSD])
-	leastSlope   = .3  // smallest slope of the clip; the unit is the prior mean of the slope
+	leastSlopeSD = .15 // smallest prior sd of the clip's slope (see [slopeSD])
+	leastSlope   = .3  // smallest slope of the clip, in units of its prior mean
 
-	likeClip   = 1.3 // largest ratio of the clips of two rounds whose slopes are estimated together
-	nonlinear  = .2  // relative error of a mean gradient far from the mode, where the gradient is not linear in θ
-	farthest   = 4.  // largest distance of an element of θ_t, the point of round t, from the prior mean, in root mean square prior sds
-	deviations = .9  // curvature clip, in units of the root mean square of ‖W − Ā‖ over clients (see the package documentation)
+	likeClip   = 1.3 // largest ratio of clips whose slopes are estimated together
+	nonlinear  = .2  // relative error of a mean gradient far from the mode, where it is not linear in θ
+	farthest   = 4.  // largest distance of an element of θ_t from the prior mean, in root mean square prior sds
+	deviations = .9  // curvature clip, in units of the root mean square of ‖W − Ā‖ over clients
 	leastRoot  = .1  // lower bound on the cube root of a draw of [meanSquare]
 	leastClip  = .15 // smallest curvature clip, in units of the first curvature clip
 )
 
-// curvatureSDs are the possible sds of the deviation of the mean curvature W from its prior mean,
-// in units of this mean.
+// curvatureSDs are the possible sds of the deviation of W from its prior mean, in units of this
+// mean.
 //
-// spreadSDs are the possible sds of a deviation of J, the covariance of clients' gradients. J is
-// modelled as a multiple of the value that it would have if clients did not differ, plus this
-// deviation. The unit of spreadSDs is that value.
+// spreadSDs are the possible sds of a deviation of J, the covariance of clients' gradients, in
+// units of the value that J would have if clients did not differ.
 var curvatureSDs, spreadSDs = []float64{.05, .1, .2, .4}, []float64{.03, .1, .3}
 
-// rules contains a [Setting] and the numbers that are computed from it.
+// rules contains a [Setting] and the numbers computed from it.
 type rules struct {
 	*Setting
 	dim     int
 	kappa   float64 // constant κ of the package documentation
-	nominal float64 // nominal curvature W₀, the curvature of a client that has the nominal number of synthetic records
+	nominal float64 // W₀, the curvature of a client with the nominal number of synthetic records
 	priorSD float64 // root mean square prior sd
 	signal  float64 // S, the ratio of signal to noise (see [State.Signal])
 
 	covariance *mat.SymDense // prior covariance
 	beginning  *beginning    // nil unless votes for modes were counted
-	scales     []scale       // draws of the scale, in the units of the state; all elements are 1 before the votes are counted
+	scales     []scale       // draws of the scale, in the units of the state; all 1 before the votes are counted
 
-	// early and late are the clips of gradients in the first and in the second half of the rounds,
-	// in units of the root mean square norm of gradients. two is true if these clips differ.
+	// early and late are the clips of gradients in the two halves of the rounds, in units of the
+	// root mean square norm. two is true if they differ.
 	early, late float64
 	two         bool
 
-	noisy bool // whether gradients may be skewed and signal is between leastSignal and fairSignal; all clips are then low
+	noisy bool // whether gradients may be skewed and signal is between leastSignal and fairSignal, where all clips are low
 }
 
 func newRules(s *Setting) (*rules, bool) {
@@ -123,19 +122,17 @@ func newRules(s *Setting) (*rules, bool) {
 	return r, true
 }
 
-// If gradients may be skewed, the late rounds have a high clip, because a low clip moves the mode.
-// But the noise grows with the clip. If the signal is below fairSignal, the noise of a high clip
-// would be worse than the bias of a low one, so the late clip is low. If the signal is below
-// leastSignal, the first rounds do not find the mode. The late clip is then high, because a high
-// clip makes intervals wide.
+// If gradients may be skewed, late rounds have a high clip, because a low one moves the mode. But
+// noise grows with the clip. Below fairSignal, it would do more harm than the bias of a low clip.
+// Below leastSignal, the first rounds do not find the mode, and a high clip makes intervals wide.
 const leastSignal, fairSignal = 5, 15
 
 // chooseClips chooses the clips from the ratio of signal to noise. Noise is proportional to the
 // clip, but a clip below the root mean square norm shortens most gradients.
 func (r *rules) chooseClips() {
 	clients, d := float64(r.Clients), float64(r.dim)
-	// mu is the Gaussian-DP parameter of all vectors that one client sends after the first round,
-	// hidden by the noise of all clients.
+	// mu is the Gaussian-DP parameter of all vectors that a client sends after the first round,
+	// with the noise of all clients.
 	mu := floats.Norm(r.Weights[1:], 2) / math.Sqrt(clients) / r.Noise
 	r.signal = clients * mu / math.Sqrt(d)
 	r.early = within(.6*math.Pow(r.signal/10, .22), .6, 1.4)
@@ -151,7 +148,7 @@ func (r *rules) chooseClips() {
 	}
 }
 
-// clip returns the late or the early clip, in units of the root mean square norm of gradients.
+// clip returns the late or the early clip.
 func (r *rules) clip(late bool) float64 {
 	if late {
 		return r.late
@@ -159,7 +156,7 @@ func (r *rules) clip(late bool) float64 {
 	return r.early
 }
 
-// first returns the query of the first gradients, which follows from the prior and the votes.
+// first returns the query of the first gradients, computed from the prior and the votes.
 func (r *rules) first() *Query {
 	rootD := math.Sqrt(float64(r.dim))
 	point, clip := r.Mean, typical*r.early*rootD*r.priorSD*r.nominal
@@ -173,15 +170,14 @@ func (r *rules) first() *Query {
 	}
 }
 
-// normals returns n standard normal numbers that follow from the protocol's digest and the number
-// of the round.
+// normals returns n public standard normal numbers for a round.
 func (r *rules) normals(round, n int) *source {
 	s := &source{make([]float64, n)}
 	dpmech.FillPublicNormal(s.rest, "draws of curvature and spread", r.Digest, round)
 	return s
 }
 
-// A source returns the numbers of a list one after the other.
+// A source returns the numbers of a list in order.
 type source struct{ rest []float64 }
 
 func (s *source) next() float64 {
@@ -195,7 +191,7 @@ func (s *source) fill(dst []float64) {
 	s.rest = s.rest[copy(dst, s.rest):]
 }
 
-// choose returns index i with probability weights[i]. It uses the next number of the source.
+// choose returns index i with probability weights[i].
 func (s *source) choose(weights []float64) int {
 	left := special.Phi(s.next())
 	for i, w := range weights {
@@ -207,8 +203,7 @@ func (s *source) choose(weights []float64) int {
 }
 
 // guessedSlope returns the mean slope of a clip c√d on vectors with d independent standard normal
-// elements. The root mean square norm of these vectors is √d, so c is the clip in units of that
-// norm. The mean slope is
+// elements. Their root mean square norm is √d, so c is the clip in units of it. The mean slope is
 //
 //	P(x ≤ c√d) + (1 − 1/d)·c√d·E[1/x; x > c√d]
 //
@@ -224,16 +219,15 @@ func guessedSlope(c float64, d int) float64 {
 	return slope
 }
 
-// slopeSD returns the prior sd of the slope of a clip of c root mean square norms. The norms are
-// known up to a factor of about two, so it is half of the difference between the slopes at 2c and
-// c/2.
+// slopeSD returns the prior sd of the slope of a clip of c root mean square norms: half the
+// difference between the slopes at 2c and c/2, because norms are known up to a factor of about two.
 func slopeSD(c float64, d int) float64 {
 	return math.Max(leastSlopeSD, (guessedSlope(2*c, d)-guessedSlope(c/2, d))/2)
 }
 
 func within(x, low, high float64) float64 { return math.Max(low, math.Min(x, high)) }
 
-// proportions turns logs into weights that add up to 1 and are proportional to exp(logs).
+// proportions replaces logs by weights proportional to exp(logs) with sum 1.
 func proportions(logs []float64) []float64 {
 	most := slices.Max(logs)
 	var total float64

@@ -7,11 +7,11 @@ import (
 )
 
 // drawSpread returns n draws of the covariance J of clients' gradients. released is J plus
-// isotropic noise of the given sd. alike is the value that J would have if all clients had the same
-// distribution of records.
+// isotropic noise of the given sd. alike is the value of J if all clients had the same distribution
+// of records.
 //
-// J is modelled as a multiple of alike plus an isotropic deviation, with the Frobenius norm as
-// metric. The sd of the deviation relative to alike is one of spreadSDs, weighted by the evidence.
+// J is a multiple of alike plus an isotropic deviation in the Frobenius norm. The sd of the
+// deviation relative to alike is one of spreadSDs, weighted by the evidence.
 func drawSpread(released *mat.SymDense, sd float64, alike *mat.SymDense, from *source, n int) []*mat.SymDense {
 	d := alike.SymmetricDim()
 	size, squares := packedSize(d), inner(alike, alike)

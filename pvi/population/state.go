@@ -11,22 +11,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A State is the result of the rounds so far: the posterior of θ, and the estimates on which the
-// posterior and the next query depend. A State is immutable.
+// A State is the result of the rounds so far: the posterior of θ, and the estimates behind it and
+// the next query. It is immutable.
 type State struct {
 	rules  *rules
 	rounds []*round
 	query  *Query
-	late   bool // whether the query has the clip of the later rounds ([rules.late]) instead of the clip of the early rounds
+	late   bool // whether the query has the late clip ([rules.late])
 
-	// factors converts public units to the state's units: coordinate i of a point in the state's
-	// units is factors[i] times coordinate i of the point in public units. factors is nil before
-	// the votes are counted. All other fields are in the state's units.
+	// factors converts points from public units to the state's units, coordinate by coordinate. It
+	// is nil before the votes are counted. All other fields are in the state's units.
 	factors []float64
 
 	posterior *Mixture // q
-	// between has draws of the covariance of θ between clients. A draw may have negative
-	// eigenvalues, because a noisy estimate is subtracted.
+	// between has draws of the covariance of θ between clients. Eigenvalues may be negative,
+	// because a noisy estimate is subtracted.
 	between []*mat.SymDense
 	slope   Estimate
 }
@@ -35,7 +34,7 @@ type State struct {
 type Estimate struct{ Mean, SD float64 }
 
 // New returns the state before the first round, in which q is the prior. It returns false if the
-// prior is not proper in public units.
+// prior is not proper.
 func New(s *Setting) (*State, bool) {
 	r, ok := newRules(s)
 	if !ok {
@@ -47,8 +46,7 @@ func New(s *Setting) (*State, bool) {
 	}, true
 }
 
-// Query returns the query of the round that follows the state. number is the number of this round,
-// which is at least 1.
+// Query returns the query of the next round, whose number is at least 1.
 func (s *State) Query(number int) *Query {
 	q := *s.query
 	if number == 1 {
@@ -62,26 +60,24 @@ func (s *State) Query(number int) *Query {
 func (s *State) Posterior() *Mixture { return s.posterior.divided(s.factors) }
 
 // Signal returns S = Mμ/√d for M clients and d coordinates, a ratio of signal to noise. μ is the
-// Gaussian-DP parameter of all vectors that one client sends after the first round, hidden by the
-// noise of M clients. If S is above 30, intervals are nearly as narrow as the records allow. If S
-// is between 5 and 15, intervals are wide. If S is below 5, intervals are hardly narrower than the
-// intervals of the prior.
+// Gaussian-DP parameter of all vectors that a client sends after the first round, with the noise of
+// M clients. Above 30, intervals are nearly as narrow as the records allow. Between 5 and 15 they
+// are wide, and below 5 hardly narrower than under the prior.
 func (s *State) Signal() float64 { return s.rules.signal }
 
-// Slope returns the estimated mean slope of the clip, from the last round and the earlier rounds
-// with about the same clip. The slope is about the share of clients whose gradient is not clipped.
-// It is 1 if no gradient is clipped.
+// Slope returns the estimated mean slope of the clip, from rounds with about the same clip as the
+// last. It is about the share of clients whose gradient is not clipped.
 func (s *State) Slope() Estimate { return s.slope }
 
-// Spread returns the p-quantile, 0 ≤ p ≤ 1, of the posterior of the sd of θ between clients. This
-// sd is the root mean square over coordinates, in units in which a typical record has about unit
-// information. Spread returns 0 before the second round has ended.
+// Spread returns the p-quantile of the posterior of the sd of θ between clients: the root mean
+// square over coordinates, in units in which a typical record has about unit information. It
+// returns 0 before the second round has ended.
 func (s *State) Spread(p float64) float64 {
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Trace(b) / float64(s.rules.dim) })
 }
 
-// SpreadAlong returns the p-quantile of the posterior of the sd of xᵀθ between clients, for a
-// vector x in public units. It returns 0 before the second round has ended.
+// SpreadAlong returns the p-quantile of the posterior of the sd of xᵀθ between clients, for x in
+// public units. It returns 0 before the second round has ended.
 func (s *State) SpreadAlong(x []float64, p float64) float64 {
 	v := mat.NewVecDense(len(x), divided(x, s.factors))
 	return s.quantile(p, func(b *mat.SymDense) float64 { return mat.Inner(v, b, v) })
@@ -101,9 +97,9 @@ func (s *State) quantile(p float64, variance func(*mat.SymDense) float64) float6
 	return stat.Quantile(p, stat.Empirical, sds, nil)
 }
 
-// Next returns the state after the round with the given number, which is at least 1. answers is the
-// number of clients that answered, and sum is the opened sum of the round. Next returns false if
-// the result is not finite. Rounds must come in order, and some may be missing.
+// Next returns the state after round number. answers is the number of clients that answered, and
+// sum is the opened sum. It returns false if the result is not finite. Rounds must come in order,
+// and some may be missing.
 func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	if number == 1 {
 		return s.count(answers, sum)
@@ -142,7 +138,7 @@ func (s *State) Next(number, answers int, sum []float64) (*State, bool) {
 	return next, special.Finite(next.query.Point)
 }
 
-// count returns the state after the votes, whose opened sum determines its units.
+// count returns the state after the votes, which determine its units.
 func (s *State) count(answers int, sum []float64) (*State, bool) {
 	setting := *s.rules.Setting
 	scales, factors := s.rules.drawScales(answers, sum)
@@ -167,22 +163,22 @@ func (s *State) count(answers int, sum []float64) (*State, bool) {
 	return next, ok
 }
 
-// A round holds estimates of means over clients from an opened sum, with the sds of their noise.
+// A round holds estimates of means over clients, with the sds of their noise.
 type round struct {
 	query    *Query
 	late     bool
 	answers  int
 	gradient []float64
-	// outer estimates the covariance of clients' gradients. It is the mean outer product minus the
-	// outer product of the mean, corrected for the noise in the mean.
+	// outer estimates the covariance of clients' gradients: the mean outer product minus that of
+	// the mean, corrected for noise.
 	curvature, outer *mat.SymDense
-	size             float64 // mean over clients of the squared norm of D (see the package documentation)
+	size             float64 // mean over clients of ‖D‖² (see the package documentation)
 	slope            Estimate
 
 	gradientSD, curvatureSD, outerSD, sizeSD float64
 }
 
-// open computes the estimates of round number from the sum of the given number of answers.
+// open computes the estimates of round number from the opened sum.
 func (s *State) open(number, answers int, sum []float64) *round {
 	r, q := s.rules, s.query
 	clients := r.Weights[number-1] * float64(answers)
@@ -242,8 +238,9 @@ func (r *rules) slopes(similar []*round, from *source, n int) (Estimate, []float
 	return e, all
 }
 
-// An effective is the mean gradient of clients at the point of a round, and the sd of its error. It
-// has been divided by the slope of the clip if the clip is close to that of the last round (like).
+// An effective is the mean gradient of clients at the point of a round, with the sd of its error.
+// It was divided by the slope of the clip if like is true, for clips close to that of the last
+// round.
 type effective struct {
 	gradient, point []float64
 	sd              float64
@@ -267,12 +264,11 @@ func (r *rules) effective(rounds, similar []*round, slope float64) []effective {
 	return all
 }
 
-// nonlinear returns the relative error of a mean gradient of the given size that arises because
-// gradients are not linear in θ. The error is usually a constant. If clients vote for the places
-// of their modes, the points may be near the mode in some coordinates and far away in others. A
-// constant would then be too small, because a displacement by Δ can cause an error in proportion
-// to Δ², for example in the derivative with respect to an sd. The error is then the size of the
-// gradient divided by the nominal curvature, and at most 1.
+// nonlinear returns the relative error of a mean gradient of the given size because gradients are
+// not linear in θ. It is usually a constant. If clients vote for the places of their modes, the
+// points may be far from the mode in some coordinates. A displacement by Δ can then cause an error
+// in proportion to Δ², for example in the derivative with respect to an sd. The error is then the
+// size divided by the nominal curvature, at most 1.
 func (r *rules) nonlinear(size float64) float64 {
 	if r.Area == nil {
 		return nonlinear
@@ -298,13 +294,13 @@ func average(obs []effective) (gradient, point []float64, sd float64) {
 
 // A spread is the posterior of the covariance J of clients' gradients.
 type spread struct {
-	released   *mat.SymDense // mean of the noisy estimates of J over the rounds with about the clip of the last round
+	released   *mat.SymDense // mean of the noisy estimates of J over rounds with about the last clip
 	releasedSD float64
-	alike      *mat.SymDense // value that J would have if all clients had the same distribution of records
+	alike      *mat.SymDense // J if all clients had the same distribution of records
 
-	// excess has draws of J minus alike. Such a draw can have negative eigenvalues, which
-	// differences between clients cannot cause. draws has draws of J; each draw is alike plus
-	// an element of excess with 0 in place of negative eigenvalues.
+	// excess has draws of J minus alike. Noise can make their eigenvalues negative, which
+	// differences between clients cannot. draws has draws of J: alike plus excess without negative
+	// eigenvalues.
 	excess, draws []*mat.SymDense
 }
 
@@ -313,9 +309,8 @@ type spread struct {
 //
 //	J = W − W²/κ
 //
-// where W is the mean curvature of clients and κ is r.kappa. The eigenvalues of this matrix are
-// raised to 5 % of the mean eigenvalue of W. spreads returns false if the eigenvalues of a matrix
-// cannot be computed.
+// where W is the mean curvature of clients and κ is r.kappa. Eigenvalues are raised to 5 % of the
+// mean eigenvalue of W. It returns false if eigenvalues cannot be computed.
 func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []float64, from *source) (j spread, ok bool) {
 	mean := meanOf(curvatures)
 	j.alike = mean
@@ -336,9 +331,9 @@ func (r *rules) spreads(similar []*round, curvatures []*mat.SymDense, slopes []f
 	j.releasedSD = 1 / math.Sqrt(precision)
 	answers := float64(fewest(similar))
 	freedom := math.Max(answers-1, 1)
-	// J is estimated from the gradients of only U clients. The part of J that is due to differences
-	// between clients, which is J minus j.alike, therefore has the relative error of a sample
-	// variance with U − 1 degrees of freedom. meanSquare draws this error.
+	// J is estimated from only U clients. The part that differences between clients cause, J minus
+	// j.alike, has the relative error of a sample variance with U − 1 degrees of freedom, which
+	// meanSquare draws.
 	for k, x := range drawSpread(j.released, j.releasedSD, j.alike, from, len(curvatures)) {
 		x.ScaleSym(answers/freedom/(slopes[k]*slopes[k]), x)
 		excess := plus(x, -1, j.alike)
@@ -368,13 +363,12 @@ func meanSquare(n, z float64) float64 {
 //	stretch·ḡ = W(θ − θ̄) + N(0, S).
 //
 // ḡ and θ̄ are the averaged gradient and point. ḡ was divided by the mean slope, and stretch is the
-// mean slope divided by the slope of the component. S is J/U plus noise, where J/U is the
-// covariance of the mean over the U clients that answered. If the target is the pooled posterior of
-// all M clients in the roster, S is
+// mean slope divided by the component's. S is J/U plus noise, the covariance of the mean over the U
+// clients that answered. If the target is the pooled posterior of all M clients in the roster, S is
 //
 //	W/M + (1/U − 1/M)J
 //
-// plus noise. The second term is due to the clients that did not answer.
+// plus noise. The second term is for the clients that did not answer.
 func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slopes []float64, slope, clip float64, answers int) (*Mixture, bool) {
 	gradient, point, sd := average(obs)
 	fromPrior := mat.NewVecDense(r.dim, nil)
@@ -399,13 +393,13 @@ func (r *rules) mix(obs []effective, curvatures []*mat.SymDense, j spread, slope
 	return m, true
 }
 
-// clipped returns the variance, in each coordinate, of the bias that the clip causes in the mean
-// gradient if gradients may be skewed. The number of clipped clients follows from the slope. Each
-// clipped client is assumed to lose a gradient of norm clip, all in the same unknown direction.
+// clipped returns the variance, in each coordinate, of the clip's bias in the mean gradient if
+// gradients may be skewed. The slope gives the number of clipped clients. Each is assumed to lose a
+// gradient of norm clip, all in the same unknown direction.
 //
-// If the clips are low (r.noisy), they shorten most gradients, in all directions. Only half of this
-// bias is then counted. Half is enough for a skewness γ of about 2. To first order in γ, a clip of
-// c root mean square norms causes in each direction a bias of
+// Low clips (r.noisy) shorten most gradients, in all directions. Only half of the bias is then
+// counted, which is enough for a skewness γ of about 2. To first order in γ, a clip of c root mean
+// square norms causes in each direction a bias of
 //
 //	γφ(c)/3
 //
@@ -426,8 +420,8 @@ func (r *rules) clipped(clip, slope float64) float64 {
 //	B = WS⁻¹W + P
 //	mean = B⁻¹(WS⁻¹·stretch·ḡ + P(θ₀ − θ̄))
 //
-// P and θ₀ are the prior's precision and mean. The other symbols are those of [rules.mix].
-// fromPrior is P(θ₀ − θ̄). solve returns false if S or B is not positive definite.
+// P and θ₀ are the prior's precision and mean, and the other symbols are those of [rules.mix].
+// fromPrior is P(θ₀ − θ̄). It returns false if S or B is not positive definite.
 func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, fromPrior *mat.VecDense) ([]float64, *mat.SymDense, bool) {
 	var root mat.Cholesky
 	var weighted, square mat.Dense // S⁻¹W and WS⁻¹W
@@ -446,7 +440,7 @@ func (r *rules) solve(w, s *mat.SymDense, gradient []float64, stretch float64, f
 }
 
 // between returns draws of the covariance of θ between clients, W⁻¹XW⁻¹, for W from curvatures and
-// X from excess (see [spread]), or false if a W is not positive definite.
+// X from excess (see [spread]). It returns false if a W is not positive definite.
 func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	all := make([]*mat.SymDense, len(excess))
 	for k, x := range excess {
@@ -460,9 +454,9 @@ func between(curvatures, excess []*mat.SymDense) ([]*mat.SymDense, bool) {
 	return all, true
 }
 
-// ask sets s.query to the query of round number + 1. Its point is the mean of q, at most a
-// distance, which the constants nearest and farthest limit, from the mean of the [beginning] or of
-// the prior. The clips follow from the estimated sizes of gradients and curvatures.
+// ask sets s.query to the query of round number + 1. Its point is the mean of q, limited by nearest
+// around the [beginning] or by farthest around the prior mean. The clips follow from the estimated
+// sizes of gradients and curvatures.
 func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	r, last := s.rules, s.rounds[len(s.rounds)-1]
 	s.late = r.two && number >= len(r.Weights)/2
@@ -495,8 +489,7 @@ func (s *State) ask(number int, curvatures []*mat.SymDense, j spread) {
 	}
 }
 
-// distance returns the median over components of the expected ‖W(θ − point)‖², where W is in
-// curvatures.
+// distance returns the median over components of the expected ‖W(θ − point)‖².
 func (m *Mixture) distance(point []float64, curvatures []*mat.SymDense) float64 {
 	all := make([]float64, len(m.means))
 	for k, x := range m.means {

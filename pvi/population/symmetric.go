@@ -9,8 +9,8 @@ import (
 // packedSize returns the length of vec S for a symmetric d×d matrix S.
 func packedSize(d int) int { return d * (d + 1) / 2 }
 
-// pack writes vec S to dst: the lower triangle row by row, with elements off the diagonal
-// multiplied by √2. The norm of vec S is the Frobenius norm of S.
+// pack writes vec S to dst: the lower triangle by rows, multiplied by √2 off the diagonal, so that
+// the norm of vec S is the Frobenius norm of S.
 func pack(dst []float64, s mat.Symmetric) {
 	k := 0
 	for i := range s.SymmetricDim() {
@@ -80,7 +80,7 @@ func raised(s *mat.SymDense, least float64) (*mat.SymDense, bool) {
 		return nil, false
 	}
 	values := e.Values(nil)
-	if values[0] >= least { // the elements of values are in increasing order
+	if values[0] >= least { // values are in increasing order
 		return s, true
 	}
 	var vectors mat.Dense

@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Units are public units: coordinates θ̃ = Rᵀθ in which the public information matrix RRᵀ of a
-// synthetic record becomes the identity. Units are immutable.
+// Units are coordinates θ̃ = Rᵀθ in which the public information matrix RRᵀ of a synthetic record
+// becomes the identity. They are immutable.
 type Units struct {
-	root, inverse *mat.Dense // lower Cholesky root R of the public information matrix, and R⁻¹
+	root, inverse *mat.Dense // lower Cholesky root R of the information, and R⁻¹
 }
 
-// NewUnits returns the units in which the given information of a synthetic record becomes the
-// identity. It returns an error if the information is not positive definite.
+// NewUnits returns the units for the given information of a synthetic record. It returns an error
+// if that is not positive definite.
 func NewUnits(information mat.Symmetric) (*Units, error) {
 	var c mat.Cholesky
 	if !c.Factorize(information) {

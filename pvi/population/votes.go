@@ -8,27 +8,24 @@ import (
 )
 
 const (
-	// A client votes for the ratio of its information about each coordinate to the information of a
-	// client with synthetic records. The possible ratios are base^-k. The integer k from 0 to
-	// places − 1 is called a place, and the votes for a coordinate have one element for each place.
+	// A client votes for the ratio of its information about each coordinate to that of synthetic
+	// records. The possible ratios are base^-k. The integer k from 0 to places − 1 is called a
+	// place, and has one element of the votes for the coordinate.
 	places = 8
 	base   = 4.
 
-	// finer is the number of grid steps between neighbouring places. The posterior of a coordinate's
-	// place is computed on this grid.
+	// finer is the number of grid steps between places, for the posterior of a coordinate's place.
 	finer = 8
-	// unalike is the sd of the error in the votes, averaged over clients, that is due to
-	// differences between clients.
+	// unalike is the sd of the error in the mean votes because clients differ.
 	unalike = .1
 )
 
 // expected lists the possible prior means of a coordinate's place.
 var expected = []float64{.5, 1, 2, 4}
 
-// vote writes a client's votes to dst. Each coordinate has one element for each place. A vote
-// between two places is divided linearly between them, so at most two of a coordinate's elements
-// are not zero. The norm of a coordinate's elements is at most 1/√d, so the norm of all votes is at
-// most 1.
+// vote writes a client's votes to dst, an element for each coordinate and place. A vote between two
+// places is divided linearly. The elements of a coordinate have norm at most 1/√d, so all votes
+// have norm at most 1.
 func (q *Query) vote(dst []float64, information *mat.SymDense) {
 	d := information.SymmetricDim()
 	for i := range d {
@@ -48,19 +45,16 @@ func divide(dst []float64, position, size float64) {
 	dst[low], dst[low+1] = size*(1-(position-float64(low))), size*(position-float64(low))
 }
 
-// A scale is a typical client's information, relative to synthetic records, in each coordinate.
+// A scale is a typical client's information in each coordinate, relative to synthetic records.
 type scale []float64
 
 // drawScales returns the posterior of the [scale] given sum, the opened sum of votes. mean holds
-// the geometric mean of the scale in each coordinate. Each element of draws is a draw of the scale
-// divided by mean.
+// its geometric mean in each coordinate, and draws are divided by mean.
 //
-// A coordinate's place is the place for which a typical client votes. The prior of this place is
-// exponential, because a bound is more likely to be slightly too wide than much too wide. The
-// places of all coordinates have the same prior mean. This mean is one of the numbers in expected,
-// all with the same probability. The model for the mean vote of the clients has three terms: the
-// vote of one client at the coordinate's place, noise, and an error due to differences between
-// clients.
+// A coordinate's place is the vote of a typical client. Its prior is exponential, because a bound
+// is more likely to be slightly too wide than much too wide. All coordinates have the same prior
+// mean, one of expected with equal probabilities. The model for the mean vote is the vote of one
+// client at the coordinate's place, plus noise, plus an error because clients differ.
 func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scale) {
 	clients := r.Weights[0] * float64(answers)
 	size, first := math.Sqrt(float64(r.dim))/clients, r.Area.first()
@@ -83,7 +77,7 @@ func (r *rules) drawScales(answers int, sum []float64) (draws []scale, mean scal
 			}
 		}
 	}
-	// given[e][i] is the posterior of the place of coordinate i if all prior means are expected[e].
+	// given[e][i] is the posterior of the place of coordinate i if the prior mean is expected[e].
 	given, evidence := make([][][]float64, len(expected)), make([]float64, len(expected))
 	for e, m := range expected {
 		given[e] = make([][]float64, r.dim)

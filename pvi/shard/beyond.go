@@ -2,9 +2,8 @@ package shard
 
 import "fedpvi/pvi/study"
 
-// Beyond counts the values that are outside the bounds that a standardisation found, and that
-// [Design] therefore moves to the nearest bound. It adds their number for each column to counts, by
-// the column's name. Only the client may see the counts.
+// Beyond adds to counts, by column, the number of values outside the bounds from a standardisation,
+// which [Design] moves to the nearest bound. Only the client may see the counts.
 func Beyond(counts map[string]int, st *study.Study, records *Records) {
 	if st.Standardisation == nil {
 		return

@@ -7,8 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Shard holds the records of one client in the form that the model needs: regressors and outcomes
-// on the model's scale.
+// A Shard holds the records of one client as regressors and outcomes on the model's scale.
 type Shard struct {
 	dim    int
 	x      []float64
@@ -18,8 +17,8 @@ type Shard struct {
 	ways   int // number of group terms
 	steep  int // number of slopes over all group terms
 
-	// index of each person's first record, and then the number of records; nil unless the privacy
-	// unit is the person
+	// first record of each person, and then the number of records; nil unless the unit is the
+	// person
 	starts []int32
 
 	described [][]float64 // see Described
@@ -28,13 +27,11 @@ type Shard struct {
 // Len returns the number of records.
 func (s *Shard) Len() int { return len(s.y) }
 
-// Rows tells a mechanism which records belong to the same person. It returns the index of each
-// person's first record, followed by the number of records, as [dpmech.SampledConfig] needs them.
-// It returns nil if the privacy unit is not the person.
+// Rows returns the index of each person's first record, followed by the number of records, as
+// [dpmech.SampledConfig] needs them. It returns nil unless the privacy unit is the person.
 func (s *Shard) Rows() []int32 { return s.starts }
 
-// Units returns the number of units in the sense of [Shard.Unit]: the number of persons if the
-// privacy unit is the person, and otherwise the number of records.
+// Units returns the number of units (see [Shard.Unit]).
 func (s *Shard) Units() int {
 	if s.starts == nil {
 		return s.Len()
@@ -42,9 +39,8 @@ func (s *Shard) Units() int {
 	return len(s.starts) - 1
 }
 
-// Unit returns the range of the records that belong to unit i. A unit is a person if the privacy
-// unit is the person, and otherwise a single record. first is the index of the unit's first record,
-// and end is the index after its last record.
+// Unit returns the records of unit i, from first to end − 1. A unit is a person if the privacy unit
+// is the person, and otherwise a record.
 func (s *Shard) Unit(i int) (first, end int) {
 	if s.starts == nil {
 		return i, i + 1
@@ -56,24 +52,21 @@ func (s *Shard) Unit(i int) (first, end int) {
 func (s *Shard) Dim() int { return s.dim }
 
 // Record returns the regressors and the outcome of record i. The regressors are not a copy. The
-// outcome is a number on the model's scale, 0 or 1, a count, or the index of a class. For a
-// mixture, the regressors are the values of the mixture's columns. For a program, they are the
-// numbers of the program's variables. The outcome of a mixture or a program is 0.
+// outcome is a number on the model's scale, 0 or 1, a count, or the index of a class. For a mixture
+// or a program it is 0, and the regressors are the values of its columns or variables.
 func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
 
-// Groups returns the values of record i that the model's group terms use. levels has the index of
-// the record's group for each term. slopes has the regressors whose slopes vary between groups, for
-// all terms one after the other.
+// Groups returns the values of record i for the model's group terms: levels has the index of its
+// group in each term, and slopes the regressors whose slopes vary, for all terms.
 func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
 
-// Described returns the values of record i from which the study's tables are counted: the values of
-// the columns of [study.Describe], and then the value of its column By, if it has one. A value that
-// was missing in the file is NaN. The study must have such tables. Shards from [Shard.Deal],
-// [Shard.Select] and [Join] do not have these values.
+// Described returns the values of record i for the study's tables: the columns of [study.Describe],
+// and then the column By, if any. A missing value is NaN. Shards from [Shard.Deal], [Shard.Select]
+// and [Join] do not have these values.
 func (s *Shard) Described(i int) []float64 { return s.described[i] }
 
 // describe stores the values of record i that Described returns.
@@ -91,9 +84,8 @@ func (s *Shard) describe(d *study.Describe, records *Records, i int) {
 	s.described = append(s.described, values)
 }
 
-// Design converts a client's records to the regressors and outcomes that the study's model needs,
-// on the model's scale. If the study protects persons, it converts only the records that
-// [Records.Keep] returns.
+// Design converts a client's records to regressors and outcomes on the model's scale. If the study
+// protects persons, it uses only the records from [Records.Keep].
 func Design(st *study.Study, records *Records) *Shard {
 	d := newDesigner(st)
 	records = records.Keep(st)
@@ -122,8 +114,8 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// addEmpty adds a record with regressors NaN. It adds zero to every sum, because its gradient is
-// not finite.
+// addEmpty adds a record with regressors NaN. Its gradient is not finite, so it adds zero to every
+// sum.
 func (s *Shard) addEmpty() {
 	s.x = append(s.x, slices.Repeat([]float64{math.NaN()}, s.dim)...)
 	s.y = append(s.y, 0)
@@ -136,7 +128,7 @@ type designer struct {
 	coefficients []study.Coefficient
 	variables    []int // indices of the columns of a mixture
 	parts        []study.ProgramPart
-	outcome      int // index of the outcome's column; −1 for a mixture and a program
+	outcome      int // −1 for a mixture and a program
 }
 
 func newDesigner(st *study.Study) designer {
@@ -174,7 +166,7 @@ func (d *designer) add(s *Shard, row []float64) {
 	}
 }
 
-// shorten scales down regressors whose norm exceeds the largest that the study permits.
+// shorten scales down regressors whose norm exceeds the study's limit.
 func (d *designer) shorten(x []float64) {
 	most := d.study.Model.MaxNorm
 	if most == 0 {

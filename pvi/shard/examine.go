@@ -29,38 +29,37 @@ const (
 // problems lists the problems in the order in which they are shown.
 var problems = []Problem{Malformed, NoPerson, Missing, NoNumber, NoDate, NotWhole, NoLevel, Outside}
 
-// An Examination describes to a data holder in detail how a table fits a study. It depends on
-// single records and has no noise, so only the holder may see it.
+// An Examination describes in detail how a table fits a study. It depends on single records and has
+// no noise, so only the data holder may see it.
 type Examination struct {
 	Report
 
 	Rows     int       `json:"rows"`              // number of rows of the table, without a header
-	Unit     string    `json:"rows_are_numbered"` // "line" if the numbers of rows are line numbers of the file, and otherwise "row"
+	Unit     string    `json:"rows_are_numbered"` // "line" if rows are numbered by lines of the file, otherwise "row"
 	Findings []Finding `json:"findings"`          // values and rows that do not fit, by column
-	Persons  *Persons  `json:"persons,omitempty"` // nil if no column names the person of a row
+	Persons  *Persons  `json:"persons,omitempty"` // nil if no column identifies persons
 	Unused   []string  `json:"unused_columns,omitempty"`
 }
 
-// A Finding describes values of one column that have the same problem.
+// A Finding describes values of one column with the same problem.
 type Finding struct {
 	Column  string       `json:"column,omitempty"` // empty for malformed lines
 	Problem Problem      `json:"problem"`
-	Rule    study.Policy `json:"rule"` // policy of the study for a value that has this problem
+	Rule    study.Policy `json:"rule"` // the study's policy for this problem
 	Count   int          `json:"count"`
-	Places  []Place      `json:"first"` // places of the first values that have this problem, at most MostPlaces
+	Places  []Place      `json:"first"` // first such values, at most MostPlaces
 }
 
 // A Place is a row with a value that does not fit.
 type Place struct {
 	Row   int    `json:"row"`
-	Value string `json:"value,omitempty"` // text of the value in quotes, shortened if it is long; empty if the row has no value
+	Value string `json:"value,omitempty"` // quoted text of the value, shortened if long
 }
 
 // MostPlaces is the largest number of rows that a finding lists as places.
 const MostPlaces = 5
 
-// Persons describes how a table's rows are divided among persons. Rows with values that do not fit
-// the study count too.
+// Persons describes how rows are divided among persons, including rows that do not fit the study.
 type Persons struct {
 	Column  string `json:"column"`
 	Number  int    `json:"persons"`
@@ -68,11 +67,9 @@ type Persons struct {
 	Most    int    `json:"most_rows"`         // largest number of rows that belong to one person
 }
 
-// Examine reads records as [ReadTable] does, and lists for the data holder all values of the table
-// that do not fit the study. Unlike ReadTable it also examines records that are left out, and
-// quotes values. person is the name of the column that names the person of each row. If person is
-// empty, Examine uses the column table.person of the study, if there is one. Examine returns the
-// records that a client would use.
+// Examine reads records as [ReadTable] does, and lists all values that do not fit the study, with
+// quotations. It also examines records that are left out. person names the column of persons, by
+// default table.person of the study. Examine returns the records that a client would use.
 func Examine(file string, rows table.Reader, st *study.Study, person string) (*Records, *Examination, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -116,7 +113,7 @@ func (d *decoder) unused(person string) []string {
 type examiner struct {
 	found  map[kind]*Finding
 	number int            // number of rows
-	person int            // index of the cell with the name of the person; −1 if there is none
+	person int            // index of the cell that identifies the person, or −1
 	rows   map[string]int // number of rows of each person
 
 	missing []string // spellings of a missing value
@@ -127,7 +124,7 @@ type kind struct {
 	problem Problem
 }
 
-// row counts a row and, unless it is malformed (cells is nil), a row of its person.
+// row counts a row and, unless it is malformed, a row of its person.
 func (e *examiner) row(cells []table.Cell) {
 	e.number++
 	if e.person < 0 || cells == nil {
@@ -161,7 +158,7 @@ func (e *examiner) findings(st *study.Study) []Finding {
 	return all
 }
 
-// note adds a value or a malformed line to the findings of [Examine], if Examine reads the table.
+// note adds a value or a malformed line to the findings of [Examine].
 func (d *decoder) note(row int, column string, problem Problem, rule study.Policy, cell table.Cell) {
 	if d.seen == nil {
 		return
@@ -182,7 +179,7 @@ func (d *decoder) note(row int, column string, problem Problem, rule study.Polic
 	}
 }
 
-// shown returns a value in quotes, without control characters. It shortens a long value.
+// shown quotes a value without control characters, shortened if long.
 func shown(value string) string {
 	const most = 24
 	if r := []rune(value); len(r) > most {
@@ -191,8 +188,8 @@ func shown(value string) string {
 	return strconv.Quote(value)
 }
 
-// noteFrom adds to the findings of [Examine] those values of a record that do not fit, from the
-// given column on. It leaves the counts in the report unchanged.
+// noteFrom adds the values of a record that do not fit to the findings, from the given column on.
+// It leaves the counts in the report unchanged.
 func (d *decoder) noteFrom(column int, cells []table.Cell) {
 	if d.seen == nil {
 		return

@@ -12,25 +12,23 @@ import (
 
 // Keep returns the records that a client uses if the study protects persons: at most
 // privacy.rows_per_person records of each person, with the records of a person next to each other.
-// If the study protects another unit, or if the records already have this form, Keep returns r.
+// Otherwise, or if the records already have this form, Keep returns r.
 //
-// Keep chooses at random among the n records of a person. Every record gets a rank, and Keep
-// returns the records with the lowest ranks. The rank is the SHA-256 of the study's digest, the
-// person, and the number of the record among the person's own records. The choice is therefore a
-// function of that person's records and of public numbers:
+// Keep chooses at random: it returns the records with the lowest ranks, where the rank is the
+// SHA-256 of the study's digest, the person, and the number of the record among the person's own.
+// So the choice depends only on that person's records and on public numbers:
 //
 //   - Removing a person from a file removes exactly its kept records from the result. The kept
 //     records of any other person are the same, because neither its own records nor their numbers
 //     have changed.
-//   - Therefore two neighbouring files, which differ in all records of one person, lead to
-//     results that differ in at most rows_per_person records, all of this person. The privacy
-//     proof needs only this. The choice need not be secret, because the proof holds for any
-//     records of a person.
+//   - Therefore two files that differ in all records of one person lead to results that differ in
+//     at most rows_per_person records, all of this person. The privacy proof needs only this, for
+//     any choice of a person's records, so the choice need not be secret.
 //   - A client that starts again keeps the same records.
 //
-// Other rules would be wrong. If Keep chose the first records of each person, the results could be
-// biased, because they may differ from the person's later records. If it sampled from all records
-// together, one person's records could displace records of another.
+// If Keep chose the first records of each person, results could be biased, because later records
+// may differ. If it sampled from all records together, one person's records could displace
+// another's.
 func (r *Records) Keep(st *study.Study) *Records {
 	most := st.Privacy.RowsPerPerson
 	if st.Privacy.Unit != study.Person || r.people == nil {
@@ -68,8 +66,8 @@ func drawn(st *study.Study, person string, rows []int, limit int) []int {
 	return kept
 }
 
-// starts returns the index of each person's first record, and the number of records. Records of a
-// person must be next to each other, as after [Records.Keep].
+// starts returns the index of each person's first record, and the number of records. A person's
+// records must be adjacent, as after [Records.Keep].
 func (r *Records) starts() []int32 {
 	starts := make([]int32, 0, r.Len()+1)
 	for i := range r.Len() {
@@ -80,9 +78,8 @@ func (r *Records) starts() []int32 {
 	return append(starts, int32(r.Len()))
 }
 
-// People groups the records by person. It returns the row numbers of each person's records, in the
-// order in which the persons first occur. If the records do not name persons, every row is a person
-// of its own.
+// People returns the row numbers of each person's records, in the order in which the persons first
+// occur. Without persons, every row is one.
 func (r *Records) People() [][]int {
 	if r.people == nil {
 		return single(r.Len())
@@ -110,7 +107,7 @@ func single(n int) [][]int {
 	return people
 }
 
-// person returns the name of the person of a row or, without names, the number of the row from 1.
+// person returns the person of a row or, without persons, the number of the row from 1.
 func (r *Records) person(i int) string {
 	if r.people == nil {
 		return strconv.Itoa(i + 1)

@@ -12,25 +12,23 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Report counts the values and records that were changed or left out when a file was read. Only
-// the client may see it.
+// A Report counts values and records that were changed or left out when a file was read. Only the
+// client may see it.
 type Report struct {
 	Records int            `json:"records"`            // number of records read and kept
-	Dropped map[string]int `json:"left_out,omitempty"` // number of records left out because of a value in the column
-	// number of lines left out because they cannot be divided into the fields of a record
+	Dropped map[string]int `json:"left_out,omitempty"` // records left out because of a value, by column
+	// lines that cannot be divided into the fields of a record
 	Malformed int            `json:"malformed,omitempty"`
-	Clamped   map[string]int `json:"at_bounds,omitempty"` // number of values moved to a bound, by column
-	Imputed   map[string]int `json:"imputed,omitempty"`   // number of missing values replaced, by column
-	Surplus   int            `json:"surplus,omitempty"`   // number of records left out because their person has more records than the study uses
-	Beyond    map[string]int `json:"off_scale,omitempty"` // number of values outside the scale that a standardisation found, by column
-	// number of records and lines that were left out although the study does not say that they
-	// should be: it has the rule "refuse" for them, or none
+	Clamped   map[string]int `json:"at_bounds,omitempty"` // values moved to a bound, by column
+	Imputed   map[string]int `json:"imputed,omitempty"`   // missing values replaced, by column
+	Surplus   int            `json:"surplus,omitempty"`   // records left out because their person has too many
+	Beyond    map[string]int `json:"off_scale,omitempty"` // values outside the scale from a standardisation, by column
+	// records and lines left out although the study says "refuse", or nothing, about them
 	Refused int    `json:"unexpected,omitempty"`
-	First   *Error `json:"-"` // reason why the first of the Refused records was left out; nil if there is none
+	First   *Error `json:"-"` // why the first of them was left out
 }
 
-// LeftOut returns the number of records and lines that were left out because their content does not
-// fit the study.
+// LeftOut returns the number of records and lines that do not fit the study.
 func (r *Report) LeftOut() int {
 	n := r.Malformed
 	for _, dropped := range r.Dropped {
@@ -75,9 +73,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// MaxRows is the largest number of rows of a table of records, including rows that are left out.
-// Without a limit, a small damaged or compressed file, which can state any number of rows, would be
-// read without end. The limit is the same for all studies.
+// MaxRows is the largest number of rows of a table, including those left out. A small damaged or
+// compressed file can state any number of rows, and would be read without end.
 const MaxRows = 1 << 27
 
 // Read reads records from a text file in the format of the study. See [ReadTable].
@@ -107,16 +104,15 @@ func Wanted(st *study.Study) []table.Wanted {
 	return columns
 }
 
-// ReadTable reads those rows of a table that fit the study as records. file is a name for messages.
+// ReadTable reads the rows of a table that fit the study as records. file is a name for messages.
 // If the study protects persons, the caller must call [Records.Keep] on the records of all tables
 // together.
 //
-// ReadTable leaves out a record that does not fit, even if the study says "refuse". If it returned
-// an error instead, the client would not start. Anyone who notices this would learn something about
-// the record, and could learn more with a series of such studies. For the same reason a study
-// cannot limit the number of records. ReadTable returns an error only if the table cannot be read
-// at all: if reading fails, if its columns do not fit the study, or if it has more than [MaxRows]
-// rows.
+// ReadTable leaves out a record that does not fit, even if the study says "refuse". An error would
+// keep the client from starting. Anyone who notices this would learn something about the record,
+// and more with a series of such studies. For the same reason a study cannot limit the number of
+// records. ReadTable returns an error only if reading fails, if the columns do not fit the study,
+// or after [MaxRows] rows.
 func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Report, error) {
 	d := newDecoder(file, rows, st)
 	if err := d.findColumns(); err != nil {
@@ -128,15 +124,15 @@ func ReadTable(file string, rows table.Reader, st *study.Study) (*Records, Repor
 	return d.records, d.report, nil
 }
 
-// A New is a table of records for which a model predicts. The table need not have all columns.
+// A New is a table of records for predictions. It may lack columns.
 type New struct {
 	*Records
-	Rows   []int  // number of the row of each record in the table, see [table.Reader]
-	Absent []bool // whether the table lacks each column; records then have a value within the bounds of the column
+	Rows   []int  // row of each record in the table, see [table.Reader]
+	Absent []bool // whether the table lacks each column; records then have a value within its bounds
 }
 
-// ReadNew reads records for predictions. It keeps all records of a person, and leaves out records as
-// [ReadTable] does.
+// ReadNew reads records for predictions. It leaves out records as [ReadTable] does, but keeps all
+// records of a person.
 func ReadNew(file string, rows table.Reader, st *study.Study) (*New, Report, error) {
 	d := newDecoder(file, rows, st)
 	n := &New{Records: d.records, Absent: make([]bool, len(st.Columns))}
@@ -242,21 +238,21 @@ type decoder struct {
 	rows    table.Reader
 	most    int   // largest number of rows
 	cellOf  []int // index in a row of the cell of each declared column
-	person  int   // index of the cell with the name of the person; −1 if the study has no column of persons
+	person  int   // index of the cell that identifies the person, or −1
 	records *Records
 	report  Report
 	row     []float64
-	counted []bool    // whether each column must have whole numbers
-	absent  []bool    // whether the table lacks each column; nil if the table must have all columns
-	seen    *examiner // values that do not fit; nil unless [Examine] reads the table
-	missing []int     // columns in which the present record has no value; nil if the study does not describe records
+	counted []bool    // columns that must have whole numbers
+	absent  []bool    // columns that the table lacks; nil if it must have all
+	seen    *examiner // nil unless [Examine] reads the table
+	missing []int     // columns missing in the present record; nil unless the study describes records
 }
 
 func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.rows.Row(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// findColumns finds the cells of the columns, which are in the study's order if the table does not
+// findColumns finds the cells of the columns. They are in the study's order if the table does not
 // name them.
 func (d *decoder) findColumns() (err error) {
 	d.cellOf, d.person = make([]int, len(d.study.Columns)), -1
@@ -269,7 +265,7 @@ func (d *decoder) findColumns() (err error) {
 	}
 	for i, c := range d.study.Columns {
 		if d.absent != nil && d.absent[i] {
-			d.row[i] = c.Low // every record gets the lower bound of an absent column; for a column of levels this is 0, the number of the first level
+			d.row[i] = c.Low // the lower bound stands for an absent column; for levels it is 0, the first
 			continue
 		}
 		if d.cellOf[i], err = d.find(names, c.Name); err != nil {
@@ -301,12 +297,12 @@ func (d *decoder) find(header []string, name string) (int, error) {
 }
 
 // distinct is the smallest length of a column's name at which a similar field of the first line is
-// a misspelt name rather than a value of a record.
+// a misspelt name rather than a value.
 const distinct = 5
 
-// nearest returns the likely mistake and the remedy for a column that the header does not name.
-// Without a header the first line is a record, whose values must not appear in a message. So it
-// quotes a field only if the field is almost the name of the column.
+// nearest suggests a remedy for a column that the header does not name. Without a header the first
+// line is a record, whose values must not appear in a message. So it quotes a field only if that is
+// almost the name of the column.
 func nearest(header []string, name string) string {
 	if len(header) == 1 {
 		for _, separator := range []string{";", "\t", "|", ","} {
@@ -336,11 +332,11 @@ func (d *decoder) trim(field string) string {
 	return field
 }
 
-// decode converts the cells of one row to a record and adds it, unless a policy of the study drops
-// it. It drops a record whose person is missing, because several such records may belong to one
-// person or to several. It ignores white space around the name of a person, even if table.trim is
+// decode converts the cells of one row to a record and adds it, unless the study drops it. It
+// returns an [Error] for a record that does not fit. A record without a person is dropped, because
+// several of them may belong to one. White space around the person is ignored even if table.trim is
 // false. Otherwise one person could have two names, and twice as many rows as the privacy cost
-// covers. decode returns an [Error] for a record that does not fit.
+// covers.
 func (d *decoder) decode(cells []table.Cell) error {
 	var person string
 	if d.person >= 0 {

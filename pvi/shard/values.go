@@ -25,8 +25,8 @@ func textOf(cell table.Cell) string {
 	return cell.Text
 }
 
-// value decodes a cell by the policies of the study. If the record must be left out, it returns
-// Drop or an error.
+// value decodes a cell by the study's policies. If the record must be left out, it returns Drop or
+// an error.
 func (d *decoder) value(column int, cell table.Cell) (float64, study.Policy, error) {
 	x, problem := d.judge(column, cell)
 	if problem == fits {

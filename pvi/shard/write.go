@@ -11,8 +11,8 @@ import (
 )
 
 // Write writes records in the format of the study, so that [Read] reads the same values. These are
-// the values after decoding: dropped records are absent, and clamped and imputed values have their
-// new values. The column of persons, if the study names one, is the last column.
+// the values after decoding, so clamped and imputed ones are the new values. The column of persons,
+// if any, comes last.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator

@@ -9,10 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Conditions returns sentences that state when a study's privacy costs hold, and what they leave
-// out. They name the conditions on the other clients and on the study's numbers, the records that a
-// client leaves out, and facts that the costs do not cover, such as the time of an answer. The page
-// docs/prove/privacy.md gives the reasons.
+// Conditions returns sentences about when a study's privacy costs hold, and about facts that they
+// leave out, such as the time of an answer. The page docs/prove/privacy.md gives the reasons.
 func Conditions(p *pvi.Protocol) string {
 	st := p.Study()
 	f := st.Federation
@@ -33,8 +31,7 @@ func Conditions(p *pvi.Protocol) string {
 		text.WriteString(" The number of a client's records is public, and includes the records that are left out.")
 	}
 	if st.Privacy.Unit.OfRecords() && f.NominalRecords == 0 {
-		// If the study gives a nominal number of records, [pvi.NewProtocol] has already checked
-		// that δ is small enough for this number.
+		// With a nominal number of records, [pvi.NewProtocol] has checked δ.
 		fmt.Fprintf(&text, " All clients together have fewer than %.0f records, which is one over δ: publishing one record would meet a larger δ.", math.Ceil(1/st.Privacy.Delta))
 	}
 	if f.Pace == 0 {
@@ -45,9 +42,8 @@ func Conditions(p *pvi.Protocol) string {
 	return text.String()
 }
 
-// kept returns a sentence about records that a client keeps although a value is missing or out of
-// bounds, because the study moves such values to a bound or replaces them. It returns "" if the
-// study does neither.
+// kept returns a sentence about records that are kept although a value is missing or out of bounds,
+// because the study replaces such values. It is "" if the study does not.
 func kept(st *study.Study) string {
 	policies := map[study.Policy]bool{}
 	for _, i := range st.Reads() {

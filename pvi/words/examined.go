@@ -36,8 +36,7 @@ func (e *Examined) Used() string {
 	return text + "."
 }
 
-// Warnings returns sentences that warn the data holder if the number of records does not suit the
-// study.
+// Warnings warns the data holder if the number of records does not suit the study.
 func (e *Examined) Warnings() []string {
 	var all []string
 	if e.Of.Records == 0 {
@@ -74,8 +73,8 @@ func (e *Examined) Persons() string {
 	return text + fmt.Sprintf("The study protects %s.", e.Study.Privacy.Protects())
 }
 
-// A ColumnRule tells a data holder which values a column may have, and how a record is treated
-// whose value is missing or is none of these.
+// A ColumnRule tells a data holder which values a column may have, and how records with other
+// values are treated.
 type ColumnRule struct {
 	Name    string `json:"name"`
 	Values  string `json:"values"`
@@ -83,8 +82,7 @@ type ColumnRule struct {
 	Others  string `json:"others"`
 }
 
-// valuesWidth is the number of characters in a line at which the list of a column's values is
-// wrapped.
+// valuesWidth is the width at which a list of values is wrapped.
 const valuesWidth = 40
 
 // Columns describes the columns that the file must have.
@@ -133,8 +131,8 @@ func (e *Examined) Format() string {
 	return text + ". Files in other formats, and queries to a database, have columns with the same names."
 }
 
-// Finding returns a sentence that tells the data holder how many values of a column have a certain
-// problem, and how the study treats them.
+// Finding tells the data holder how many values of a column have a problem, and how the study
+// treats them.
 func (e *Examined) Finding(f shard.Finding) string {
 	verb := func(one, more string) string {
 		if f.Count != 1 {
@@ -171,8 +169,7 @@ func (e *Examined) Finding(f shard.Finding) string {
 	return text + verb(". The record is left out.", ". The records are left out.")
 }
 
-// Places tells the data holder where the values of a finding are. It lists the first rows, the
-// number of further rows, and the values in the listed rows.
+// Places lists the first rows of a finding, the number of further rows, and their values.
 func (e *Examined) Places(f shard.Finding) string {
 	text := e.rows(f)
 	var values []string
@@ -190,7 +187,7 @@ func (e *Examined) Places(f shard.Finding) string {
 	return text + ". Values: " + strings.Join(values, ", ")
 }
 
-// rows lists the rows of a finding in words, such as "rows 17 and 204".
+// rows lists the rows of a finding, as in "rows 17 and 204".
 func (e *Examined) rows(f shard.Finding) string {
 	var numbers []string
 	for _, p := range f.Places {
@@ -206,7 +203,7 @@ func (e *Examined) rows(f shard.Finding) string {
 	return fmt.Sprintf("%ss %s and %s", e.Of.Unit, strings.Join(numbers[:last], ", "), numbers[last])
 }
 
-// Remedy returns sentences that tell the data holder how to mend a finding.
+// Remedy tells the data holder how to mend a finding.
 func (e *Examined) Remedy(f shard.Finding) string {
 	rows, name := e.rows(f), f.Column
 	const ask, also = "Ask the study's authors to ", "ask the study's authors to "
@@ -259,8 +256,7 @@ func (e *Examined) column(f shard.Finding) *study.Column {
 	return &e.Study.Columns[e.Study.ColumnIndex(f.Column)]
 }
 
-// Unused returns a sentence that names the columns of the table that the study does not read, or ""
-// if there are none.
+// Unused names the columns of the table that the study does not read, in a sentence, or is "".
 func (e *Examined) Unused() string {
 	if len(e.Of.Unused) == 0 {
 		return ""

@@ -32,11 +32,11 @@ type Explained struct {
 	Priors     []ExplainedPrior     `json:"formula_priors,omitempty"` // priors of the parameters of the formula
 
 	Reads  []ExplainedColumn `json:"reads"`
-	Unread []string          `json:"unread,omitempty"` // columns that a file must have but that the model does not use
-	Kept   []string          `json:"kept"`             // which records are used and which are left out, in words
+	Unread []string          `json:"unread,omitempty"` // columns that a file must have but the model does not use
+	Kept   []string          `json:"kept"`             // describes which records are used
 	Public []string          `json:"public"`
 	Sent   []string          `json:"sent"`
-	Read   string            `json:"who_can_read"` // description of the people who could read a client's answer
+	Read   string            `json:"who_can_read"` // describes who could read a client's answer
 	Stays  []string          `json:"stays"`
 }
 
@@ -131,9 +131,8 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// writeModel writes a table with the parameters of the model and their priors. Below the table it
-// writes the term that one record adds to the log density, first in words and then as a formula.
-// The text of the program follows.
+// writeModel writes a table of parameters and priors, the log density of a record in words and as a
+// formula, and the text of the program.
 func (e *Explained) writeModel(b *strings.Builder) {
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for _, q := range e.Parameters {
@@ -143,9 +142,8 @@ func (e *Explained) writeModel(b *strings.Builder) {
 	fmt.Fprintf(b, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n%s", Wrap(e.InWords), e.Record, e.ProgramText())
 }
 
-// ProgramText returns the text of the program that the study gives, with the notes of the compiler,
-// or "" if the study gives no program. If the program was made from a formula, the text begins with
-// the formula, its priors and their sources.
+// ProgramText returns the text of the study's program with the compiler's notes, or "". The text of
+// a program from a formula begins with the formula, its priors and their sources.
 func (e *Explained) ProgramText() string {
 	if e.Text == "" {
 		return ""
@@ -209,12 +207,12 @@ func cost(st *study.Study) []string {
 // mostExplained is the largest number of parameters that a text lists.
 const mostExplained = 40
 
-// shortTable writes a table with at most the given number of rows below its heading, rows[0].
+// shortTable writes a table with a heading, rows[0], and at most the given number of further rows.
 func shortTable(b *strings.Builder, rows [][]string, most int) {
 	if more := len(rows) - 1 - most; more > 0 {
 		rows = append(rows[:1+most], []string{fmt.Sprintf("and %d more", more), "", "--json lists all"})
 	}
-	_ = Table(b, "  ", 3, rows) // a strings.Builder has no errors
+	_ = Table(b, "  ", 3, rows) // a strings.Builder returns no errors
 }
 
 // ExplainJSON writes the description of a study as one JSON object.

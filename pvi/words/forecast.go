@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Forecast returns sentences that tell, before the study begins, how large its privacy noise will
-// be in comparison with the contributions of records or clients.
+// Forecast compares, before the study begins, its privacy noise with the contributions of records
+// or clients.
 func Forecast(p *pvi.Protocol) string {
 	f := p.Method().Forecast()
 	if steps, ok := method.StepsOf(p.Method()); ok {
@@ -40,8 +40,8 @@ func Forecast(p *pvi.Protocol) string {
 	return text
 }
 
-// Warning returns a warning if the noise is likely to make a study useless, because many rounds may
-// be rejected or intervals will be hardly narrower than the prior's. Otherwise it returns "".
+// Warning returns a warning if the noise is likely to make a study useless: many rounds may be
+// rejected, or intervals may be hardly narrower than the prior's. Otherwise it is "".
 func Warning(p *pvi.Protocol) string {
 	if p.Study().Privacy.Unit == study.None {
 		return ""
@@ -57,8 +57,8 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// At a noise multiplier of leastSampledNoise or more, the total noise of all steps hardly depends
-// on the sampling rate. Below it, sampling costs more than it saves.
+// At noise multipliers from leastSampledNoise on, the total noise of all steps hardly depends on
+// the sampling rate. Below it, sampling costs more than it saves.
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {
@@ -78,9 +78,8 @@ func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest)) + hides(p, f)
 }
 
-// hides returns the end of a sentence, which states how many records the noise hides. A warning
-// follows if the noise is as large as the contributions of all records that the study expects, by
-// its nominal number of records, or larger.
+// hides ends a sentence with the number of records that the noise hides. It warns if these are all
+// records that the study expects.
 func hides(p *pvi.Protocol, f method.Forecast) string {
 	text := fmt.Sprintf(", so the noise hides the contributions of up to %.0f records of the whole federation.", math.Ceil(f.Noise/f.Largest))
 	records := float64(p.Study().Federation.NominalRecords) * float64(len(p.Roster()))
@@ -90,8 +89,8 @@ func hides(p *pvi.Protocol, f method.Forecast) string {
 	return text + fmt.Sprintf(" The study expects only %.0f records of all clients together, so it is hopeless.", records)
 }
 
-// fullSignal is the ratio of signal to noise ([method.Signalled.Signal]) from which on more clients
-// would hardly make the intervals narrower.
+// fullSignal is the ratio of signal to noise ([method.Signalled.Signal]) above which intervals
+// hardly become narrower with more clients.
 const fullSignal = 30
 
 func signalForecast(p *pvi.Protocol, m method.Signalled, f method.Forecast) string {

@@ -9,14 +9,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Bounds of a column that are closer together than narrow times the larger of their absolute values
-// select a narrow slice of records, of which the text warns. For a column of dates, narrow is a
-// number of years.
+// Bounds closer together than narrow times the larger of their absolute values select few records,
+// of which the text warns. For dates, narrow is in years.
 const narrow = 0.1
 
-// recordsKept returns a line of text for each column, which states the values that a record must
-// have for the study to use it. A data holder needs this because the results are about the used
-// records only, and these may belong to few people.
+// recordsKept states for each column which values a record must have for the study to use it. A
+// data holder needs this because the results are about the used records only, and these may belong
+// to few people.
 func recordsKept(st *study.Study) []string {
 	reads := st.Reads()
 	var out []string
@@ -55,8 +54,8 @@ func span(c *study.Column) string {
 	return strings.TrimSpace(fmt.Sprintf("a number in [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit))
 }
 
-// sliceOf returns a text with the bounds of a column if they are narrow, in the sense of the
-// constant narrow, and records outside them are left out. Otherwise it returns "".
+// sliceOf describes the bounds of a column if they are narrow and records outside are left out.
+// Otherwise it is "".
 func sliceOf(c *study.Column) string {
 	if c.Type != study.Numeric || c.Outside == study.Clamp {
 		return ""
@@ -71,8 +70,7 @@ func sliceOf(c *study.Column) string {
 	return fmt.Sprintf("%s from %s to %s", c.Name, text(c.Low), text(c.High))
 }
 
-// policies returns a phrase that states how a record is treated if its value in the column is
-// missing or is not allowed.
+// policies describes how a record is treated if its value in the column is missing or not allowed.
 func policies(c *study.Column) string {
 	others := "; records with other values are left out"
 	if c.Outside == study.Clamp {

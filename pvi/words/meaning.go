@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// Guess describes in words the bound that (ε, δ) differential privacy sets on the probability of a
-// correct guess. The guess is whether a data set or its neighbour was used. protects names the
-// privacy unit, such as "one row".
+// Guess describes the bound of (ε, δ) differential privacy on the probability of a correct guess
+// about which of two neighbouring data sets was used. protects names the privacy unit, such as "one
+// row".
 func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float64) string {
 	guess := "whether " + protects + " is there or not"
 	switch adjacency {
@@ -22,12 +22,11 @@ func Guess(protects string, adjacency accountant.Adjacency, epsilon, delta float
 	return fmt.Sprintf("a guess %s (%s) is right with probability at most %.3f", guess, adjacency, (1+accountant.AdvantageBound(epsilon, delta))/2)
 }
 
-// Coin ends every text that contains a probability from [Guess]. It gives the reader the
-// probability of a blind guess for comparison.
+// Coin ends every text with a probability from [Guess], for comparison with a blind guess.
 const Coin = "Tossing a coin is right with probability 0.5."
 
-// Meaning explains what ε and δ mean for the strongest observer of a study, as probabilities of a
-// correct guess. costs comes from [pvi.Protocol.Costs].
+// Meaning explains ε and δ for the strongest observer of a study as probabilities of a correct
+// guess. costs comes from [pvi.Protocol.Costs].
 func Meaning(protects string, costs []method.Cost) string {
 	strongest := method.Strongest(costs).View
 	var guesses []string

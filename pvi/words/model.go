@@ -35,8 +35,7 @@ func Model(m *fit.Model) string {
 	return fmt.Sprintf("%s regression of %s on %s", strings.ReplaceAll(string(st.Model.Family), "-", " "), outcome, Plural(m.Dim(), "parameter"))
 }
 
-// Positive describes the condition under which a binary outcome is 1: a level, or a comparison with
-// a column.
+// Positive describes the condition under which a binary outcome is 1.
 func Positive(st *study.Study) string {
 	e := st.Model.Positive
 	if e.Level >= 0 {

@@ -10,14 +10,14 @@ import (
 	"fedpvi/pvi/fit"
 )
 
-// [Natural] and [Estimates] return ErrNoRatio if the parameter ratios is true but the model has
+// ErrNoRatio is returned by [Natural] and [Estimates] if ratios are wanted but the model has
 // neither odds nor rates.
 var ErrNoRatio = errors.New("this model has no odds and no rates: ratios are for logistic, softmax and count models")
 
-// Natural writes a table of parameters in natural units, with their central 95 % intervals. If
-// other is not nil, it holds the same parameters under another posterior, such as that of the
-// pooled records. The table then shows both posteriors, separated by a vertical bar. If ratios is
-// true, the table shows the exponential of the mean of each log odds and log rate, without an sd.
+// Natural writes a table of parameters in natural units, with central 95 % intervals. If other is
+// not nil, it holds the same parameters under another posterior, which the table shows after a
+// vertical bar. If ratios is true, log odds and log rates appear as the exponential of their mean,
+// without an sd.
 func Natural(w io.Writer, names []string, of, other []fit.Natural, ratios bool) error {
 	mean, found := "mean", false
 	if ratios {
@@ -63,9 +63,8 @@ const logOdds = "log odds"
 const oddsNote = "Log odds of a probability p are ln(p/(1 − p)). A difference of 0.1 multiplies the odds p/(1 − p) by 1.105."
 
 // Estimates writes a table of point estimates in natural units and on the model's scale. If pooled
-// is not nil, it holds the posterior of the same parameters from the pooled records, and the table
-// shows it to the right of a vertical bar. If ratios is true, the table shows the exponential of
-// each log odds and log rate.
+// is not nil, it holds the posterior from the pooled records, which the table shows after a
+// vertical bar. If ratios is true, log odds and log rates are exponentiated.
 func Estimates(w io.Writer, of []fit.Estimate, pooled []fit.Natural, ratios bool) error {
 	rows, found := [][]string{{"", "unit", "estimate", "on the model's scale"}}, false
 	if ratios {

@@ -13,10 +13,10 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// PredictedCSV writes one row for each record. The row has the number of the record's row in the
-// table of records, and the mean, the sd and three quantiles of each quantity. If log_lik is a
-// quantity, the last column is the log predictive density, and PredictedCSV returns the sum of this
-// column. Otherwise it returns NaN. A quantity that is not finite in some draws has empty cells.
+// PredictedCSV writes a row for each record: its row number in the table of records, and the mean,
+// the sd and three quantiles of each quantity. If log_lik is a quantity, the last column is the log
+// predictive density, whose sum is returned. Otherwise the result is NaN. A quantity that is not
+// finite in some draws has empty cells.
 func PredictedCSV(w io.Writer, records *shard.New, p *fit.Predicted) (sum float64, err error) {
 	scored := slices.Contains(p.Quantities, "log_lik")
 	header := []string{"row"}
@@ -61,15 +61,13 @@ type Predictions struct {
 	Records    int      `json:"records"`
 	LeftOut    int      `json:"left_out"` // number of records that do not fit the study
 	Quantities []string `json:"quantities"`
-	Lacking    []string `json:"lacking,omitempty"` // quantities that need a column that the table lacks
+	Lacking    []string `json:"lacking,omitempty"` // quantities that need an absent column
 
-	// LogDensity is the sum of the records' log predictive densities. It is nil if log_lik is not a
-	// quantity.
+	// LogDensity is the sum of the log predictive densities, or nil without log_lik.
 	LogDensity *float64 `json:"log_density,omitempty"`
 }
 
-// NewPredictions returns a summary of predictions. sum is the sum of the log predictive densities
-// that [PredictedCSV] returned.
+// NewPredictions returns a summary of predictions. sum comes from [PredictedCSV].
 func NewPredictions(records *shard.New, report shard.Report, p *fit.Predicted, sum float64) Predictions {
 	out := Predictions{Records: records.Len(), LeftOut: report.LeftOut(), Quantities: p.Quantities, Lacking: p.LeftOut}
 	if records.Len() > 0 && !math.IsNaN(sum) && !math.IsInf(sum, 0) {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Reading writes the changes that were made to the records when they were read and scaled. Only the
-// data holder may see the text. If nothing was changed, Reading writes nothing.
+// Reading writes how records were changed when they were read and scaled, if at all. Only the data
+// holder may see the text.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder
 	for _, did := range []struct {

@@ -10,16 +10,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// ReadersOfAny returns a sentence that tells a data holder who could read a single answer of its
-// client, in a study whose roster is not known yet. The sentence states the smallest number of
-// clients that, together with the coordinator, could not read an answer. A client refuses rosters
-// for which this number would be smaller, so the sentence is true for every roster.
+// ReadersOfAny tells a data holder who could read a single answer of its client, before the roster
+// is known. It states the smallest number of clients that could not, together with the coordinator.
+// Clients refuse rosters with a smaller number.
 func ReadersOfAny(p *pvi.Protocol) string {
 	return readers(p, Plural(max(1, p.Colluders()), "client")+" (the number is fixed when the study begins, and is not smaller)")
 }
 
-// readers returns a sentence that states who could read a single answer. hidden says how many
-// clients, together with the coordinator, cannot read it.
+// readers states who could read a single answer. hidden is the number of clients that cannot,
+// together with the coordinator.
 func readers(p *pvi.Protocol, hidden string) string {
 	f := p.Study().Federation
 	switch {
@@ -140,8 +139,7 @@ func tablesInWords(st *study.Study) string {
 	return fmt.Sprintf("tables that describe %s%s: counts by level or by bin, counts of missing values where these are allowed, and, for numbers, sums of values and of squares", strings.Join(names, ", "), by)
 }
 
-// everyRound returns the words "each of n rounds", or "the one round", for a sentence about a
-// message that is sent in every round.
+// everyRound returns "each of n rounds" or "the one round".
 func everyRound(rounds int) string {
 	if rounds == 1 {
 		return "the one round"

@@ -10,8 +10,8 @@ import (
 // ScoresTitle is the title of the scores of held-out records.
 const ScoresTitle = "Held-out records, predicted"
 
-// ScoreRows returns the scores of held-out records as rows of a table. Each row has a name, an
-// estimate, and its standard error, which is empty if there is none.
+// ScoreRows returns the scores of held-out records as rows: name, estimate and standard error,
+// which may be empty.
 func ScoreRows(s *describe.Scored) [][]string {
 	perRecord := ""
 	if s.MeanSE > 0 {

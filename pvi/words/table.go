@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table writes rows in columns after an indent. The first leftAligned columns are aligned to the
-// left, and the other columns to the right. Columns are two blanks apart.
+// Table writes rows after an indent. The first leftAligned columns are aligned to the left, the
+// others to the right. Columns are two blanks apart.
 func Table(w io.Writer, indent string, leftAligned int, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {

@@ -10,20 +10,19 @@ import (
 	"fedpvi/pvi/describe"
 )
 
-// mostGroups is the largest number of groups of records that a table shows side by side.
+// mostGroups is the largest number of groups side by side in a table.
 const mostGroups = 4
 
-// A TableRow is one row, as texts, of the tables that describe the records.
+// A TableRow is a row of the tables that describe the records.
 type TableRow struct {
-	Name string          // column of the study; empty if the previous row has the same column
+	Name string          // column of the study, unless it is that of the previous row
 	What string          // level or bin, or "mean", "sd" or "quartiles"
 	Of   []string        // estimate and interval of each group
-	Bar  *describe.Value // share of all records that have this level or are in this bin, for a bar chart; nil in other rows
+	Bar  *describe.Value // share of all records with this level or bin, for a bar chart; otherwise nil
 }
 
-// TableHead returns the heading of each group of records that the tables show side by side, and the
-// number of these groups. The first group is all records. If there are more than mostGroups other
-// groups, the tables show only the first.
+// TableHead returns the headings of the groups that the tables show, and their number. All records
+// are the first group. If there are more than mostGroups others, the tables show only the first.
 func TableHead(s *describe.Summary) (names []string, groups int) {
 	if groups = len(s.Groups); groups > mostGroups+1 {
 		groups = 1
@@ -93,8 +92,8 @@ func TablesNote(s *describe.Summary) string {
 		100*s.Level, Number(s.NoiseSD))
 }
 
-// TablesCSV writes the tables that describe the records as CSV, with one row for each number. The
-// estimate is empty if the noise is so large that only an interval can be given.
+// TablesCSV writes the tables that describe the records as CSV, with a row for each number. The
+// estimate is empty if only an interval can be given.
 func TablesCSV(w io.Writer, s *describe.Summary) error {
 	rows := [][]string{{"column", "group", "what", "level", "estimate", "low", "high", "unit"}}
 	exact := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
@@ -138,8 +137,8 @@ func percent(v describe.Value) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f]", 100*v.Estimate, 100*v.Low, 100*v.High)
 }
 
-// decimal returns a value and its interval as text. The last digit stands for a tenth to a
-// hundredth of the width of the interval, but for at most 1. There are at most 6 decimals.
+// decimal formats a value and its interval. The last digit stands for a tenth to a hundredth of the
+// width of the interval, with at most 6 decimals.
 func decimal(v describe.Value) string {
 	digits := 2
 	if width := v.High - v.Low; width > 0 {

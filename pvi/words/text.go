@@ -9,7 +9,7 @@ import (
 // Number returns x as text with four significant digits.
 func Number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
-// Plural returns n and a noun. It adds an s to the noun unless n is 1.
+// Plural returns n and a noun, with an s unless n is 1.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
