@@ -91,6 +91,70 @@ func TestOutcomesOfFormulasAreDrawn(t *testing.T) {
 	}
 }
 
+// Outcomes have the distribution of their density, although almost all of its probability lies
+// within a small part of the bounds. A drawn outcome does not depend on the other records.
+func TestOutcomesFarBelowTheirBoundsAreDrawn(t *testing.T) {
+	const n, most = 2000, 1e6
+	for _, c := range []struct {
+		family string
+		below  func(y, x float64) float64 // distribution function of a record's outcome
+		truth  map[string]float64
+	}{
+		{
+			"lognormal", func(y, x float64) float64 { return distuv.LogNormal{Mu: 3 + 5*x, Sigma: 2}.CDF(y) },
+			map[string]float64{"Intercept": 3, "b_x": 5, "sigma": math.Log(2)},
+		},
+		{
+			"Gamma", func(y, x float64) float64 { return distuv.Gamma{Alpha: .6, Beta: .6 / math.Exp(4+5*x)}.CDF(y) },
+			map[string]float64{"Intercept": 4, "b_x": 5, "shape": math.Log(.6)},
+		},
+	} {
+		st, err := study.Parse("f.toml", fmt.Appendf(nil, `
+study = { version = 3, name = "f" }
+model = { formula = "y ~ x", family = %q }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+federation.nominal_records = 100
+column = [
+  { name = "x", type = "numeric", bounds = [-1, 1] },
+  { name = "y", type = "numeric", bounds = [1e-6, %g] },
+]`, c.family, most))
+		check(t, err)
+		w := newWorld(t, st, 1, 1, 1)
+		var theta []float64
+		for _, name := range w.model.Names() {
+			x, ok := c.truth[name]
+			if !ok {
+				t.Fatalf("%s: no value of %s", c.family, name)
+			}
+			theta = append(theta, x)
+		}
+		all, first := new(shard.Records), new(shard.Records)
+		for i := range n {
+			all.Append([]float64{float64(i % 2), 1})
+		}
+		first.Append([]float64{0, 1})
+		_, after := w.Redraw(shard.Design(st, all), theta)
+		_, alone := w.Redraw(shard.Design(st, first), theta)
+		if alone[0][0] != after[0][0] {
+			t.Errorf("%s: the outcome of a record is %g, and %g beside other records", c.family, alone[0][0], after[0][0])
+		}
+		var u []float64 // uniform if the outcomes have their density
+		for i, y := range after[0] {
+			x := float64(i % 2)
+			u = append(u, c.below(y, x)/c.below(most, x))
+		}
+		slices.Sort(u)
+		var apart float64
+		for i, x := range u {
+			apart = max(apart, math.Abs(x-(float64(i)+.5)/n))
+		}
+		// For exact draws, the distance exceeds 0.044 with probability 0.001 (Kolmogorov).
+		if apart > 0.05 {
+			t.Errorf("%s: the distributions differ by %.3f", c.family, apart)
+		}
+	}
+}
+
 var (
 	studiesOfFormula = flag.Uint64("studies", 2, "with FEDPVI_LONG, number of studies of each formula of the bank")
 	firstStudy       = flag.Uint64("first", 10_000, "seed of the first of these studies")

@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/study"
 )
 
@@ -33,8 +34,10 @@ type datum struct {
 	atoms     []float64 // values with a positive probability, beside a density
 
 	// The number x has the value (x − zero)/unit in the margins. zero is 0 if that is within the
-	// bounds, and otherwise their middle.
+	// bounds, and otherwise their middle. If logs is true, the logarithms of x and of its bounds take
+	// the place of x and its bounds, and zero is always their middle.
 	zero, unit float64
+	logs       bool // whether the number is positive and the program takes its logarithm
 }
 
 // takeProgram sets model, prior and columns of p. It refuses a density without a usable curvature.
@@ -59,11 +62,24 @@ func (p *Problem) takeProgram(st *study.Study, m *fit.Model) error {
 	return nil
 }
 
+// logarithms reports, for each column of a program, whether the program takes its logarithm.
+func logarithms(m *model.Model) []bool {
+	p := m.Verified().Program()
+	out := make([]bool, len(p.Columns))
+	for _, n := range p.Nodes {
+		if n.Op == ir.Log && p.Nodes[n.Args[0]].Op == ir.Col {
+			out[p.Nodes[n.Args[0]].Ref] = true
+		}
+	}
+	return out
+}
+
 // takeNumbers sets r.numbers and r.columns, and finds the outcomes, which are variates of a
 // density.
 func (r *program) takeNumbers(st *study.Study) {
 	r.variates = newVariates(r.model)
 	factors := map[string]int{} // indicators that already have a column
+	logs := logarithms(r.model)
 	for k, v := range st.Model.Program.Variables {
 		for _, part := range v.Parts {
 			n := datum{low: v.Low, high: v.High, whole: v.Whole}
@@ -80,6 +96,7 @@ func (r *program) takeNumbers(st *study.Study) {
 					n.atoms = append(n.atoms, x)
 				}
 			}
+			n.logs = logs[k] && n.low > 0
 			if r.variates.column[k] {
 				r.outcomes = append(r.outcomes, len(r.numbers))
 			}
@@ -102,12 +119,16 @@ func (r *program) addColumns(st *study.Study, part study.ProgramPart, n *datum, 
 	n.first = at
 	switch {
 	case part.Is == nil && c.Type == study.Numeric:
-		if n.low > 0 || n.high < 0 {
-			n.zero = (n.low + n.high) / 2
+		low, high := n.low, n.high
+		if n.logs {
+			low, high = math.Log(low), math.Log(high)
 		}
-		n.unit = max(n.high-n.zero, n.zero-n.low, math.SmallestNonzeroFloat64)
+		if n.logs || low > 0 || high < 0 {
+			n.zero = (low + high) / 2
+		}
+		n.unit = max(high-n.zero, n.zero-low, math.SmallestNonzeroFloat64)
 		r.columns = append(r.columns, column{
-			kind: number, low: (n.low - n.zero) / n.unit, high: (n.high - n.zero) / n.unit, indicator: -1, value: at,
+			kind: number, low: (low - n.zero) / n.unit, high: (high - n.zero) / n.unit, indicator: -1, value: at,
 		})
 	case part.Is == nil:
 		n.levels = len(c.Levels)
@@ -139,7 +160,11 @@ func (r *program) values(dst, record []float64) {
 		case r.columns[n.first].kind == level:
 			dst[n.first] = record[k]
 		default:
-			dst[n.first] = (record[k] - n.zero) / n.unit
+			x := record[k]
+			if n.logs {
+				x = math.Log(x)
+			}
+			dst[n.first] = (x - n.zero) / n.unit
 		}
 	}
 }
@@ -159,6 +184,9 @@ func (r *program) numbersOf(dst, x []float64) {
 			dst[k] = x[n.first]
 		default:
 			dst[k] = n.zero + n.unit*x[n.first]
+			if n.logs {
+				dst[k] = math.Exp(dst[k])
+			}
 		}
 		dst[k] = n.inside(dst[k])
 	}

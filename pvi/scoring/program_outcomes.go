@@ -40,12 +40,17 @@ func (r *program) drawer(x []float64, points [][]float64) func(x, z []float64) {
 // An outcome is drawn on a grid of gridPoints points, or of all possible whole numbers, up to
 // mostWhole. Up to mostGrids grids are computed, each on the part of the previous one where the
 // density is at least exp(−gridDepth) times the largest. Unless the outcome is a whole number,
-// gridPoints quantiles of the density are added to the last grid.
+// gridPoints quantiles of the density are added to the last grid, up to mostRefined times, while it
+// is coarse: while two neighbouring points have more than largestCell of the probability between
+// them. The density of a cost, for example, can be largest on a scale of a thousandth of its bounds.
 const (
 	gridPoints = 24
 	mostWhole  = 64
 	gridDepth  = 12.0
 	mostGrids  = 7
+
+	mostRefined = 8
+	largestCell = 0.1
 )
 
 // A conditional has the density of number k of each record given its other numbers.
@@ -109,14 +114,26 @@ func (r *program) conditional(x []float64, k int, points [][]float64) *condition
 			break
 		}
 	}
-	if !d.whole {
-		more, heights := make([]float64, len(grid)), make([]float64, len(grid))
+	for turn := 0; turn < mostRefined && !d.whole; turn++ {
+		more, refined := make([]float64, records*gridPoints), false
 		for i := range records {
-			quantiles(more[i*count:(i+1)*count], grid[i*count:(i+1)*count], logs[i*count:(i+1)*count])
+			dst, g, l := more[i*gridPoints:(i+1)*gridPoints], grid[i*count:(i+1)*count], logs[i*count:(i+1)*count]
+			if turn == 0 || coarse(g, l) {
+				quantiles(dst, g, l)
+				refined = true
+				continue
+			}
+			for c := range dst { // a copy of a point does not change this record's distribution
+				dst[c] = g[count-1]
+			}
 		}
+		if !refined {
+			break
+		}
+		heights := make([]float64, len(more))
 		evaluate(heights, more)
-		grid, logs = merged(grid, logs, more, heights, count)
-		count *= 2
+		grid, logs = merged(grid, logs, count, more, heights)
+		count += gridPoints
 	}
 	atoms := make([]float64, records*len(d.atoms))
 	r.densities(r.variates.density, atoms, slices.Repeat(d.atoms, records), x, k, points)
@@ -172,16 +189,12 @@ func above(v []float64, threshold float64) (first, last int) {
 
 // quantiles writes evenly spaced quantiles of the density with logarithms logs on grid to dst.
 func quantiles(dst, grid, logs []float64) {
-	largest := slices.Max(logs)
-	if math.IsInf(largest, -1) {
-		copy(dst, grid)
+	mass, total, _ := masses(grid, logs)
+	if total == 0 {
+		for k := range dst {
+			dst[k] = grid[k*(len(grid)-1)/(len(dst)-1)]
+		}
 		return
-	}
-	mass := make([]float64, len(grid)) // probability between each grid point and the one before, up to a factor
-	var total float64
-	for c := 1; c < len(grid); c++ {
-		mass[c] = (math.Exp(logs[c]-largest) + math.Exp(logs[c-1]-largest)) / 2 * (grid[c] - grid[c-1])
-		total += mass[c]
 	}
 	c, below := 1, 0.0
 	for k := range dst {
@@ -197,13 +210,21 @@ func quantiles(dst, grid, logs []float64) {
 	}
 }
 
-// merged merges two grids of every record, each of count points, with their log densities.
-func merged(grid, logs, more, heights []float64, count int) (points, values []float64) {
-	points, values = make([]float64, 0, 2*len(grid)), make([]float64, 0, 2*len(grid))
-	for from := 0; from < len(grid); from += count {
-		i, j := from, from
-		for i < from+count || j < from+count {
-			if j == from+count || i < from+count && grid[i] <= more[j] {
+// coarse reports whether two neighbouring points of a record's grid have more than largestCell of
+// the probability between them.
+func coarse(grid, logs []float64) bool {
+	_, total, largest := masses(grid, logs)
+	return largest > largestCell*total
+}
+
+// merged merges a grid of every record, of count points, with one of gridPoints points, and their
+// log densities.
+func merged(grid, logs []float64, count int, more, heights []float64) (points, values []float64) {
+	size := len(grid) + len(more)
+	points, values = make([]float64, 0, size), make([]float64, 0, size)
+	for i, j := 0, 0; i < len(grid); {
+		for end, last := i+count, j+gridPoints; i < end || j < last; {
+			if j == last || i < end && grid[i] <= more[j] {
 				points, values = append(points, grid[i]), append(values, logs[i])
 				i++
 			} else {
@@ -213,6 +234,22 @@ func merged(grid, logs, more, heights []float64, count int) (points, values []fl
 		}
 	}
 	return points, values
+}
+
+// masses returns the probabilities between each grid point and the one before, up to a factor, with
+// their sum and the largest.
+func masses(grid, logs []float64) (mass []float64, total, largest float64) {
+	top := slices.Max(logs)
+	mass = make([]float64, len(grid))
+	if math.IsInf(top, -1) {
+		return mass, 0, 0
+	}
+	for c := 1; c < len(grid); c++ {
+		mass[c] = (math.Exp(logs[c]-top) + math.Exp(logs[c-1]-top)) / 2 * (grid[c] - grid[c-1])
+		total += mass[c]
+		largest = max(largest, mass[c])
+	}
+	return mass, total, largest
 }
 
 // pick returns the quantile u of a distribution of the number d with atoms and a density. An atom
