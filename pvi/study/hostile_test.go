@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fedpvi/internal/document"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/study"
 )
 
@@ -56,6 +57,29 @@ func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
 			}
 		} else if n := len(err.Error()); n > 2*document.MaxSize {
 			t.Errorf("%s: the error has %d bytes", name, n)
+		}
+	}
+}
+
+// Reading a study with a program of many short tokens takes no more memory than other studies.
+//
+//abuse:case A12 a program of many tokens takes bounded memory
+func TestMemoryOfPrograms(t *testing.T) {
+	const data = "data { int N; vector[N] x; } parameters { real a; } model { "
+	for name, program := range map[string]string{
+		"brackets":   "data { int N; vector[N" + strings.Repeat("(", 40_000) + "] x; }",
+		"signs":      data + "a ~ normal(" + strings.Repeat("!", 40_000) + "1, 1); }",
+		"sums":       data + "a ~ normal(" + strings.Repeat("1+", 20_000) + "1, 1); }",
+		"arguments":  data + "a ~ normal(" + strings.Repeat("1,", 20_000) + "1); }",
+		"statements": data + strings.Repeat("a~f(1);", 7_000) + " }",
+		"semicolons": data + strings.Repeat(";", 40_000) + " }",
+		"parameters": "data { int N; vector[N] x; } parameters { " + strings.Repeat("real a;", 7_000) + " }",
+	} {
+		source := []byte("study = { version = 3, name = \"f\" }\nmodel = { program = '''" + program + "''' }\n[[column]]\nname = \"x\"\ntype = \"numeric\"\nbounds = [0, 1]\n")
+		before := t.Failed()
+		memory.Document(t, len(source), func() { study.Parse("hostile.toml", source) })
+		if t.Failed() && !before {
+			t.Error(name)
 		}
 	}
 }

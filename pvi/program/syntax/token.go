@@ -47,26 +47,37 @@ var signs = []string{".*=", "./=", "%/%", "+=", "-=", "*=", "/=", "==", "!=", "<
 const oneSign = "+-*/%^'!?:;,()[]{}<>=~|"
 
 // scan splits a text into tokens. If the text cannot be split, scan returns a message about the
-// error.
+// error. It counts the tokens first, because a slice that grows would take several times the memory.
 func scan(text string) ([]token, *Message) {
-	var all []token
-	for at := 0; ; {
+	n := 0
+	if m := eachToken(text, func(token) { n++ }); m != nil {
+		return nil, m
+	}
+	all := make([]token, 0, n)
+	m := eachToken(text, func(t token) { all = append(all, t) })
+	return all, m
+}
+
+// eachToken passes the tokens of a text to f, as far as the text can be split.
+func eachToken(text string, f func(token)) *Message {
+	for at, n := 0, 0; ; n++ {
 		from, m := skipBlank(text, at)
 		if m != nil {
-			return nil, m
+			return m
 		}
 		if from == len(text) {
-			return append(all, token{end, "the end of the text", Span{from, from}}), nil
+			f(token{end, "the end of the text", Span{from, from}})
+			return nil
 		}
-		if len(all) == maxTokens {
-			return nil, &Message{"E411", Span{from, from + 1}, fmt.Sprintf("the program has more than %d words and signs.", maxTokens)}
+		if n == maxTokens {
+			return &Message{"E411", Span{from, from + 1}, fmt.Sprintf("the program has more than %d words and signs.", maxTokens)}
 		}
 		kind, length := next(text[from:])
 		if length == 0 {
-			return nil, &Message{"E400", Span{from, from + 1}, "this character is not part of the language."}
+			return &Message{"E400", Span{from, from + 1}, "this character is not part of the language."}
 		}
 		at = from + length
-		all = append(all, token{kind, text[from:at], Span{from, at}})
+		f(token{kind, text[from:at], Span{from, at}})
 	}
 }
 
